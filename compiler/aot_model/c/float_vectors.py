@@ -4,6 +4,7 @@ quantise floats: four elements at a time, in intrinsics and the functions of aot
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from aot_model.arithmetic.division import two_products
@@ -21,17 +22,20 @@ _FUNCTIONS = {
 }  # fmt: skip
 _BINARY = {"add": "vaddq", "sub": "vsubq", "mul": "vmulq"}
 _ROUNDED = {"quantise_rint": "vcvtnq_s32_f32", "quantise_round": "vcvtaq_s32_f32"}
+_COMPARED = {"lt": "vcmpgtq_f32", "le": "vcmpgeq_f32"}
+"""With the sides changed: the other two are true for NaN."""
 _UNARY = {"neg": "vnegq_f32", "abs": "vabsq_f32"}
 
 
 def float_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
                 names: dict[Value, str]) -> Nest | None:
-    """C of the nest that stores y[position] = element, or None where it stays a plain loop, as one without
-    such a function and without integers that become floats does: compilers find vectors for it.
+    """C of the nest that stores y[position] = element, or None where it stays a plain loop, as one of sums and
+    products alone does: compilers find vectors for it.
     """
     if not loops or loops[-1].extent < LANES or to is not DType.FLOAT32:
         return None
-    changing = (n for n in walk(element) if isinstance(n, Call) and (n.op in _FUNCTIONS or _from_integer(n)))
+    changing = (n for n in walk(element) if isinstance(n, Call) and (
+        n.op in _FUNCTIONS or _from_integer(n) or _chooses(n)))  # fmt: skip
     if not any(v is loops[-1] for n in changing for v in walk(n)):
         return None
     try:
@@ -60,6 +64,10 @@ def quantising_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DT
 
 def _from_integer(x: Call) -> bool:
     return x.op == "cast" and x.dtype is DType.FLOAT32 and x.args[0].dtype in NARROW
+
+
+def _chooses(x: Call) -> bool:
+    return x.op in ("max", "min", "select") and x.dtype is DType.FLOAT32
 
 
 class _Writer(LaneWriter):
@@ -96,6 +104,10 @@ class _Writer(LaneWriter):
             return f"vcvtq_f32_s32({self.vector(a)})"
         if x.op in _FUNCTIONS:
             return f"{_FUNCTIONS[x.op]}({self.vector(a)})"
+        if x.op == "select":
+            return self.choice(x)
+        if x.op in ("max", "min"):
+            return self.limited(x)
         if x.op in _UNARY:
             return f"{_UNARY[x.op]}({self.vector(a)})"
         if x.op == "div":
@@ -108,6 +120,28 @@ class _Writer(LaneWriter):
         if self.uniform(b):
             return f"{_BINARY[x.op]}_n_f32({self.vector(a)}, {self.scalar.text(b)})"
         return f"{_BINARY[x.op]}_f32({self.vector(a)}, {self.vector(b)})"
+
+    def choice(self, x: Call) -> str:
+        """One of two vectors, lane by lane where floats are compared."""
+        condition, yes, no = x.args
+        if self.uniform(condition):
+            return super().choice(x)
+        if not isinstance(condition, Call) or condition.op not in _COMPARED or x.dtype is not DType.FLOAT32:
+            raise Plain
+        a, b = condition.args
+        if a.dtype is not DType.FLOAT32:
+            raise Plain
+        lanes = f"{_COMPARED[condition.op]}({self.vector(b)}, {self.vector(a)})"
+        return f"vpselq_f32({self.vector(yes)}, {self.vector(no)}, {lanes})"
+
+    def limited(self, x: Call) -> str:
+        """The larger or smaller one of a vector and a number; a NaN stays one, as in the scalar functions."""
+        value, limit = self.vector(x.args[0]), x.args[1]
+        if not isinstance(limit, Const) or math.isnan(float(limit.value)):
+            raise Plain
+        end = self.vector(limit)
+        sides = f"{end}, {value}" if x.op == "max" else f"{value}, {end}"
+        return f"vpselq_f32({end}, {value}, vcmpgtq_f32({sides}))"
 
     def quantised(self, x: Call) -> str:
         real, *limits = x.args

@@ -220,7 +220,7 @@ class LaneWriter:
             raise Plain
         name, outer = f"v{self.count}", dict(self.known)
         self.count += 1
-        self.line(f"{self.ctype} {name};")
+        self.line(f"{self.ctype_of(x)} {name};")
         for opening, value in ((f"if ({self.scalar.text(condition)}) {{", yes), ("} else {", no)):
             self.line(opening)
             self.indent += 1
