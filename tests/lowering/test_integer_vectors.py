@@ -75,6 +75,18 @@ def nests() -> list[LoopNest]:
     for shift in (-20, -1, 0, 3):
         take(U8, (2, 10), lambda i, n=shift: clamped(call("add", call(
             "requantise", at(I32, "a", *i, shape=(2, 10)), const(1503238553), const(n)), const(-7)), U8))
+    for shift in (-31, -9, -2, -1):  # ties: products with zeros at their ends
+        for factor in (1 << 30, 3 << 28, 1503238553, 5 << 24):
+            take(I32, (2, 9), lambda i, n=shift, f=factor: call("requantise_even", call("mul", at(
+                I16, "a", *i, shape=(2, 9)), const(64)), const(f), const(n)))
+            take(I32, (2, 9), lambda i, n=shift, f=factor: call(
+                "requantise_even", at(I16, "a", *i, shape=(2, 9)), const(f), const(n)))
+        take(I32, (2, 8), lambda i, n=shift: call("requantise_even", *(
+            at(I32, name, *i, shape=(2, 8)) for name in "ab"), const(n)))
+    for terms in (4, 9, 65):
+        q = var("q", terms)
+        take(DType.INT64, (3,), lambda i, v=q, n=terms: reduce("add", (v,), cast(
+            at(I32, "a", i[0], v, shape=(3, n)), DType.INT64)))
     for to in (I8, U8, I16):  # a form of one product
         take(to, (3, 12), lambda i, t=to: clamped(call("add", call("requantise", call(
             "mul", call("sub", at(I8, "a", *i, shape=(3, 12)), const(4)), at(I8, "b", i[1], shape=(12,))),

@@ -350,6 +350,9 @@ class LaneWriter:
             left = f"vshlq_n_s32({self.vector(a)}, {shift})" if shift > 0 else self.vector(a)
             upper = f"vqrdmulhq_s32({left}, {self.vector(x.args[1])})"
             return f"aot_model_four_shifted({upper}, {-shift})" if shift < 0 else upper
+        if x.op == "requantise_even" and isinstance(x.args[2], Const) and -31 <= int(x.args[2].value) < 0:
+            numbers = f"{self.vector(a)}, {self.vector(x.args[1])}"
+            return f"aot_model_four_even({numbers}, {-int(x.args[2].value)})"
         raise Plain
 
     def factors(self, x: Call) -> tuple[Expr, Expr]:
