@@ -21,7 +21,7 @@ _FUNCTIONS = {
     "rational_logistic": "aot_model_four_logistic",
 }  # fmt: skip
 _BINARY = {"add": "vaddq", "sub": "vsubq", "mul": "vmulq"}
-_ROUNDED = {"quantise_rint": "vcvtnq_s32_f32", "quantise_round": "vcvtaq_s32_f32"}
+ROUNDED = {"quantise_rint": "vcvtnq_s32_f32", "quantise_round": "vcvtaq_s32_f32"}
 _COMPARED = {"lt": "vcmpgtq_f32", "le": "vcmpgeq_f32"}
 """With the sides changed: the other two are true for NaN."""
 _UNARY = {"neg": "vnegq_f32", "abs": "vabsq_f32"}
@@ -51,7 +51,7 @@ def quantising_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DT
     Along the longest loop where the innermost one is too short for a vector, or its elements are not
     neighbours, unless y may take the memory of wider elements, which are then read in order.
     """
-    if to.bits > 16 or not any(isinstance(n, Call) and n.op in _ROUNDED for n in walk(element)):
+    if to.bits > 16 or not any(isinstance(n, Call) and n.op in ROUNDED for n in walk(element)):
         return None
     near = [loops] if loops and loops[-1].extent >= LANES else []
     for order in (*near, *turned(loops, position, element)):
@@ -82,7 +82,7 @@ class _Writer(LaneWriter):
         return "float32x4_t" if x.dtype is DType.FLOAT32 else self.ctype
 
     def text(self, x: Expr) -> str:
-        if isinstance(x, Call) and x.op in _ROUNDED:
+        if isinstance(x, Call) and x.op in ROUNDED:
             return self.quantised(x)
         if x.dtype is not DType.FLOAT32:
             return super().text(x)
@@ -150,8 +150,8 @@ class _Writer(LaneWriter):
         zero, low, high = (int(n.value) for n in limits if isinstance(n, Const))
         parts = self.divided(real, low - zero, high - zero)
         if parts is not None:
-            return f"aot_model_four_quantised({_ROUNDED[x.op]}({parts}), {zero}, {low}, {high})"
-        return f"aot_model_four_quantised({_ROUNDED[x.op]}({self.vector(real)}), {zero}, {low}, {high})"
+            return f"aot_model_four_quantised({ROUNDED[x.op]}({parts}), {zero}, {low}, {high})"
+        return f"aot_model_four_quantised({ROUNDED[x.op]}({self.vector(real)}), {zero}, {low}, {high})"
 
     def divided(self, x: Expr, low: int, high: int) -> str | None:
         """C of a quotient that is rounded to whole numbers within these limits, without a division."""
