@@ -150,7 +150,8 @@ def nests() -> list[LoopNest]:
                 call(o, x(i), const(0.0, F32), dtype=DType.BOOL), call("mul", x(i), at(
                     "b", i[1], shape=s[1:])), x(i)))
             take(shape, lambda i, o=op, x=x, s=shape: select(
-                call(o, x(i), at("b", i[0], shape=s[:1]), dtype=DType.BOOL), const(2.0, F32), call("neg", x(i))))
+                call(o, x(i), at("b", i[0], shape=s[:1]), dtype=DType.BOOL), const(2.0, F32), call(
+                    "neg", x(i))))
         take(shape, lambda i, x=x, s=shape: call("mul", x(i), select(
             call("lt", i[0], const(1), dtype=DType.BOOL), call("exp", x(i)), at("b", i[0], shape=s[:1]))))
     for op in ("neg", "abs"):

@@ -1,9 +1,9 @@
-"""Division of floats by a number that is known, as two products: x * low, rounded, then x * high added, rounded
-once.
+"""Division of floats by a number that is known, as two products: x * low, rounded, then x * high added,
+rounded once.
 
-`high` + `low` is the reciprocal to 48 bits, so what the second rounding sees is off by 2^-47 of it: nearly always
-it is what the quotient rounds to (Brisebarre, Muller and Raina, 2004). Where the quotient is rounded to whole
-numbers, only quotients beside a half decide, and those few are compared one by one.
+`high` + `low` is the reciprocal to 48 bits, so what the second rounding sees is off by 2^-47 of it: nearly
+always it is what the quotient rounds to (Brisebarre, Muller and Raina, 2004). Where the quotient is rounded
+to whole numbers, only quotients beside a half decide, and those few are compared one by one.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ _BESIDE = 4
 
 @cache
 def two_products(divisor: float, low: int, high: int) -> tuple[float, float] | None:
-    """(high, low) of a float32, where x / divisor and what the products give are the same on both sides of every
-    half between whole numbers `low` and `high`; None where they are not, or for divisors whose products leave
-    the range of normal floats. `low` is 0 for powers of two, whose reciprocal is exact: one product will do.
+    """(high, low) of a float32, where x / divisor and what the products give are the same on both sides of
+    every half between whole numbers `low` and `high`; None where they are not, or for divisors whose products
+    leave the range of normal floats. The second is 0 for powers of two, whose reciprocal is exact: one
+    product will do.
 
     Neither part is negative for a positive divisor: of infinity they give infinity. The products are those of
     arithmetic that takes subnormal numbers for 0.

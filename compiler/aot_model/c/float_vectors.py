@@ -1,5 +1,6 @@
-"""Loops over floats in Helium that compute exp, erf, tanh or the logistic function, make floats of integers, or
-quantise floats: four elements at a time, in intrinsics and the functions of aot_model/float_vectors.h.
+"""Loops over floats in Helium that compute exp, erf, tanh or the logistic function, choose, make floats of
+integers, or quantise floats: four elements at a time, in intrinsics and the functions of
+aot_model/float_vectors.h.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from collections.abc import Sequence
 
 from aot_model.arithmetic.division import two_products
 from aot_model.c.expr import SUMMAND
-from aot_model.c.integer_vectors import FAR, LANES, NARROW, LaneWriter, Nest, Plain, turned
+from aot_model.c.integer_vectors import FAR, LANES, NARROW, LaneWriter, Nest, Plain
 from aot_model.c.literal import float_literal
+from aot_model.c.vector_nests import turned
 from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, walk
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -29,8 +31,8 @@ _UNARY = {"neg": "vnegq_f32", "abs": "vabsq_f32"}
 
 def float_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
                 names: dict[Value, str]) -> Nest | None:
-    """C of the nest that stores y[position] = element, or None where it stays a plain loop, as one of sums and
-    products alone does: compilers find vectors for it.
+    """C of the nest that stores y[position] = element, or None where it stays a plain loop, as one of sums
+    and products alone does: compilers find vectors for it.
     """
     if not loops or loops[-1].extent < LANES or to is not DType.FLOAT32:
         return None

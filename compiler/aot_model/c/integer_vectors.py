@@ -45,16 +45,6 @@ class Nest(NamedTuple):
     in_order: bool = True
 
 
-def turned(loops: Sequence[Var], position: Expr, element: Expr) -> list[list[Var]]:
-    """Orders of the loops with each of those that are long enough for vectors innermost, the longest first; none
-    where the result may take the memory of what is read, in order.
-    """
-    if any(isinstance(n, Cell) and n.position is position for n in walk(element)):
-        return []
-    long = sorted((v for v in loops if v.extent >= LANES), key=lambda v: v.extent, reverse=True)
-    return [[*(v for v in loops if v is not one), one] for one in long]
-
-
 class LaneWriter:
     """Writes a nest; `text` says what its expressions are in vectors."""
 
@@ -97,7 +87,8 @@ class LaneWriter:
         predicate = ("_p", ", inside") if self.partial else ("", "")
         if apart != 1:
             shifted = "" if width == "b" else "shifted_"
-            y, predicate = f"{y}, {self.places(apart)}", (f"_scatter_{shifted}offset{predicate[0]}", predicate[1])
+            y = f"{y}, {self.places(apart)}"
+            predicate = (f"_scatter_{shifted}offset{predicate[0]}", predicate[1])
         elif self.kind == "f32" and not self.partial:
             self.line(f"aot_model_store_f32({y}, {value});")
             return self.closed(len(loops), place)

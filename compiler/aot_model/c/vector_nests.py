@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aot_model.c.expr import SUMMAND
-from aot_model.c.integer_vectors import FAR, LANES, NARROW, LaneWriter, Nest, Plain, turned
+from aot_model.c.integer_vectors import FAR, LANES, NARROW, LaneWriter, Nest, Plain
 from aot_model.c.literal import literal
 from aot_model.c.rescale import Product, product, saturated
 from aot_model.ir.bounds import bounds, only_asking
@@ -19,8 +19,8 @@ from aot_model.ir.values import Value
 
 def vector_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
                  names: dict[Value, str]) -> Nest | None:
-    """C of the nest that stores y[position] = element, or None where it stays a plain loop. Where the innermost
-    loop is too short, or its elements are far from each other, another one may be along the vectors.
+    """C of the nest that stores y[position] = element, or None where it stays a plain loop. Where the
+    innermost loop is too short, or its elements are far from each other, another one may be along vectors.
     """
     folds = [(w, loops) for w in _folds(loops, element, names)]
     if to is DType.INT64:
@@ -31,10 +31,21 @@ def vector_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
              if n * to.bits <= 128 and v.extent % n == 0)  # fmt: skip
     lanes = (LaneWriter(v, names) for v in loops[-1:] if v.extent >= LANES)
     products = (ProductWriter(v, names) for v in loops[-1:] if v.extent > LANES)
-    across = ((LaneWriter(order[-1], names, FAR), order) for order in turned(loops, position, element))
-    writers: list[tuple[LaneWriter, Sequence[Var]]] = [
-        *((w, loops) for w in moves), *folds, *((w, loops) for w in (*products, *lanes)), *across]  # fmt: skip
+    orders = turned(loops, position, element)
+    across = ((LaneWriter(order[-1], names, FAR), order) for order in orders)
+    near = ((w, loops) for w in (*products, *lanes))
+    writers = [*((w, loops) for w in moves), *folds, *near, *across]
     return _first(writers, position, element, to)
+
+
+def turned(loops: Sequence[Var], position: Expr, element: Expr) -> list[list[Var]]:
+    """Orders of the loops with each that is long enough for vectors innermost, the longest first; none where
+    the result may take the memory of what is read, in order.
+    """
+    if any(isinstance(n, Cell) and n.position is position for n in walk(element)):
+        return []
+    long = sorted((v for v in loops if v.extent >= LANES), key=lambda v: v.extent, reverse=True)
+    return [[*(v for v in loops if v is not one), one] for one in long]
 
 
 def _first(writers: Sequence[tuple[LaneWriter, Sequence[Var]]], position: Expr, element: Expr,

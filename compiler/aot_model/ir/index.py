@@ -105,13 +105,13 @@ def _split(x: Expr, n: int) -> tuple[dict[Expr, int], int, dict[Expr, int], int]
 
 
 def _reduced(rest: dict[Expr, int], base: int, n: int) -> tuple[Expr, int, Expr]:
-    """(x, g, small) with rest + base = g * x + small, 0 <= small < g, for the largest divisor g of n that one of
-    the coefficients has in common with it.
+    """(x, g, small) with rest + base = g * x + small, 0 <= small < g, for the largest divisor g of n that one
+    of the coefficients has in common with it.
     """
     for g in sorted({math.gcd(n, c) for c in rest.values()} | {math.gcd(n, *rest.values())}, reverse=True):
         small = _from_terms({a: c for a, c in rest.items() if c % g}, base % g)
         low, high = bounds(small)
-        if low is not None and high is not None and 0 <= low and high < g:
+        if low is not None and high is not None and low >= 0 and high < g:
             break
     return _from_terms({a: c // g for a, c in rest.items() if c % g == 0}, base // g), g, small
 

@@ -130,10 +130,11 @@ def _merge(loops: list[Var], position: Expr, element: Expr) -> tuple[list[Var], 
 
 
 def _parted(loops: list[Var], position: Expr, element: Expr) -> tuple[list[Var], Expr, Expr] | None:
-    """Loops in two where the index is read by its quotient and its remainder, as of channels that are shuffled;
-    None where no loop is.
+    """Loops in two where the index is read by its quotient and its remainder, as of channels that are
+    shuffled; None where no loop is.
     """
-    atoms = [n for x in (position, element) for n in walk(x) if isinstance(n, Call) and n.op in ("idiv", "imod")]
+    atoms = [n for x in (position, element) for n in walk(x)
+             if isinstance(n, Call) and n.op in ("idiv", "imod")]  # fmt: skip
     found = False
     for v in tuple(loops):
         sizes = {int(n.args[1].value) for n in atoms if n.args[0] is v and isinstance(n.args[1], Const)}
