@@ -1,13 +1,18 @@
-"""Loops over floats in Helium that compute exp, erf, tanh or the logistic function, and those that quantise
-floats: four elements at a time, in intrinsics and the functions of aot_model/float_vectors.h.
+"""Loops over floats in Helium that compute exp, erf, tanh or the logistic function, choose, make floats of
+integers, or quantise floats: four elements at a time, in intrinsics and the functions of
+aot_model/float_vectors.h.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+from aot_model.arithmetic.division import two_products
 from aot_model.c.expr import SUMMAND
-from aot_model.c.integer_vectors import LANES, LaneWriter, Nest, Plain
+from aot_model.c.integer_vectors import FAR, LANES, NARROW, LaneWriter, Nest, Plain
+from aot_model.c.literal import float_literal
+from aot_model.c.vector_nests import turned
 from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, walk
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -18,18 +23,21 @@ _FUNCTIONS = {
     "rational_logistic": "aot_model_four_logistic",
 }  # fmt: skip
 _BINARY = {"add": "vaddq", "sub": "vsubq", "mul": "vmulq"}
-_ROUNDED = {"quantise_rint": "vcvtnq_s32_f32", "quantise_round": "vcvtaq_s32_f32"}
+ROUNDED = {"quantise_rint": "vcvtnq_s32_f32", "quantise_round": "vcvtaq_s32_f32"}
+_COMPARED = {"lt": "vcmpgtq_f32", "le": "vcmpgeq_f32"}
+"""With the sides changed: the other two are true for NaN."""
 _UNARY = {"neg": "vnegq_f32", "abs": "vabsq_f32"}
 
 
 def float_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
                 names: dict[Value, str]) -> Nest | None:
-    """C of the nest that stores y[position] = element, or None where it stays a plain loop, as one without
-    such a function does: compilers find vectors for it.
+    """C of the nest that stores y[position] = element, or None where it stays a plain loop, as one of sums
+    and products alone does: compilers find vectors for it.
     """
     if not loops or loops[-1].extent < LANES or to is not DType.FLOAT32:
         return None
-    changing = (n for n in walk(element) if isinstance(n, Call) and n.op in _FUNCTIONS)
+    changing = (n for n in walk(element) if isinstance(n, Call) and (
+        n.op in _FUNCTIONS or _from_integer(n) or _chooses(n)))  # fmt: skip
     if not any(v is loops[-1] for n in changing for v in walk(n)):
         return None
     try:
@@ -42,40 +50,45 @@ def quantising_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DT
                      names: dict[Value, str]) -> Nest | None:
     """C of the nest that stores y[position] = element, a quantised float, or None where it stays plain.
 
-    Along the longest loop where the innermost one is too short for a vector, unless y may take the memory of
-    wider elements, which are then read in order.
+    Along the longest loop where the innermost one is too short for a vector, or its elements are not
+    neighbours, unless y may take the memory of wider elements, which are then read in order.
     """
-    if to.bits > 16 or not any(isinstance(n, Call) and n.op in _ROUNDED for n in walk(element)):
+    if to.bits > 16 or not any(isinstance(n, Call) and n.op in ROUNDED for n in walk(element)):
         return None
-    in_place = any(isinstance(n, Cell) and n.position is position for n in walk(element))
-    if loops and loops[-1].extent < LANES and not in_place:
-        longest = max(loops, key=lambda v: v.extent)
-        loops = [*(v for v in loops if v is not longest), longest]
-    if not loops or loops[-1].extent < LANES:
-        return None
-    try:
-        return Nest(_Writer(loops[-1], names, to).nest(loops, position, element, to))
-    except Plain:
-        return None
+    near = [loops] if loops and loops[-1].extent >= LANES else []
+    for order in (*near, *turned(loops, position, element)):
+        try:
+            return Nest(_Writer(order[-1], names, to).nest(order, position, element, to))
+        except Plain:
+            continue
+    return None
+
+
+def _from_integer(x: Call) -> bool:
+    return x.op == "cast" and x.dtype is DType.FLOAT32 and x.args[0].dtype in NARROW
+
+
+def _chooses(x: Call) -> bool:
+    return x.op in ("max", "min", "select") and x.dtype is DType.FLOAT32
 
 
 class _Writer(LaneWriter):
-    """Lanes of floats; what is stored may be integers, which they become."""
+    """Lanes of floats, of integers that become floats, and of those that floats become."""
 
     def __init__(self, along: Var, names: dict[Value, str], to: DType) -> None:
-        super().__init__(along, names)
+        super().__init__(along, names, 1 if to is DType.FLOAT32 else FAR)
         if to is DType.FLOAT32:
             self.kind = "f32"
-        else:
-            self.furthest = 8
 
     def ctype_of(self, x: Expr) -> str:
         return "float32x4_t" if x.dtype is DType.FLOAT32 else self.ctype
 
     def text(self, x: Expr) -> str:
-        if isinstance(x, Call) and x.op in _ROUNDED:
+        if isinstance(x, Call) and x.op in ROUNDED:
             return self.quantised(x)
-        if x.dtype is not DType.FLOAT32 or any(isinstance(n, Reduce) for n in walk(x)):
+        if x.dtype is not DType.FLOAT32:
+            return super().text(x)
+        if any(isinstance(n, Reduce) for n in walk(x)):
             raise Plain
         if self.uniform(x):
             return f"vdupq_n_f32({self.scalar.text(x)})"
@@ -89,8 +102,14 @@ class _Writer(LaneWriter):
         if not isinstance(x, Call):
             raise Plain
         a = x.args[0]
+        if _from_integer(x):
+            return f"vcvtq_f32_s32({self.vector(a)})"
         if x.op in _FUNCTIONS:
             return f"{_FUNCTIONS[x.op]}({self.vector(a)})"
+        if x.op == "select":
+            return self.choice(x)
+        if x.op in ("max", "min"):
+            return self.limited(x)
         if x.op in _UNARY:
             return f"{_UNARY[x.op]}({self.vector(a)})"
         if x.op == "div":
@@ -104,9 +123,46 @@ class _Writer(LaneWriter):
             return f"{_BINARY[x.op]}_n_f32({self.vector(a)}, {self.scalar.text(b)})"
         return f"{_BINARY[x.op]}_f32({self.vector(a)}, {self.vector(b)})"
 
+    def choice(self, x: Call) -> str:
+        """One of two vectors, lane by lane where floats are compared."""
+        condition, yes, no = x.args
+        if self.uniform(condition):
+            return super().choice(x)
+        if not isinstance(condition, Call) or condition.op not in _COMPARED or x.dtype is not DType.FLOAT32:
+            raise Plain
+        a, b = condition.args
+        if a.dtype is not DType.FLOAT32:
+            raise Plain
+        lanes = f"{_COMPARED[condition.op]}({self.vector(b)}, {self.vector(a)})"
+        return f"vpselq_f32({self.vector(yes)}, {self.vector(no)}, {lanes})"
+
+    def limited(self, x: Call) -> str:
+        """The larger or smaller one of a vector and a number; a NaN stays one, as in the scalar functions."""
+        value, limit = self.vector(x.args[0]), x.args[1]
+        if not isinstance(limit, Const) or math.isnan(float(limit.value)):
+            raise Plain
+        end = self.vector(limit)
+        sides = f"{end}, {value}" if x.op == "max" else f"{value}, {end}"
+        return f"vpselq_f32({end}, {value}, vcmpgtq_f32({sides}))"
+
     def quantised(self, x: Call) -> str:
         real, *limits = x.args
         if not all(isinstance(n, Const) for n in limits):
             raise Plain
         zero, low, high = (int(n.value) for n in limits if isinstance(n, Const))
-        return f"aot_model_four_quantised({_ROUNDED[x.op]}({self.vector(real)}), {zero}, {low}, {high})"
+        parts = self.divided(real, low - zero, high - zero)
+        if parts is not None:
+            return f"aot_model_four_quantised({ROUNDED[x.op]}({parts}), {zero}, {low}, {high})"
+        return f"aot_model_four_quantised({ROUNDED[x.op]}({self.vector(real)}), {zero}, {low}, {high})"
+
+    def divided(self, x: Expr, low: int, high: int) -> str | None:
+        """C of a quotient that is rounded to whole numbers within these limits, without a division."""
+        if not (isinstance(x, Call) and x.op == "div" and isinstance(x.args[1], Const)):
+            return None
+        parts = two_products(float(x.args[1].value), low, high)
+        if parts is None:
+            return None
+        value, (upper, lower) = self.vector(x.args[0]), (float_literal(n, DType.FLOAT32) for n in parts)
+        if not parts[1]:
+            return f"vmulq_n_f32({value}, {upper})"
+        return f"aot_model_four_divided({value}, {upper}, {lower})"

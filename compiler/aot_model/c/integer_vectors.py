@@ -24,6 +24,8 @@ from aot_model.ir.values import Value
 HEADER = "aot_model/integer_vectors.h"
 LANES = 4
 NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32)
+FAR = 1 << 16
+"""Elements from one result to the next in a vector that is scattered."""
 _BINARY = {"add": "vaddq", "sub": "vsubq", "mul": "vmulq"}
 _LIMITS = {"min": "vminq_s32", "max": "vmaxq_s32"}
 
@@ -49,12 +51,12 @@ class LaneWriter:
     kind = "s32"
     ctype = "int32x4_t"
     lanes = LANES
-    furthest = 1
-    """How many elements a result may be from the one before in its vector."""
 
-    def __init__(self, along: Var, names: dict[Value, str]) -> None:
+    def __init__(self, along: Var, names: dict[Value, str], furthest: int = 1) -> None:
         self.along = along
         self.names = names
+        self.furthest = furthest
+        """How many elements a result may be from the one before in its vector."""
         self.lines: list[str] = []
         self.indent = 1
         self.known: dict[Expr, str] = {}
@@ -84,9 +86,9 @@ class LaneWriter:
         y = y if to.c_type == own else f"({own} *)({y})"
         predicate = ("_p", ", inside") if self.partial else ("", "")
         if apart != 1:
-            lanes = f"vmulq_n_u32(aot_model_lanes_u32(), {apart})"
             shifted = "" if width == "b" else "shifted_"
-            y, predicate = f"{y}, {lanes}", (f"_scatter_{shifted}offset{predicate[0]}", predicate[1])
+            y = f"{y}, {self.places(apart)}"
+            predicate = (f"_scatter_{shifted}offset{predicate[0]}", predicate[1])
         elif self.kind == "f32" and not self.partial:
             self.line(f"aot_model_store_f32({y}, {value});")
             return self.closed(len(loops), place)
@@ -209,7 +211,7 @@ class LaneWriter:
             raise Plain
         name, outer = f"v{self.count}", dict(self.known)
         self.count += 1
-        self.line(f"{self.ctype} {name};")
+        self.line(f"{self.ctype_of(x)} {name};")
         for opening, value in ((f"if ({self.scalar.text(condition)}) {{", yes), ("} else {", no)):
             self.line(opening)
             self.indent += 1
@@ -248,16 +250,24 @@ class LaneWriter:
             raise Plain
         letter, sign = {8: "b", 16: "h", 32: "w"}[dtype.bits], "u" if dtype.c_type.startswith("u") else "s"
         z, inside = ("_z", ", inside") if self.partial else ("", "")
-        if self.stride(x.position) == 1:
+        apart = self.stride(x.position)
+        if apart == 1:
             at = self.at(x.position)
             place = f"{name} + {at}" if letter == "w" else f"aot_model_read_{dtype.c_type}({name} + {at})"
             text = f"vldr{letter}q{z}_{sign}32({place}{inside})"
         else:
             shifted = "" if letter == "b" else "shifted_"
-            at = f"vreinterpretq_u32_s32({self.vector(x.position)})"
-            place = f"aot_model_read_{dtype.c_type}({name})"
+            if apart and apart > 0:
+                place, at = f"{name} + {self.at(x.position)}", self.places(apart)
+            else:
+                place, at = name, f"vreinterpretq_u32_s32({self.vector(x.position)})"
+            place = f"aot_model_read_{dtype.c_type}({place})"
             text = f"vldr{letter}q_gather_{shifted}offset{z}_{sign}32({place}, {at}{inside})"
         return f"vreinterpretq_s32_u32({text})" if sign == "u" else text
+
+    def places(self, apart: int) -> str:
+        """C of the places of a vector's elements, which are `apart` elements from each other."""
+        return f"vmulq_n_u32(aot_model_lanes_u32(), {apart})"
 
     def fixed_point(self, x: Call) -> str | None:
         clamped = saturated(x)
@@ -331,6 +341,9 @@ class LaneWriter:
             left = f"vshlq_n_s32({self.vector(a)}, {shift})" if shift > 0 else self.vector(a)
             upper = f"vqrdmulhq_s32({left}, {self.vector(x.args[1])})"
             return f"aot_model_four_shifted({upper}, {-shift})" if shift < 0 else upper
+        if x.op == "requantise_even" and isinstance(x.args[2], Const) and -31 <= int(x.args[2].value) < 0:
+            numbers = f"{self.vector(a)}, {self.vector(x.args[1])}"
+            return f"aot_model_four_even({numbers}, {-int(x.args[2].value)})"
         raise Plain
 
     def factors(self, x: Call) -> tuple[Expr, Expr]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aot_model.c.expr import SUMMAND
-from aot_model.c.integer_vectors import LANES, NARROW, LaneWriter, Nest, Plain
+from aot_model.c.integer_vectors import FAR, LANES, NARROW, LaneWriter, Nest, Plain
 from aot_model.c.literal import literal
 from aot_model.c.rescale import Product, product, saturated
 from aot_model.ir.bounds import bounds, only_asking
@@ -19,17 +19,41 @@ from aot_model.ir.values import Value
 
 def vector_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
                  names: dict[Value, str]) -> Nest | None:
-    """C of the nest that stores y[position] = element, or None where it stays a plain loop."""
+    """C of the nest that stores y[position] = element, or None where it stays a plain loop. Where the
+    innermost loop is too short, or its elements are far from each other, another one may be along vectors.
+    """
+    folds = [(w, loops) for w in _folds(loops, element, names)]
+    if to is DType.INT64:
+        return _first(folds, position, element, to)
     if to not in NARROW:
         return None
     moves = (MoveWriter(v, names, to, n) for v in loops[-1:] for n in (16, 8)
              if n * to.bits <= 128 and v.extent % n == 0)  # fmt: skip
     lanes = (LaneWriter(v, names) for v in loops[-1:] if v.extent >= LANES)
     products = (ProductWriter(v, names) for v in loops[-1:] if v.extent > LANES)
-    writers: tuple[LaneWriter, ...] = (*moves, *_folds(loops, element, names), *products, *lanes)
-    for writer in writers:
+    orders = turned(loops, position, element)
+    across = ((LaneWriter(order[-1], names, FAR), order) for order in orders)
+    near = ((w, loops) for w in (*products, *lanes))
+    writers = [*((w, loops) for w in moves), *folds, *near, *across]
+    return _first(writers, position, element, to)
+
+
+def turned(loops: Sequence[Var], position: Expr, element: Expr) -> list[list[Var]]:
+    """Orders of the loops with each that is long enough for vectors innermost, the longest first; none where
+    the result may take the memory of what is read, in order.
+    """
+    if any(isinstance(n, Cell) and n.position is position for n in walk(element)):
+        return []
+    long = sorted((v for v in loops if v.extent >= LANES), key=lambda v: v.extent, reverse=True)
+    return [[*(v for v in loops if v is not one), one] for one in long]
+
+
+def _first(writers: Sequence[tuple[LaneWriter, Sequence[Var]]], position: Expr, element: Expr,
+           to: DType) -> Nest | None:  # fmt: skip
+    """What the first writer makes that has vectors for all of it, from loops in the order that it takes."""
+    for writer, order in writers:
         try:
-            return Nest(writer.nest(loops, position, element, to), writer.in_order)
+            return Nest(writer.nest(order, position, element, to), writer.in_order)
         except Plain:
             continue
     return None
@@ -50,24 +74,36 @@ def _folds(loops: Sequence[Var], element: Expr, names: dict[Value, str]) -> list
     return [folded] if apart[0] < apart[1] else []
 
 
+def _widened(x: Expr) -> bool:
+    return isinstance(x, Call) and x.op == "cast" and x.dtype is DType.INT64 and x.args[0].dtype in NARROW
+
+
 class FoldWriter(LaneWriter):
     """A nest whose elements are folds, four of their terms at a time."""
 
     def nest(self, loops: Sequence[Var], position: Expr, element: Expr, to: DType) -> list[str]:
         assert isinstance(element, Reduce)
-        name, start = "folded", self.begin(element)
+        body, function = element.body, {"add": "vaddvaq", "min": "vminvq", "max": "vmaxvq"}[element.op]
+        if to is DType.INT64:
+            if element.op != "add" or not _widened(body):
+                raise Plain
+            assert isinstance(body, Call)
+            start, body, function = 0, body.args[0], "vaddlvaq"
+        else:
+            start = self.begin(element)
+        name = "folded"
         for v in loops:
             self.line(f"for (int32_t {v.name} = 0; {v.name} < {v.extent}; {v.name}++) {{")
             self.indent += 1
-        self.line(f"int32_t {name} = {literal(start, DType.INT32)};")
+        wide = DType.INT64 if to is DType.INT64 else DType.INT32
+        self.line(f"{wide.c_type} {name} = {literal(start, wide)};")
         place = self.open(element.over)
-        function = {"add": "vaddvaq", "min": "vminvq", "max": "vmaxvq"}[element.op]
         p, inside = ("_p", ", inside") if self.partial else ("", "")
-        self.line(f"{name} = {function}{p}_s32({name}, {self.vector(element.body)}{inside});")
+        self.line(f"{name} = {function}{p}_s32({name}, {self.vector(body)}{inside});")
         for _ in element.over:
             self.indent -= 1
             self.line("}")
-        own = "" if to is DType.INT32 else f"({to.c_type})"
+        own = "" if to is wide else f"({to.c_type})"
         self.line(f"y[{self.scalar.text(position)}] = {own}{name};")
         return self.closed(len(loops), place)
 

@@ -104,11 +104,16 @@ def _split(x: Expr, n: int) -> tuple[dict[Expr, int], int, dict[Expr, int], int]
     return quotient, base // n, rest, base % n
 
 
-def _reduced(rest: dict[Expr, int], base: int, n: int) -> tuple[Expr, int, int]:
-    """Cancel a common divisor g of n and all coefficients: (x, g, base % g), rest + base = g * x + base % g.
+def _reduced(rest: dict[Expr, int], base: int, n: int) -> tuple[Expr, int, Expr]:
+    """(x, g, small) with rest + base = g * x + small, 0 <= small < g, for the largest divisor g of n that one
+    of the coefficients has in common with it.
     """
-    g = math.gcd(n, *rest.values())
-    return _from_terms({a: c // g for a, c in rest.items()}, base // g), g, base % g
+    for g in sorted({math.gcd(n, c) for c in rest.values()} | {math.gcd(n, *rest.values())}, reverse=True):
+        small = _from_terms({a: c for a, c in rest.items() if c % g}, base % g)
+        low, high = bounds(small)
+        if low is not None and high is not None and low >= 0 and high < g:
+            break
+    return _from_terms({a: c // g for a, c in rest.items() if c % g == 0}, base // g), g, small
 
 
 def floordiv(x: Expr, n: int) -> Expr:
@@ -141,15 +146,15 @@ def mod(x: Expr, n: int) -> Expr:
     low, high = bounds(whole)
     if low is not None and high is not None and low // n == high // n:
         return add(whole, -(low // n) * n)
-    inner, g, r = _reduced(rest, r_base, n)
+    inner, g, small = _reduced(rest, r_base, n)
     if n // g == 1:
-        return const(r)
+        return small
     if isinstance(inner, Call) and inner.op == "imod":
         divisor = inner.args[1]
         assert isinstance(divisor, Const)
         if int(divisor.value) % (n // g) == 0:
-            return add(mul(mod(inner.args[0], n // g), g), r)
-    return add(mul(call("imod", inner, const(n // g), dtype=DType.INT32), g), r)
+            return add(mul(mod(inner.args[0], n // g), g), small)
+    return add(mul(call("imod", inner, const(n // g), dtype=DType.INT32), g), small)
 
 
 def less(x: Expr, y: Expr | int) -> Expr:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from aot_model.c.expr import SUMMAND
+from aot_model.c.float_vectors import HEADER as FLOAT_VECTORS
 from aot_model.c.statements import CWriter
 from aot_model.ir.expr import Cell, Const, Expr, Leaf, const, leaf, walk
 from aot_model.ir.graph import Graph, Node
@@ -20,7 +21,7 @@ from aot_model.ir.nibbles import element_text
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.float32.dialect import VectorDialect
-from aot_model.kernels.float32.vector_text import VectorText, can_vectorise, position_text
+from aot_model.kernels.float32.vector_text import Quantised, VectorText, can_vectorise, position_text
 
 MAX_TAIL_NODES = 24
 
@@ -92,8 +93,10 @@ class FusedTail:
 
     def with_dialect(self, dialect: VectorDialect) -> FusedTail:
         """The tail with vector stores, where the dialect can compute it."""
-        takes = dialect.lanes > 1 and self.element.dtype is DType.FLOAT32 and can_vectorise(
-            self.element, self.index, self.accumulator, dialect)
+        quantised = Quantised.of(self.element) if dialect.quantises else None
+        real = quantised.real if quantised else self.element
+        takes = dialect.lanes > 1 and real.dtype is DType.FLOAT32 and can_vectorise(
+            real, self.index, self.accumulator, dialect)
         return replace(self, dialect=dialect if takes else None)
 
     @property
@@ -127,8 +130,13 @@ class FusedTail:
             self.headers.update(self.dialect.includes)
             self.headers.add("aot_model/scalar.h")
             to = position_text(position, SUMMAND)
-            value = VectorText(self.dialect, self.names, self.index[-1], mapping).text(self.element)
-            return self.dialect.store("y" if to == "0" else f"y + {to}", value)
+            y = "y" if to == "0" else f"y + {to}"
+            writer_of = VectorText(self.dialect, self.names, self.index[-1], mapping)
+            quantised = Quantised.of(self.element) if self.dialect.quantises else None
+            if quantised:
+                self.headers.add(FLOAT_VECTORS)
+                return quantised.store(y, writer_of.text(quantised.real), self.element.dtype)
+            return self.dialect.store(y, writer_of.text(self.element))
         writer = CWriter(lambda c, text: element_text(c, self.names[c.value], text, self.headers), indent=0)
         (text,) = writer.compute(substitute(self.element, mapping))
         if self.is_identity and self.accumulator.dtype in (DType.INT8, DType.UINT8):

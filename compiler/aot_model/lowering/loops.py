@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from aot_model.c import float_vectors, integer_vectors, vector_nests
 from aot_model.c.statements import CWriter
-from aot_model.ir.expr import Call, Cell, Expr, Reduce, Var, var, walk
-from aot_model.ir.index import flatten, floordiv, mod, substitute
+from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, var, walk
+from aot_model.ir.index import add, flatten, floordiv, mod, mul, substitute
 from aot_model.ir.nibbles import element_text, read_parameter
 from aot_model.ir.program import Access, Function, Overlap, Param
 from aot_model.ir.values import Value
@@ -63,6 +63,9 @@ def loop_nest(name: str,
     in_order = True
     for kind, header, vectors_of in _VECTORS if dialect == "mve" else ():
         vectors = vectors_of(loops, position, element, out.dtype, names)
+        if vectors is None:
+            parted = _parted(loops, position, element)
+            vectors = vectors_of(*parted, out.dtype, names) if parted else None
         if vectors is not None:
             writer.lines[:] = [
                 f"#if AOT_MODEL_{kind}_VECTORS", *vectors.lines, "#else", *writer.lines, "#endif"
@@ -124,6 +127,30 @@ def _merge(loops: list[Var], position: Expr, element: Expr) -> tuple[list[Var], 
             position, element = new_position, new_element
         k -= 1
     return loops, position, element
+
+
+def _parted(loops: list[Var], position: Expr, element: Expr) -> tuple[list[Var], Expr, Expr] | None:
+    """Loops in two where the index is read by its quotient and its remainder, as of channels that are
+    shuffled; None where no loop is.
+    """
+    atoms = [n for x in (position, element) for n in walk(x)
+             if isinstance(n, Call) and n.op in ("idiv", "imod")]  # fmt: skip
+    found = False
+    for v in tuple(loops):
+        sizes = {int(n.args[1].value) for n in atoms if n.args[0] is v and isinstance(n.args[1], Const)}
+        if len(sizes) != 1 or v.extent % min(sizes):
+            continue
+        size = sizes.pop()
+        outer, inner = var(f"{v.name}_of", v.extent // size), var(f"{v.name}_in", size)
+        mapping: dict[Expr, Expr] = {v: add(mul(outer, size), inner)}
+        position, element = substitute(position, mapping), substitute(element, mapping)
+        k, found = loops.index(v), True
+        loops = [*loops[:k], *(n for n in (outer, inner) if isinstance(n, Var)), *loops[k + 1 :]]
+    if not found:
+        return None
+    renamed = _canonical_names(loops, element)
+    loops = [v for v in (renamed[v] for v in loops) if isinstance(v, Var)]
+    return loops, substitute(position, renamed), substitute(element, renamed)
 
 
 def _divisions(*expressions: Expr) -> int:

@@ -96,6 +96,9 @@ class VectorDialect:
     sums_fpv4: bool = False
     """Blocks of sums are the functions of sums_fpv4.py."""
 
+    quantises: bool = False
+    """Whether floats that become integers are stored as vectors (aot_model/float_vectors.h)."""
+
     def load(self, p: str) -> str:
         return self.load_text.format(p=p)
 

@@ -130,6 +130,7 @@ MVE = VectorDialect(
     sum_text="mve_sum({a})",
     includes=frozenset({"aot_model/helium.h"}),
     scalar_in_vector=False,
+    quantises=True,
 )
 
 # one register less than there are: with the last one in use gcc spills as soon as it moves a load forward

@@ -29,6 +29,12 @@ AOT_MODEL_INLINE float32x4_t aot_model_four_quotients(float32x4_t a, float32x4_t
     return over;
 }
 
+/* x / d as two products, where the compiler has compared them with quotients: high + low is 1 / d. */
+AOT_MODEL_INLINE float32x4_t aot_model_four_divided(float32x4_t x, float high, float low)
+{
+    return vfmaq_n_f32(vmulq_n_f32(x, low), x, high);
+}
+
 /* Whole numbers plus a zero point, within [low, high]. Those that are converted floats saturate, and of a NaN are 0. */
 AOT_MODEL_INLINE int32x4_t aot_model_four_quantised(int32x4_t whole, int32_t zero, int32_t low, int32_t high)
 {

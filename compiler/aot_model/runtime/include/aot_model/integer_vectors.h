@@ -23,6 +23,16 @@ AOT_MODEL_INLINE int32x4_t aot_model_four_rounded(int32x4_t x, int32x4_t bits)
     const int32x4_t right = vnegq_s32(bits);
     return vrshlq_s32(vqaddq_s32(x, vandq_s32(vshrq_n_s32(x, 31), vshrq_n_s32(right, 31))), right);
 }
+
+/* x * by / 2^(31 + bits), ties to even; 0 < bits < 32. A tie has nothing but zeros behind the half; where the whole number
+ * below it is even, one less is rounded. */
+AOT_MODEL_INLINE int32x4_t aot_model_four_even(int32x4_t x, int32x4_t by, int32_t bits)
+{
+    const int32x4_t upper = vqdmulhq_s32(x, by);
+    const mve_pred16_t exact = vcmpeqq_n_s32(vshlq_n_s32(vmulq_s32(x, by), 1), 0);
+    const int32x4_t even = vbicq_s32(vdupq_n_s32(1), vshlq_s32(upper, vdupq_n_s32(-bits)));
+    return vrshlq_s32(vsubq_m_s32(upper, upper, even, exact), vdupq_n_s32(-bits));
+}
 #else
 #define AOT_MODEL_INTEGER_VECTORS 0
 #endif
