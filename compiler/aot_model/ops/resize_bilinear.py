@@ -105,7 +105,9 @@ class ResizeBilinear(Operator):
                    (element(y0, x1), rest_y, dx), (element(y1, x1), dy, dx)]
 
         def mixed(part: Callable[[Expr], Expr]) -> Expr:
-            terms = [call("mul", call("mul", part(value), wy), wx) for value, wy, wx in corners]
+            """Of integers the weights are multiplied first, once for all channels; all fit 32 bits."""
+            terms = [call("mul", call("mul", part(value), wy), wx) if real else
+                     call("mul", part(value), call("mul", wy, wx)) for value, wy, wx in corners]  # fmt: skip
             return reduce(lambda a, b: call("add", a, b), terms)
 
         if not real and x.dtype.bits > 8:
@@ -113,9 +115,8 @@ class ResizeBilinear(Operator):
         total = mixed(lambda value: value)
         if real:
             return total
-        half, whole = const(1 << 19, wide), const(1 << 20, wide)
-        up = call("lt", const(0, wide), total, dtype=DType.BOOL)
-        return cast(call("div", select(up, call("add", total, half), call("sub", total, half)), whole),
+        below = call("sar", total, const(31, wide))  # ties go away from zero: those below it down
+        return cast(call("sar", call("add", call("add", total, below), const(1 << 19, wide)), const(20, wide)),
                     x.dtype)
 
     @staticmethod
