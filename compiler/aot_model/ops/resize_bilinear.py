@@ -12,7 +12,7 @@ from functools import reduce
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, Index, call, cast, const, load, select
+from aot_model.ir.expr import Expr, Index, call, cast, const, load
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value, constant
@@ -116,8 +116,8 @@ class ResizeBilinear(Operator):
         if real:
             return total
         below = call("sar", total, const(31, wide))  # ties go away from zero: those below it down
-        return cast(call("sar", call("add", call("add", total, below), const(1 << 19, wide)), const(20, wide)),
-                    x.dtype)
+        rounded = call("add", call("add", total, below), const(1 << 19, wide))
+        return cast(call("sar", rounded, const(20, wide)), x.dtype)
 
     @staticmethod
     def _of_halves(mixed: Callable[[Callable[[Expr], Expr]], Expr]) -> Expr:

@@ -73,6 +73,8 @@ class Family:
     int8_weights: bool = False
     """Whether weights are packed as int8, so that uint8 ones beyond 127 go to plain C."""
 
+    column_pairs: bool = False
+    """Whether a convolution to one channel is computed as one to two (kernels/int8/column_pairs.py)."""
     zero_points: bool = False
     """Whether int8 weights may have a zero point, so that uint8 ones become such."""
 
@@ -130,6 +132,7 @@ DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, partial(_pool,
              accumulators=True,
              sum_row=affine_sum.dsp_sum,
              winograd=True,
+             column_pairs=True,
              reading=_dsp_for,
              int8_weights=True,
              zero_points=True)
