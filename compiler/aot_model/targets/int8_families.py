@@ -83,10 +83,10 @@ class Family:
 
 
 def _pool(kind: str, shape: ConvShape, dtype: str, tail: Tail | None, dsp: bool = False,
-          windows: pooling_windows.Windows | None = None) -> KernelCode:  # fmt: skip
+          windows: pooling_windows.Windows | None = None, compact: bool = False) -> KernelCode:  # fmt: skip
     if windows and windows.takes(shape, dtype):
         return windows.pool(kind, shape, *DType.of(dtype).limits, dtype, tail)  # type: ignore[arg-type]
-    return pooling.pool(kind, shape, dtype, dsp, tail)  # type: ignore[arg-type]
+    return pooling.pool(kind, shape, dtype, dsp, tail, compact)  # type: ignore[arg-type]
 
 
 def _pooled_by_helium(shape: ConvShape, dtype: str) -> bool:
@@ -119,6 +119,7 @@ NEON_SDOT = replace(PLAIN,
 def _dsp_for(family: Family, reading: Reading) -> Family:
     apart = reading.overlaps and reading.memory is not None
     return replace(family, conv=partial(conv_dsp.conv, reading=reading),
+                   pool=partial(_pool, dsp=True, compact=reading.compact),
                    depthwise=partial(depthwise_dsp.depthwise,
                                      overlaps=reading.overlaps,
                                      paired_from=None if reading.compact else depthwise_dsp.PAIRED),

@@ -21,8 +21,10 @@ _WRITTEN_OUT = 9
 
 
 def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8", dsp: bool = False,
-         tail: Tail | None = None) -> KernelCode:  # fmt: skip
-    """Pooling; every window holds at least one element of the image. Dense input, out_c = in_c."""
+         tail: Tail | None = None, compact: bool = False) -> KernelCode:  # fmt: skip
+    """Pooling; every window holds at least one element of the image. Dense input, out_c = in_c. compact: less
+    code rather than less time.
+    """
     s = shape
     if s.x_strides is not None or s.dilation_h != 1 or s.dilation_w != 1:
         raise ValueError("pooling: dense input without dilation")
@@ -47,7 +49,7 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
         loops = [f"for (int32_t i = 0; i < {height}; i++, from += {s.in_w * s.in_c}) {{",
                  f"const {cast} *at = from;",
                  f"for (int32_t j = 0; j < {width}; j++, at += {s.in_c}) {{", body, "}", "}"]
-        if not dsp or size > _WRITTEN_OUT:
+        if not dsp or compact or size > _WRITTEN_OUT:
             return loops
         places = [f"from + {(i * s.in_w + j) * s.in_c}" for i in range(s.kernel_h) for j in range(s.kernel_w)]
         whole = [re.sub(r"\bat\b", place, body) for place in places[begun:]]
