@@ -59,12 +59,14 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
 
     if four and kind == "average":
         add, half = ("dsp_sxtab16", "int16_t") if dtype == "int8" else ("dsp_uxtab16", "uint16_t")
-        lanes = (f"({half})({pair}{shift})" for shift in (" & 0xffffu", " >> 16") for pair in ("even", "odd"))
+        lanes = [f"({half})({pair}{shift})" for shift in (" & 0xffffu", " >> 16") for pair in ("even", "odd")]
+        each = (line for k, lane in enumerate(lanes) for line in ("{", *finish(lane, f"c + {k}"), "}"))
+        turns = [f"const int32_t sum[4] = {{{', '.join(lanes)}}};",
+                 "for (int32_t k = 0; k < 4; k++) {", *finish("sum[k]", "c + k"), "}"]  # fmt: skip
         work = ["uint32_t even = 0, odd = 0;",
                 *walk(f"even = {add}(even, dsp_bytes_at(at));\n"
                       f"odd = {add}(odd, dsp_bytes_at(at) >> 8 | dsp_bytes_at(at) << 24);"),
-                f"const int32_t sum[4] = {{{', '.join(lanes)}}};",
-                "for (int32_t k = 0; k < 4; k++) {", *finish("sum[k]", "c + k"), "}"]
+                *(turns if compact or tail is not None else each)]
     elif four:
         work = ["uint32_t most = dsp_bytes_at(from);",
                 *walk(f"most = dsp_max_{dtype}(most, dsp_bytes_at(at));", begun=1),
