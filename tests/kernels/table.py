@@ -255,6 +255,21 @@ def int8_convolutions() -> list[Layer]:
     add(np.uint8, (1, 6, 8, 3), draw.tensor(np.uint8, 5, 5, 5, 3), w_zero=120, pads=(2, 2, 2, 2))
     for ins in (2, 5):
         add(np.int8, (1, 7, 9, ins), draw.tensor(np.int8, 6, 3, 3, ins), dilations=(2, 2), pads=(2, 2, 2, 2))
+    # one channel out, rows of even and odd length, alone and with what may follow; in the last the sums do
+    ones: tuple[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]], ...] = (
+        ((2, 6, 8, 4), (3, 3), WINDOWS[2]), ((1, 6, 9, 16), (3, 3), WINDOWS[2]), ((1, 6, 8, 1), (3, 3), {}),
+        ((1, 7, 10, 5), (3, 2), {"pads": (1, 1, 1, 0)}), ((2, 9, 14, 8), (5, 4), {"strides": (2, 2)}),
+        ((1, 5, 4, 6), (2, 3), WINDOWS[5]), ((2, 24, 3), (5,), {"pads": (2, 2), "strides": (1,),
+                                                               "dilations": (1,)}))  # fmt: skip
+    for shape, taps, window in ones:
+        add(np.int8, shape, draw.tensor(np.int8, 1, *taps, shape[-1]), **window)
+    residual = Step(both, (draw.tensor(np.int8, 2, 6, 8, 1),), fed=True)
+    for more in ((Step(Lookup(table)),), (residual,)):
+        add(np.int8, (2, 6, 8, 4), draw.tensor(np.int8, 1, 3, 3, 4), more, **WINDOWS[2])
+    add(np.uint8, (2, 6, 8, 3), draw.tensor(np.uint8, 1, 3, 3, 3), w_zero=120, **WINDOWS[2])
+    steps = (Step(Convolution(x_zero_point=-5, w_zero_point=4), (draw.tensor(np.int8, 1, 3, 3, 8),)),
+             *draw.sums(1, (2, 6, 8, 1), 2))
+    layers.append(Layer("sums to one channel", draw.tensor(np.int8, 2, 8, 10, 8), steps))
     return layers
 
 
@@ -302,9 +317,9 @@ def pools(*kinds: tuple[str, type[Any]]) -> list[Layer]:
     kernels: tuple[tuple[tuple[int, int], dict[str, Any]],
                    ...] = (((2, 2), {"strides": (2, 2)}), ((3, 3), {"pads": (1, 1, 1, 1), "strides": (2, 1)}),
                            ((7, 8), {}), ((1, 1), {"strides": (2, 2)}), ((3, 2), {"pads": (1, 0, 2, 1)}),
-                           )
+                           ((3, 3), {"pads": (1, 1, 1, 1), "strides": (1, 2)}))
     for mode, kind in kinds:
-        for channels, (kernel, window) in zip((16, 5, 13, 1, 33), kernels, strict=True):
+        for channels, (kernel, window) in zip((16, 5, 13, 1, 33, 8), kernels, strict=True):
             layers.append(
                 Layer(f"{len(layers)} {mode} {kind.__name__} {kernel} {window}",
                       draw.tensor(kind, 2, 7, 8, channels), (Step(Pool(mode, kernel, **window)),)))

@@ -12,7 +12,7 @@ from functools import reduce
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, Index, call, cast, const, load, select
+from aot_model.ir.expr import Expr, Index, call, cast, const, load
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value, constant
@@ -105,7 +105,9 @@ class ResizeBilinear(Operator):
                    (element(y0, x1), rest_y, dx), (element(y1, x1), dy, dx)]
 
         def mixed(part: Callable[[Expr], Expr]) -> Expr:
-            terms = [call("mul", call("mul", part(value), wy), wx) for value, wy, wx in corners]
+            """Of integers the weights are multiplied first, once for all channels; all fit 32 bits."""
+            terms = [call("mul", call("mul", part(value), wy), wx) if real else
+                     call("mul", part(value), call("mul", wy, wx)) for value, wy, wx in corners]  # fmt: skip
             return reduce(lambda a, b: call("add", a, b), terms)
 
         if not real and x.dtype.bits > 8:
@@ -113,10 +115,9 @@ class ResizeBilinear(Operator):
         total = mixed(lambda value: value)
         if real:
             return total
-        half, whole = const(1 << 19, wide), const(1 << 20, wide)
-        up = call("lt", const(0, wide), total, dtype=DType.BOOL)
-        return cast(call("div", select(up, call("add", total, half), call("sub", total, half)), whole),
-                    x.dtype)
+        below = call("sar", total, const(31, wide))  # ties go away from zero: those below it down
+        rounded = call("add", call("add", total, below), const(1 << 19, wide))
+        return cast(call("sar", rounded, const(20, wide)), x.dtype)
 
     @staticmethod
     def _of_halves(mixed: Callable[[Callable[[Expr], Expr]], Expr]) -> Expr:

@@ -22,7 +22,7 @@ from aot_model.ir.strided import dense
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
-from aot_model.kernels.int8 import conv_c, nibbles, winograd, winograd_dsp
+from aot_model.kernels.int8 import column_pairs, conv_c, nibbles, winograd, winograd_dsp
 from aot_model.kernels.reading import Reading
 from aot_model.kernels.site import Coordinates, Site
 from aot_model.kernels.tail import Chain, FusedTail
@@ -94,8 +94,10 @@ def _tail(site: Site, part: Integer, place: Place) -> FusedTail:
 
 def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, shape: ConvShape,
           weights: np.ndarray, place: Place, whole: bool = True,
-          wish: int | None = None) -> None:
-    """whole: the call computes all of the result, in the order of its pixels."""
+          wish: int | None = None, macs: int | None = None) -> None:
+    """whole: the call computes all of the result, in the order of its pixels. macs: of the layer, where the
+    shape has more.
+    """
     tail = _tail(site, part, place)
     if part.after:
         tail = by_rows(family, tail, site.chain.nodes[part.after:],
@@ -112,7 +114,8 @@ def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, 
         code = replace(code, slack=None)
     shapes = f"{site.input(0).type} * {w.type if w is not None else ''} -> {site.result.type}"
     wishes = [least for least in (wish, code.wish) if least is not None]
-    site.emit(name, code, used, shapes, shape.macs, (dense(site.input(0)),), min(wishes, default=None))
+    site.emit(name, code, used, shapes, shape.macs if macs is None else macs, (dense(site.input(0)),),
+              min(wishes, default=None))
 
 
 def _with_nibbles(family: Family, site: Site, part: Integer, code: KernelCode, shape: ConvShape,
@@ -204,12 +207,21 @@ def _signed(family: Family, site: Site, part: Integer, weights: np.ndarray) -> t
     return replace(part, quant=quant), (weights.astype(np.int16) - 128).astype(np.int8)
 
 
+def _of_pair(place: Place, single: ConvShape) -> Place:
+    return lambda index: place(column_pairs.place_of_pair(single, index))
+
+
 def _windows(family: Family, site: Site, shape: ConvShape, weights: np.ndarray, place: Place,
              whole: bool) -> None:
     """The call of a convolution; weights [out_c, kernel_h, kernel_w, in_c / groups]."""
     part, weights = _signed(family, site, _part(site), weights)
-    size = f"{shape.kernel_h}x{shape.kernel_w}"
+    size, macs = f"{shape.kernel_h}x{shape.kernel_w}", shape.macs
     family = _for_site(family, site, whole) if family.packs(weights) else PLAIN
+    if family.column_pairs and whole and column_pairs.pays(shape) and site.input(1).dtype not in NIBBLES:
+        weights = column_pairs.weights_of_pair(shape, weights, part.quant.weight_zero_point)
+        bias = None if part.bias is None else np.repeat(part.bias, 2)
+        part, place = replace(part, bias=bias), _of_pair(place, shape)
+        shape = column_pairs.paired(shape)
     by_channel = next((f for f in (family, PLAIN) if f.depthwise_fits(shape, part.quant)), None)
     if shape.groups == shape.in_c > 1 and by_channel is not None:
         taps = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))
@@ -219,7 +231,7 @@ def _windows(family: Family, site: Site, shape: ConvShape, weights: np.ndarray, 
         chosen, wish = _winograd(site, part, shape, weights) if family.winograd and whole else (None, None)
         if chosen is not None:
             writer = partial(winograd_dsp.conv, variant=chosen)
-        _emit(family, site, part, f"conv_{size}", writer, shape, weights, place, whole, wish)
+        _emit(family, site, part, f"conv_{size}", writer, shape, weights, place, whole, wish, macs)
 
 
 def _transposed(family: Family) -> Callable[[Site], None]:
@@ -265,7 +277,8 @@ def _pool(family: Family) -> Callable[[Site], None]:
         shape = conv_shape(x, out, op.kernel, op, 1)
         low, high = x.dtype.limits
         tail = site.tail(_of_window(out), low=low, high=high)
-        code = family.pool(op.mode, shape, x.dtype.label, None if tail.is_identity else tail)
+        writer = _for_site(family, site, True).pool
+        code = writer(op.mode, shape, x.dtype.label, None if tail.is_identity else tail)
         name = f"{op.mode}_pool_{shape.kernel_h}x{shape.kernel_w}"
         site.emit(name, code, None if tail.is_identity else tail, f"{x.type} -> {site.result.type}", 0,
                   (dense(x),))

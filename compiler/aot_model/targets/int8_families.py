@@ -68,6 +68,8 @@ class Family:
     int8_weights: bool = False
     """Whether weights are packed as int8, so that uint8 ones beyond 127 go to plain C."""
 
+    column_pairs: bool = False
+    """Whether a convolution to one channel is computed as one to two (kernels/int8/column_pairs.py)."""
     zero_points: bool = False
     """Whether int8 weights may have a zero point, so that uint8 ones become such."""
 
@@ -76,10 +78,10 @@ class Family:
 
 
 def _pool(kind: str, shape: ConvShape, dtype: str, tail: Tail | None, dsp: bool = False,
-          windows: pooling_windows.Windows | None = None) -> KernelCode:  # fmt: skip
+          windows: pooling_windows.Windows | None = None, compact: bool = False) -> KernelCode:  # fmt: skip
     if windows and windows.takes(shape, dtype):
         return windows.pool(kind, shape, *DType.of(dtype).limits, dtype, tail)  # type: ignore[arg-type]
-    return pooling.pool(kind, shape, dtype, dsp, tail)  # type: ignore[arg-type]
+    return pooling.pool(kind, shape, dtype, dsp, tail, compact)  # type: ignore[arg-type]
 
 
 def _pooled_by_helium(shape: ConvShape, dtype: str) -> bool:
@@ -111,6 +113,7 @@ NEON_SDOT = replace(PLAIN,
                     dot="sdot")
 def _dsp_for(family: Family, reading: Reading) -> Family:
     return replace(family, conv=partial(conv_dsp.conv, reading=reading),
+                   pool=partial(_pool, dsp=True, compact=reading.compact),
                    depthwise=partial(depthwise_dsp.depthwise,
                                      overlaps=reading.overlaps,
                                      paired_from=None if reading.compact else depthwise_dsp.PAIRED))
@@ -121,6 +124,7 @@ DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, partial(_pool,
              accumulators=True,
              sum_row=affine_sum.dsp_sum,
              winograd=True,
+             column_pairs=True,
              reading=_dsp_for,
              int8_weights=True,
              zero_points=True)

@@ -7,6 +7,7 @@ which hold sums of up to 255 values; the maximum of four is SSUB8 and SEL.
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from aot_model.c.words import counted
@@ -15,11 +16,15 @@ from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.overlap import by_pixels
 
 _LANES = 255
+_WRITTEN_OUT = 9
+"""Elements of a window that are no loop with the DSP extension: a turn takes longer than the element."""
 
 
 def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8", dsp: bool = False,
-         tail: Tail | None = None) -> KernelCode:  # fmt: skip
-    """Pooling; every window holds at least one element of the image. Dense input, out_c = in_c."""
+         tail: Tail | None = None, compact: bool = False) -> KernelCode:  # fmt: skip
+    """Pooling; every window holds at least one element of the image. Dense input, out_c = in_c. compact: less
+    code rather than less time.
+    """
     s = shape
     if s.x_strides is not None or s.dilation_h != 1 or s.dilation_w != 1:
         raise ValueError("pooling: dense input without dilation")
@@ -38,30 +43,41 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
         stored = tail.store("pooled", ("n", "row", "column", channel), 1).rstrip()
         return [*lines, f"const {cast} pooled = ({cast})v;", stored]
 
-    def walk(*body: str) -> list[str]:
-        """Over the elements of a window, at `at`."""
+    def walk(body: str, begun: int = 0) -> list[str]:
+        """Over the elements of a window, at `at`; the first `begun` need not be seen."""
         height, width = (str(s.kernel_h), str(s.kernel_w)) if inside else ("height", "width")
-        return [f"for (int32_t i = 0; i < {height}; i++, from += {s.in_w * s.in_c}) {{",
-                f"const {cast} *at = from;",
-                f"for (int32_t j = 0; j < {width}; j++, at += {s.in_c}) {{", *body, "}", "}"]
+        loops = [f"for (int32_t i = 0; i < {height}; i++, from += {s.in_w * s.in_c}) {{",
+                 f"const {cast} *at = from;",
+                 f"for (int32_t j = 0; j < {width}; j++, at += {s.in_c}) {{", body, "}", "}"]
+        if not dsp or compact or size > _WRITTEN_OUT:
+            return loops
+        places = [f"from + {(i * s.in_w + j) * s.in_c}" for i in range(s.kernel_h) for j in range(s.kernel_w)]
+        whole = [re.sub(r"\bat\b", place, body) for place in places[begun:]]
+        if inside:
+            return whole
+        return [f"if (height == {s.kernel_h} && width == {s.kernel_w}) {{", *whole, "} else {", *loops, "}"]
 
-    word = ("uint32_t bytes;", "memcpy(&bytes, at, sizeof bytes);")
     if four and kind == "average":
         add, half = ("dsp_sxtab16", "int16_t") if dtype == "int8" else ("dsp_uxtab16", "uint16_t")
-        lanes = (f"({half})({pair}{shift})" for shift in (" & 0xffffu", " >> 16") for pair in ("even", "odd"))
+        lanes = [f"({half})({pair}{shift})" for shift in (" & 0xffffu", " >> 16") for pair in ("even", "odd")]
+        each = (line for k, lane in enumerate(lanes) for line in ("{", *finish(lane, f"c + {k}"), "}"))
+        turns = [f"const int32_t sum[4] = {{{', '.join(lanes)}}};",
+                 "for (int32_t k = 0; k < 4; k++) {", *finish("sum[k]", "c + k"), "}"]  # fmt: skip
         work = ["uint32_t even = 0, odd = 0;",
-                *walk(*word, f"even = {add}(even, bytes);", f"odd = {add}(odd, bytes >> 8 | bytes << 24);"),
-                f"const int32_t sum[4] = {{{', '.join(lanes)}}};",
-                "for (int32_t k = 0; k < 4; k++) {", *finish("sum[k]", "c + k"), "}"]
+                *walk(f"even = {add}(even, dsp_bytes_at(at));\n"
+                      f"odd = {add}(odd, dsp_bytes_at(at) >> 8 | dsp_bytes_at(at) << 24);"),
+                *(turns if compact or tail is not None else each)]
     elif four:
-        work = ["uint32_t most;", "memcpy(&most, from, sizeof most);",
-                *walk(*word, f"most = dsp_max_{dtype}(most, bytes);"),
-                "for (int32_t k = 0; k < 4; k++, most >>= 8) {",
-                *finish(f"({cast})(most & 0xffu)", "c + k"), "}"]
+        work = ["uint32_t most = dsp_bytes_at(from);",
+                *walk(f"most = dsp_max_{dtype}(most, dsp_bytes_at(at));", begun=1),
+                *(["memcpy(out + c, &most, sizeof most);"] if tail is None else [
+                    "for (int32_t k = 0; k < 4; k++, most >>= 8) {",
+                    *finish(f"({cast})(most & 0xffu)", "c + k"), "}"])]
     elif kind == "average":
-        work = ["int32_t sum = 0;", *walk("sum += *at;"), *finish("sum", "c")]
+        work = ["int32_t sum = 0;", *walk("sum += *(at);"), *finish("sum", "c")]
     else:
-        work = ["int32_t most = *from;", *walk("most = *at > most ? *at : most;"), *finish("most", "c")]
+        larger = "most = *(at) > most ? *(at) : most;"
+        work = ["int32_t most = *from;", *walk(larger, begun=1), *finish("most", "c")]
 
     place = [f"const int32_t top = row * {s.stride_h} - {s.pad_top}, left = column * {s.stride_w} - "
              f"{s.pad_left};"]

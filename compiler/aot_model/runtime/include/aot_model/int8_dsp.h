@@ -98,6 +98,14 @@ AOT_MODEL_INLINE int32_t dsp_quad_at(const int8_t *at)
 #endif
 }
 
+/* Four bytes as they lie, at any address. */
+AOT_MODEL_INLINE uint32_t dsp_bytes_at(const void *at)
+{
+    uint32_t bytes;
+    memcpy(&bytes, at, sizeof bytes);
+    return bytes;
+}
+
 /* dsp_smlad of the pair at `at`, any even address. */
 AOT_MODEL_INLINE int32_t dsp_smlad_at(const int16_t *at, int32_t weights, int32_t sum)
 {
