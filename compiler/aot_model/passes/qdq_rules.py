@@ -64,8 +64,10 @@ def _bias(n: QdqSite, value: Value | None, channels: int, rank: int) -> np.ndarr
 
 
 def _between(bias: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """How far a bias is from whole units."""
-    return np.asarray(np.abs(bias / units - np.rint(bias / units)))
+    """How far a bias is from whole units; 0 where its scale, of float32, accounts for it."""
+    whole = np.rint(bias / units)
+    away = np.abs(bias / units - whole)
+    return np.asarray(np.where(away > 1e-3 + np.abs(whole) * 2.0**-22, away, 0))
 
 
 def _finer(n: QdqSite, w: Scaled, bias: np.ndarray | None, x: Scaled) -> Scaled:
@@ -74,15 +76,14 @@ def _finer(n: QdqSite, w: Scaled, bias: np.ndarray | None, x: Scaled) -> Scaled:
     a step of the result, for all of a channel.
     """
     data = w.value.data
-    if bias is None or data is None or w.value.dtype in NIBBLES or not (_between(bias, x.s * w.scale)
-                                                                        > 1e-3).any():
+    if bias is None or data is None or w.value.dtype in NIBBLES or not _between(bias, x.s * w.scale).any():
         return w
     low, high = w.value.dtype.limits
     steps = data.astype(np.int64) - w.z
     least, most = int(steps.min(initial=0)), int(steps.max(initial=0))
     times = max(1 << k for k in range(8) if low <= w.z + (least << k) and w.z + (most << k) <= high)
-    return replace(w, value=n.constant("weights", (steps * times + w.z).astype(data.dtype)),
-                   scale=w.scale / times)
+    return w if times == 1 else replace(
+        w, value=n.constant("weights", (steps * times + w.z).astype(data.dtype)), scale=w.scale / times)
 
 
 def _unfit(n: QdqSite, bias: np.ndarray | None, units: np.ndarray, x: Scaled, most: float) -> str:
