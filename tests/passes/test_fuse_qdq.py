@@ -11,7 +11,8 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 from aot_model.frontends.onnx import read_onnx
 from aot_model.host.program import scratch_folder
@@ -268,6 +269,57 @@ def test_softmax_is_rounded_once(kind: str, to_kind: str, keys: int, scale: floa
     np.testing.assert_array_equal(got[~tie], want[~tie])
     if to_kind == "uint8" and keys == 512:  # 256 / 512 is a tie, exactly
         assert not got[0].any()
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+@pytest.mark.parametrize("function", ["Conv", "Gemm"])
+def test_a_bias_between_units_of_the_sums(function: str, kind: str, tmp_path: Path) -> None:
+    """Floats beside weights of two bits: a unit of their sums is 0.9 of a step of the result. Rounding the
+    bias to whole units would be wrong in up to half of a channel, with weights times 64 hardly anywhere.
+    """
+    net, rng = Net(kind, 5), np.random.default_rng(5)
+    middle = 0 if kind == "int8" else 128
+    zero, offset = (net.constant(v, kind) for v in (3, middle))
+    units = {"x": np.float32(0.05), "w": np.float32(0.36), "y": np.float32(0.02)}
+    shapes = ((1, 3, 6, 6), (8, 3, 3, 3)) if function == "Conv" else ((20, 12), (8, 12))
+    w = rng.integers(middle - 1, middle + 2, shapes[1]).astype(kind)
+    bias = rng.uniform(-0.5, 0.5, 8).astype(np.float32)
+    constants = {**units, "wq": w, "b": bias, **net.constants}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["q", "x", zero], ["xf"]),
+        helper.make_node("DequantizeLinear", ["wq", "w", offset], ["wf"]),
+        helper.make_node(function, ["xf", "wf", "b"], ["r"], **({} if function == "Conv" else {"transB": 1})),
+        helper.make_node("QuantizeLinear", ["r", "y", offset], ["yq"]),
+    ]
+    proto = model(nodes, [tensor("q", shapes[0], TYPES[kind])], [tensor("yq", None, TYPES[kind])], constants,
+                  opset=21)
+    path = save(proto, tmp_path / "model.onnx")
+    graph = read_onnx(path).graph
+    fuse_qdq(graph)
+    assert not {n.kind for n in graph.nodes} & {"QuantizeLinear", "DequantizeLinear"}
+    wide = {k: v.astype(np.float64) if v.dtype == np.float32 else v for k, v in constants.items()}
+    reals = model(nodes, [tensor("q", shapes[0], TYPES[kind])], [tensor("yq", None, TYPES[kind])], wide,
+                  opset=21)
+    x = rng.integers(np.iinfo(kind).min // 4, np.iinfo(kind).max // 4, shapes[0]).astype(kind)
+    (want,) = ReferenceEvaluator(reals).run(None, {"q": x})
+    compiled = compile_model(Request(path, "m", "c"))
+    ((got,),) = sanitized(compiled.view, compiled.texts, tmp_path).run([[x]])
+    off = got.astype(np.int64) - want.astype(np.int64)
+    assert np.abs(off).max() <= 1 and np.count_nonzero(off) <= 0.02 * off.size
+
+
+def test_a_bias_between_coarse_units_stays_literal(tmp_path: Path) -> None:
+    """Weights of eight bits have no room: half a unit of the sums is more than half a step of the result."""
+    net = Net("int8", 6)
+    x, w = net.input(4, 6), net.weights(6, 5)
+    y = net.op("Gemm", x, w, net.constant(net.rng.uniform(-0.5, 0.5, 5)))
+    proto = net.proto(net.quantised(y))
+    for name in (proto.graph.node[-1].input[1],):
+        (scale,) = (t for t in proto.graph.initializer if t.name == name)
+        scale.CopyFrom(numpy_helper.from_array(np.float32(1e-5), name))
+    graph = read_onnx(save(proto, tmp_path / "model.onnx")).graph
+    fuse_qdq(graph)
+    assert "Gemm" in {n.kind for n in graph.nodes}
 
 
 def test_what_has_no_rule_stays_literal(tmp_path: Path) -> None:

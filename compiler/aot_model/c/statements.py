@@ -16,6 +16,12 @@ from aot_model.ir.types import DType
 
 _IDENTITY: dict[str, float] = {"add": 0, "mul": 1, "and": True, "or": False}
 
+LONG_SUM = 512
+"""Terms of a sum of floats from which on it is a sum of sums: one accumulator rounds as often as there are
+terms, and what it loses, up to n / 2^25 of the sum of n terms that are alike, is more than a normalisation
+behind it can take.
+"""
+
 
 class CWriter(ExprWriter):
     """Writes statements that compute expressions. `address` gives the C text of an element in memory."""
@@ -80,14 +86,45 @@ class CWriter(ExprWriter):
         start = _IDENTITY.get(node.op, high if node.op == "min" else low)
         self.line(f"{c_type} {name} = {literal(start, node.dtype)};")
         self.headers.add("math.h" if infix_of(node) and node.dtype.is_float else "aot_model/scalar.h")
-        self.open_loops(node.over)
+        if node.op == "add" and node.dtype.is_float and math.prod(v.extent for v in node.over) >= LONG_SUM:
+            self._sum_of_sums(node, name)
+        else:
+            self.open_loops(node.over)
+            self._accumulate(node, name)
+            self.close_loops(len(node.over))
+        self._names = outer
+        self._names[node] = name
+
+    def _accumulate(self, node: Reduce, name: str) -> None:
         if node.dtype.is_float and infix_of(node) and not ascends(node):
             self.line(IN_ORDER)
         self.compute(node.body)
         self.line(f"{name} = {self._combine(node, name)};")
-        self.close_loops(len(node.over))
-        self._names = outer
-        self._names[node] = name
+
+    def _sum_of_sums(self, node: Reduce, name: str) -> None:
+        """About as many sums as each has terms: loops around them, and of one loop so many turns at once."""
+        terms = math.isqrt(math.prod(v.extent for v in node.over))
+        k = next(k for k in range(len(node.over)) if math.prod(v.extent for v in node.over[k + 1 :]) <= terms)
+        split, inner, part = node.over[k], node.over[k + 1 :], self._local(node.dtype)
+        turns = terms // math.prod(v.extent for v in inner)
+        self.open_loops(node.over[:k])
+        step = f"{split.name}++" if turns == 1 else f"{split.name}_at += {turns}"
+        first = split.name if turns == 1 else f"{split.name}_at"
+        self.line(f"for (int32_t {first} = 0; {first} < {split.extent}; {step}) {{")
+        self.indent += 1
+        if turns > 1 and split.extent % turns:
+            self.line(f"const int32_t {split.name}_end = {first} < {split.extent - turns} ? "
+                      f"{first} + {turns} : {split.extent};")
+        self.line(f"{value_type(node.dtype)} {part} = {literal(0, node.dtype)};")
+        if turns > 1:
+            end = f"{split.name}_end" if split.extent % turns else f"{first} + {turns}"
+            self.line(f"for (int32_t {split.name} = {first}; {split.name} < {end}; {split.name}++) {{")
+            self.indent += 1
+        self.open_loops(inner)
+        self._accumulate(node, part)
+        self.close_loops(len(inner) + (turns > 1))
+        self.line(f"{name} = {name} + {part};")
+        self.close_loops(k + 1)
 
     def _combine(self, node: Reduce, name: str) -> str:
         """The next value of an accumulator."""

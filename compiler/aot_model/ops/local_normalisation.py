@@ -1,19 +1,25 @@
-"""Normalisations over neighbouring channels, over the positions of an image, and by a norm.
+"""Normalisations over neighbouring channels, over positions and groups of channels, and by a norm.
+
+A variance is the mean of squared distances from the mean, also where the standard's function takes the square
+of the mean from the mean of squares: in float32 that is noise, or negative, where an input hardly varies.
 
 Source: ONNX operator specification.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from aot_model.ir.expr import Expr, Index, call, const, fresh, logical_and, reduce, select
 from aot_model.ir.index import add, less
 from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
-from aot_model.ir.types import TensorType
+from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
+from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Where, op
 from aot_model.ops.normalisation import reduction, scalar
 from aot_model.ops.pooling import draw
-from aot_model.ops.registry import Build, operator, required
+from aot_model.ops.registry import OPERATORS, Build, axis_of, operator, required
 from aot_model.ops.views import ReshapeTo
 
 MAX_NEIGHBOURS = 1 << 20
@@ -61,6 +67,12 @@ class LRN(Operator):
         return [Sample((draw(2, 5, 2, 2),), {"size": n, "alpha": 0.2, "bias": 2.0}) for n in (1, 3, 5)]
 
 
+def _centred(build: Build, x: Value, axes: tuple[int, ...]) -> tuple[Value, Value]:
+    """Distances from the mean over axes, and their mean square."""
+    centred = build(op("Sub"), x, reduction("ReduceMean", build, x, axes))
+    return centred, reduction("ReduceMean", build, build(op("Mul"), centred, centred), axes)
+
+
 @operator("InstanceNormalization")
 class InstanceNormalization(Operator):
     """Each channel of each image normalised over its spatial positions, scaled and shifted."""
@@ -76,8 +88,7 @@ class InstanceNormalization(Operator):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x, scale, b = (required(inputs, k) for k in range(3))
         axes = tuple(range(2, x.type.rank))
-        centred = build(op("Sub"), x, reduction("ReduceMean", build, x, axes))
-        variance = reduction("ReduceMean", build, build(op("Mul"), centred, centred), axes)
+        centred, variance = _centred(build, x, axes)
         deviation = build(op("Sqrt"), build(op("Add"), variance, scalar(build, self.epsilon, x.dtype)))
         shape = ReshapeTo((x.shape[1], *(1 for _ in axes)))
         factor = build(op("Div"), build(shape, scale), deviation)
@@ -86,6 +97,80 @@ class InstanceNormalization(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         return [Sample((draw(2, 3, 4, 5), draw(3), draw(3)), {"epsilon": e}) for e in (1e-5, 0.1)]
+
+
+@operator("GroupNormalization")
+class GroupNormalization(Operator):
+    """Groups of channels of each image normalised, then scaled and shifted by channel (by group: opset 20 and
+    before).
+    """
+
+    num_groups: int
+    epsilon: float = 1e-5
+    stash_type: int = 1
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, scale, b = (required(inputs, k) for k in range(3))
+        channels = x.shape[1] if x.type.rank > 1 else 0
+        if self.num_groups < 1 or not channels or channels % self.num_groups:
+            raise OperatorError(f"{self.num_groups} groups do not fit {x.type}")
+        if scale.shape != b.shape or scale.shape not in ((channels,), (self.num_groups,)):
+            raise OperatorError(f"scale {scale.type} and bias {b.type} do not fit {x.type}")
+        return [x.type]
+
+    def _by_channel(self, build: Build, v: Value, channels: int, rank: int) -> Value:
+        if v.shape != (channels,):
+            of_group = build(ReshapeTo((self.num_groups, 1)), v)
+            shape = np.asarray((self.num_groups, channels // self.num_groups), np.int64)
+            v = build(OPERATORS["", "Expand"](), of_group, build.constant(shape))
+        return build(ReshapeTo((channels, *(1 for _ in range(rank - 2)))), v)
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        given, scale, b = (required(inputs, k) for k in range(3))
+        wide = DType.FLOAT32 if self.stash_type == 1 and given.dtype.bits < 32 else given.dtype
+        x = given if wide is given.dtype else build(Cast(wide), given)
+        of_group = x.type.elements // max(x.shape[0] * self.num_groups, 1)
+        x = build(ReshapeTo((x.shape[0], self.num_groups, of_group)), x)
+        centred, variance = _centred(build, x, (2,))
+        deviation = build(op("Sqrt"), build(op("Add"), variance, scalar(build, self.epsilon, wide)))
+        y = build(ReshapeTo(given.shape), build(op("Div"), centred, deviation))
+        y = y if wide is given.dtype else build(Cast(given.dtype), y)
+        channels, rank = given.shape[1], given.type.rank
+        y = build(op("Mul"), y, self._by_channel(build, scale, channels, rank))
+        return [build(op("Add"), y, self._by_channel(build, b, channels, rank))]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = draw(2, 6, 3, 4)
+        half = tuple(v.astype(np.float16) for v in (draw(1, 4, 5), draw(4), draw(4)))
+        return [
+            *(Sample((x, draw(6), draw(6)), {"num_groups": n}) for n in (1, 2, 6)),
+            Sample((draw(2, 4), draw(4), draw(4)), {"num_groups": 2, "epsilon": 0.1}),
+            Sample(half, {"num_groups": 2}),
+        ]
+
+
+@operator("MeanVarianceNormalization")
+class MeanVarianceNormalization(Operator):
+    """(x - mean) / (deviation + 1e-9) over axes."""
+
+    axes: tuple[int, ...] = (0, 2, 3)
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        for axis in self.axes:
+            axis_of(x, axis)
+        return [x.type]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x = required(inputs)
+        centred, variance = _centred(build, x, self.axes)
+        deviation = build(op("Add"), build(op("Sqrt"), variance), scalar(build, 1e-9, x.dtype))
+        return [build(op("Div"), centred, deviation)]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((draw(2, 3, 4, 5),)), Sample((draw(2, 3, 4),), {"axes": (-1,)})]
 
 
 @operator("LpNormalization")

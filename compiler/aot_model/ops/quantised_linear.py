@@ -50,7 +50,9 @@ def check_parameters(x: Value, scale: Value, zero: Value | None, axis: int, bloc
         if value.shape != wanted:
             raise OperatorError(f"scales or zero points {value.type} do not fit axis {a} of {x.type}", "E302")
     if scale.data is not None and not np.isfinite(scale.data.astype(np.float64)).all():
-        raise OperatorError("a scale is not a finite number", "E302", "quantise the model again")
+        raise OperatorError("a scale is not a finite number", "E302",
+                            "quantise the model again, with finite numbers calibrated: masks of -inf become "
+                            "a large number, or stay unquantised (nodes_to_exclude)")
 
 
 def check_positive(scale: Value) -> None:

@@ -63,9 +63,36 @@ def _bias(n: QdqSite, value: Value | None, channels: int, rank: int) -> np.ndarr
     return np.broadcast_to(real.reshape(-1), (channels,))
 
 
-def _too_large(bias: np.ndarray | None, units: np.ndarray, x: Scaled, most: float) -> str:
+def _between(bias: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """How far a bias is from whole units; 0 where its scale, of float32, accounts for it."""
+    whole = np.rint(bias / units)
+    away = np.abs(bias / units - whole)
+    return np.asarray(np.where(away > 1e-3 + np.abs(whole) * 2.0**-22, away, 0))
+
+
+def _finer(n: QdqSite, w: Scaled, bias: np.ndarray | None, x: Scaled) -> Scaled:
+    """Weights times a power of two that their type has room for, where the bias (a float, as a rule) is not
+    of whole units of the sums, which become finer by it: half a unit of weights of two bits can be as much as
+    a step of the result, for all of a channel.
+    """
+    data = w.value.data
+    if bias is None or data is None or w.value.dtype in NIBBLES or not _between(bias, x.s * w.scale).any():
+        return w
+    low, high = w.value.dtype.limits
+    steps = data.astype(np.int64) - w.z
+    least, most = int(steps.min(initial=0)), int(steps.max(initial=0))
+    times = max(1 << k for k in range(8) if low <= w.z + (least << k) and w.z + (most << k) <= high)
+    return w if times == 1 else replace(
+        w, value=n.constant("weights", (steps * times + w.z).astype(data.dtype)), scale=w.scale / times)
+
+
+def _unfit(n: QdqSite, bias: np.ndarray | None, units: np.ndarray, x: Scaled, most: float) -> str:
     """Why sums with this bias would not be those of the real numbers; empty when they are."""
-    if bias is None or x.value.dtype.bits > 8:  # sums of 16-bit activations have 64 bits
+    if bias is None:
+        return ""
+    if (_between(bias, units) * units).max(initial=0) > n.to.s / 2:
+        return "the bias is not of whole units of the sums, by more than half a step of the result"
+    if x.value.dtype.bits > 8:  # sums of 16-bit activations have 64 bits
         return ""
     largest = most + float(np.abs(bias / units).max(initial=0))
     return "" if largest < 2**31 else "the bias is beyond 32 bits in units of the sums"
@@ -96,8 +123,9 @@ def convolution(n: QdqSite, node: Node) -> Answer:
     bias = _bias(n, node.input(2), channels, 1)
     if isinstance(bias, str):
         return bias
+    w = _finer(n, w, bias, x)
     most = _largest_sum(x, w, channels)
-    if why := _too_large(bias, x.s * w.scale, x, most):
+    if why := _unfit(n, bias, x.s * w.scale, x, most):
         return why
     inner = replace(node.op._inner(x.value, w.value), x_zero_point=x.z, w_zero_point=w.z)
     build = n.build
@@ -125,8 +153,6 @@ def matrix_product(n: QdqSite, node: Node, extra: Value | None = None) -> Answer
         w = _weights(n, node.inputs[1], 0 if node.op.transB else 1, channels)
         if isinstance(w, str):
             return w
-        assert w.value.data is not None
-        right = n.constant("weights", w.value.data.T if node.op.transB else w.value.data)
         bias = _bias(n, node.input(2), channels, 2)
     else:
         second = n.scaled(node.inputs[1])
@@ -142,13 +168,17 @@ def matrix_product(n: QdqSite, node: Node, extra: Value | None = None) -> Answer
             return "the second operand is not quantised with one scale, in as many bits"
         else:
             w = second
-        right = w.value
     if extra is not None:
         bias = _bias(n, extra, channels, node.outputs[0].type.rank)
     if isinstance(bias, str):
         return bias
+    w = _finer(n, w, bias, a)
+    right = w.value
+    if isinstance(node.op, Gemm):
+        assert right.data is not None
+        right = n.constant("weights", right.data.T if node.op.transB else right.data)
     most = _largest_sum(a, w, channels, a.value.shape[-1])
-    if why := _too_large(bias, a.s * w.scale, a, most):
+    if why := _unfit(n, bias, a.s * w.scale, a, most):
         return why
     acc = n.build(MatMul(a.z, w.z), a.value, right)
     return n.finish(acc, bias, a.s * w.scale, most)
