@@ -296,10 +296,10 @@ class _Session:
             library, _ = self._built(made)
             costs.append(self._cost(library.program.executable.parent / "model.onnx"))
         int8, own = costs
-        if not self.job.budget.beside(int8).allows(own):
+        if not self.job.budget.allows(own, int8):
             raise fail(
                 "E402",
-                f"the plan needs more than {self.job.budget.times:g} times 8 bits alone: RAM {own.ram:,} of "
+                f"the plan needs more than {_factors(self.job.budget)} 8 bits alone: RAM {own.ram:,} of "
                 f"{int8.ram:,} bytes, flash {own.flash:,} of {int8.flash:,}"
                 + (f", cycles {own.cycles:,} of {int8.cycles:,}" if own.cycles and int8.cycles else ""),
                 where=str(self.job.plan),
@@ -340,6 +340,14 @@ class _Session:
         from aot_model.quantise.score import classes
 
         return classes(self.float_model.stacked(self.samples)[0])
+
+
+def _factors(budget: Budget) -> str:
+    several = budget.times or {}
+    words = dict.fromkeys(f"{f:g}" for f in several.values())
+    if len(words) == 1 and len(several) == 3:
+        return f"{next(iter(words))} times"
+    return ", ".join(f"{f:g} times the {name}" for name, f in several.items()) + " of"
 
 
 def disagree(one: list[Array], other: list[Array], known: float) -> bool:
