@@ -30,7 +30,7 @@ from aot_model.quantise.rounding import closest, encoded, rounded_by_outputs
 from aot_model.quantise.runtime import FloatModel
 from aot_model.quantise.score import noise, top1, usual
 from aot_model.quantise.sensitivity import Sensitivity
-from aot_model.quantise.session import Job, disagree, quantise
+from aot_model.quantise.session import Job, disagree, quantise, strays
 from aot_model.quantise.weights import weight_plan
 from aot_model.quantise.work import work_of
 
@@ -305,6 +305,10 @@ def test_two_compilers_must_agree() -> None:
     assert not disagree(one, one, 149.0) and not disagree(one, tie, 30.0)
     assert disagree(one, tie, 60.0) and disagree(one, [one[0][::-1]], 20.0)
     assert disagree(one, [one[0] * np.nan], 20.0)
+    assert not strays([one[0] + 0.01], one, tie) and strays([one[0][::-1]], one, tie)
+    poor, classes = [one[0][::-1]], [one[0].argmax(1)]
+    assert strays([one[0] * np.nan], one, tie) and not strays(tie, one, poor), "poor anyway"
+    assert not strays([classes[0][::-1]], classes, classes), "numbers of classes are no signals"
     found = HostCompiler.find("gcc").second() if shutil.which("gcc") else None
     assert found is None or found._machine == HostCompiler.find("gcc")._machine
     assert HostCompiler.find("gcc", "-O2").second() is None, "flags are of one compiler"

@@ -54,7 +54,11 @@ def read_samples(path: Path, ports: Sequence[Port]) -> Samples:
         arrays, files = _folder(path) if path.is_dir() else (_arrays(path), (path,))
     except OSError as error:
         raise fail("E101", f"cannot read the data: {error.strerror or error}", where=str(path)) from None
+    except CompileError:
+        raise
     except Exception as error:  # numpy parses headers as Python and lets out whatever comes of it
+        if "pickle" in str(error):  # of what it does not know it says that it may be one
+            error = ValueError("this is no .npz or .npy of numbers")
         raise fail("E104", f"the data cannot be read: {error}", where=str(path)) from None
     if set(arrays) == {""}:
         if len(ports) != 1:
@@ -119,6 +123,8 @@ def _folder(path: Path) -> tuple[dict[str, Array], tuple[Path, ...]]:
 
     files = sorted((f for f in path.iterdir() if f.suffix in (".npz", ".npy")), key=_natural)
     if not files:
+        if not any(path.rglob("input_*.pb")):
+            raise fail("E104", "the folder has no .npz, no .npy and no ONNX test data", where=str(path))
         stacks, used = read_folder(path)
         return dict(stacks), used
     pieces: dict[str, list[Array]] = {}

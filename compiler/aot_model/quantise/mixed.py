@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aot_model.errors import CompileError, Problem
+from aot_model.quantise.automatic import noise
 from aot_model.quantise.candidates import Calibration, Candidate, Prepared, tensor_plans
 from aot_model.quantise.correct import corrections
 from aot_model.quantise.cost import Budget, Cost
@@ -78,9 +79,10 @@ class Search:
         assert start is not None
         kept = budget if budget.allows(start.cost, start.cost) else Budget()
         self._walk(self._wider(), lambda p: kept.allows(p.cost, start.cost))
-        downs = [p for c in self._narrower() if (p := self._point((c,))) is not None]
-        narrow = sorted(downs, key=lambda p: self._loss(start, p))
-        self._walk([c for p in narrow[:MOST_STEPS] for c in p.changes], lambda p: True)
+        if budget.times is None or max_drop is not None:  # the best within factors has no narrower weights
+            downs = [p for c in self._narrower() if (p := self._point((c,))) is not None]
+            narrow = sorted(downs, key=lambda p: self._loss(start, p))
+            self._walk([c for p in narrow[:MOST_STEPS] for c in p.changes], lambda p: True)
         return self._choose(budget, float_value, max_drop)
 
     def _loss(self, start: Point, p: Point) -> float:
@@ -148,7 +150,9 @@ class Search:
         elif self.points[0] in fitting and budget.times is None:  # nothing asks for more
             return self.points[0]
         elif fitting:
-            return max(fitting, key=lambda p: (p.score.value, p.score.snr, -_weight(p.cost)))
+            most = max(p.score.value for p in fitting)
+            near = [p for p in fitting if p.score.value >= most - noise(p.score, most)]
+            return max(near, key=lambda p: (p.score.snr, -_weight(p.cost)))
         raise CompileError(
             [
                 Problem(
