@@ -18,6 +18,7 @@ from aot_model.cli.values import times
 from aot_model.errors import CompileError
 from aot_model.library.metadata import Metadata
 from aot_model.page.given import frontier as drawn
+from aot_model.quantise.candidates import Candidate
 from aot_model.quantise.cost import Budget, Cost, Platform, cost_of
 from aot_model.quantise.mixed import Change, Point, Search, mixed, pareto
 from aot_model.quantise.score import Score
@@ -132,6 +133,23 @@ def test_a_walk() -> None:
     assert walked(set(), "abcdefghi") == ["a", "ab", "abc", "abcde", "abcdefg", "abcdefghi"]
     assert walked({"c", "g"}, "abcdefg")[-1] == "abdefg" and "abdef" in walked({"c", "g"}, "abcdefg")
     assert walked({"a"}, "ab") == ["a", "b"] and walked(set(), "xb") == ["x", "b"] and walked(set(), "") == []
+
+
+def test_rounding_is_learnt_of_what_is_chosen(tmp_path: Path) -> None:
+    calibration = _calibration(*saved(tmp_path, tiny()), tmp_path)
+    base = calibration.candidate("minmax", False, False)
+    assert base is not None
+
+    def evaluate(candidate: Candidate) -> tuple[Score, Cost]:
+        wide = sum(t.type == "int16" for t in candidate.plan.tensors.values())
+        learnt = any(w.rounding for w in candidate.plan.weights.values())
+        return Score(1.0, 0.0, 30.0 + wide + 5 * learnt, 10), Cost(100, 100, None, 1)
+
+    search = Search(calibration, base, evaluate, print)
+    best = search.run(Budget(times={"ram": 1.3}), 1.0, None)
+    assert best.changes and any(w.rounding for w in best.candidate.plan.weights.values())
+    assert sum(p.changes == best.changes for p in search.points) == 2
+    assert not any(c.type == "int4" for p in search.points for c in p.changes)
 
 
 def test_a_plan_is_measured_beside_8_bits(tmp_path: Path) -> None:

@@ -83,7 +83,12 @@ class Search:
             downs = [p for c in self._narrower() if (p := self._point((c,))) is not None]
             narrow = sorted(downs, key=lambda p: self._loss(start, p))
             self._walk([c for p in narrow[:MOST_STEPS] for c in p.changes], lambda p: True)
-        return self._choose(budget, float_value, max_drop)
+        best = self._choose(budget, float_value, max_drop)
+        if best is not start and not any(w.rounding for w in best.candidate.plan.weights.values()):
+            # beside tensors of 16 bits, what rounding the weights loses is most of what is left
+            self._scored(best.changes, learned(self.calibration, best.candidate))
+            best = self._choose(budget, float_value, max_drop)
+        return best
 
     def _loss(self, start: Point, p: Point) -> float:
         saved = max(start.cost.flash - p.cost.flash, 0) / max(start.cost.flash, 1)
@@ -109,7 +114,9 @@ class Search:
         if key in self._seen:
             return next((p for p in self.points if frozenset(p.changes) == key), None)
         self._seen.add(key)
-        candidate = mixed(self.calibration, self.base, changes)
+        return self._scored(changes, mixed(self.calibration, self.base, changes))
+
+    def _scored(self, changes: tuple[Change, ...], candidate: Candidate) -> Point | None:
         try:
             found, cost = self.evaluate(candidate)
         except CompileError as error:
