@@ -58,7 +58,7 @@ OPTION_ATTRS = {
     "quantise": attr.bool(doc = "Make integers of a float model first: docs/quantise.md."),
     "string_bytes": attr.string(values = ["", "64", "16", "32", "128", "256", "512", "1024"], doc = "Size of an element of tensors of strings, its NUL included."),
     "trace": attr.bool(doc = "Tell each tensor to a function of the program as soon as it is complete."),
-    "within": attr.string(doc = "The best of mixed precision that `quantise` finds within so many times the cycles (of a Cortex-M), RAM and flash of 8 bits alone: 1.3x."),
+    "within": attr.string(doc = "The best of mixed precision that `quantise` finds within so many times the cycles (of a Cortex-M), RAM and flash of 8 bits alone: 1.3x, or of some of them: cycles=1.3x,ram=2x."),
     "workspace": attr.string(values = ["", "static", "caller"], doc = "Who owns the workspace: the library, or the caller of <name>_run()."),
 }
 

@@ -11,7 +11,8 @@ examples/digits, trained anew with each seed (plain numpy), the seeds pooled. Al
 calibrate with, and each tool's best is chosen on the same 300: the fewest changed answers, then decibels. The
 rest is the test set, looked at once: those digits and, for more samples, copies moved by up to a pixel with
 noise. Answers of others are ONNX Runtime's (literal meaning, no optimisations), ours those of the generated
-library. Cycles and bytes are of a Cortex-M4, as `aot-model time` estimates them (0ws).
+library. Cycles and bytes are of a Cortex-M4, as `aot-model time` estimates them (0ws); flash is code and
+constants.
 """
 
 from __future__ import annotations
@@ -40,22 +41,22 @@ from onnxruntime.quantization import (
 )
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
+from aot_model.cli.values import times
 from aot_model.host.compiler import HostCompiler
 from aot_model.quantise.candidates import Calibration, Candidate
 from aot_model.quantise.cost import Budget, Cost, Platform, cost_of
 from aot_model.quantise.data import Samples
-from aot_model.quantise.mixed import Change, Search, mixed
+from aot_model.quantise.mixed import Change, mixed
 from aot_model.quantise.prepare import prepared, read_float
 from aot_model.quantise.refine import learned
-from aot_model.quantise.score import Score, built, top1
-from aot_model.quantise.score import score as score_of
+from aot_model.quantise.score import built
 from aot_model.quantise.session import Job, quantise
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "examples" / "digits"))
 Array = np.ndarray
 CALIBRATION, HELD = 150, 300
-MOST_CYCLES = 1.3
+WITHIN = ("cycles=1.3x", "1.3x")
 NNCF = """
 import itertools, sys
 import nncf, numpy, onnx
@@ -202,21 +203,19 @@ class Bench:
             if (found := best_of(several, self.path, self.held)) is not None:
                 print(f"  NNCF: {found.stem}", file=sys.stderr)
                 yield "NNCF's best of 8", answers(found, self.test), None
-        cycles = None
+        files = [self.folder / f"{part}.npz" for part in ("calibration", "held")]
         for name, wide in (("ours, 8 bits alone", 0.0), ("ours", 0.25)):
-            files = [self.folder / f"{part}.npz" for part in ("calibration", "held")]
-            job = Job(self.path, files[0], holdout=str(files[1]), wide=wide)
-            result = quantise(job, self.folder)
-            print(f"  {name}: {result.rows[result.chosen].candidate.plan.method}", file=sys.stderr)
-            got, cost = self._ours(result.model)
-            cycles = cycles or cost.cycles
-            yield name, got, cost
-        if mixes and cycles is not None:
-            yield (
-                f"ours, --mixed, {MOST_CYCLES} x the cycles",
-                *self._ours(self._mixed(int(MOST_CYCLES * cycles))),
-            )
+            yield name, *self._quantised(Job(self.path, files[0], holdout=str(files[1]), wide=wide))
+        for within in WITHIN if mixes else ():
+            budget, board = Budget(times=times(within)), Platform("cortex-m4")
+            job = Job(self.path, files[0], holdout=str(files[1]), mixed=True, platform=board, budget=budget)
+            yield f"ours, `--within {within}`", *self._quantised(job)
         yield "ours, weights of 4 bits", *self._ours(self._int4())
+
+    def _quantised(self, job: Job) -> tuple[Array, Cost]:
+        result = quantise(job, self.folder)
+        print(f"  {result.rows[result.chosen].candidate.plan.method}", file=sys.stderr)
+        return self._ours(result.model)
 
     def _base(self, method: str) -> tuple[Calibration, Candidate]:
         """A plan of 8 bits."""
@@ -226,30 +225,6 @@ class Bench:
         base = calibration.candidate(method, True, True) or calibration.candidate(method, False, True)
         assert base is not None
         return calibration, base
-
-    def _mixed(self, most: int) -> bytes:
-        """The nearest to the float model of all that the search of `--mixed` scores and that takes at most so
-        many cycles; rounding learnt."""
-        calibration, base = self._base("minmax")
-        held = Samples({self.port.name: self._given(self.held)}, None, (), "")
-        wanted = [answers(self.path, self.held)]
-
-        def evaluate(candidate: Candidate) -> tuple[Score, Cost]:
-            folder = Path(tempfile.mkdtemp(dir=self.folder))
-            file = folder / "model.onnx"
-            file.write_bytes(candidate.model("").SerializeToString())
-            got = built(file, folder, HostCompiler.find(), {}).outputs(
-                held, calibration.plain.network.outputs
-            )
-            score = score_of([got[0].reshape(wanted[0].shape)], wanted, None, top1)
-            return score, cost_of(file, folder, Platform("cortex-m4"), {}, held)
-
-        search = Search(calibration, base, evaluate, lambda text: None)
-        search.run(Budget(), 1.0, None)
-        fitting = [p for p in search.points if p.cost.cycles is not None and p.cost.cycles <= most]
-        best = max(fitting, key=lambda p: p.score.snr)
-        print(f"  mixed, of {len(search.points)}: {best.candidate.plan.method}", file=sys.stderr)
-        return bytes(learned(calibration, best.candidate).model("").SerializeToString())
 
     def _int4(self) -> bytes:
         """All weights of layers in 4 bits, the rest as without 16 bits; rounding learnt."""
@@ -319,7 +294,7 @@ def main() -> None:
     order = np.random.default_rng(0).permutation(len(images))
     images, labels = images[order], labels[order]
     rows: list[dict[str, object]] = []
-    print("| model | tool | points lost | changed answers | SNR (dB) | cycles | RAM | constants |")
+    print("| model | tool | points lost | changed answers | SNR (dB) | cycles | RAM | flash |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
 
     def whole(start: int, seed: int) -> tuple[Array, Array]:

@@ -170,6 +170,11 @@ def int8_transposed() -> list[Layer]:
     line = ConvolutionTranspose((2,), (1, 0), (1,), (0,), x_zero_point=4)
     layers.append(Layer("line", draw.tensor(np.int8, 2, 7, 3), (Step(line, (w,)),
                                                                *draw.requantised(12, 6, np.int8, 1))))
+    node = ConvolutionTranspose(strides=(2, 2), pads=(1, 1, 1, 1), x_zero_point=-3)
+    both = QuantisedSum("add", Rescale(-3, 2**30, 0), Rescale(9, 1717986918, -1), Rescale(4, 1288490189, -18))
+    w, other = draw.tensor(np.int8, 8, 4, 4, 5), draw.tensor(np.int8, 1, 12, 10, 8)
+    steps = (Step(node, (w,)), *draw.requantised(80, 8, np.int8, 1), Step(both, (other,), fed=True))
+    layers.append(Layer("with a tensor that is added", draw.tensor(np.int8, 1, 6, 5, 5), steps))
     return layers
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +14,17 @@ from networks import data, saved, tiny
 from test_quantise import _calibration, decibels, run
 
 from aot_model.cli import main
+from aot_model.cli.values import times
 from aot_model.errors import CompileError
 from aot_model.library.metadata import Metadata
 from aot_model.page.given import frontier as drawn
+from aot_model.quantise.candidates import Candidate
 from aot_model.quantise.cost import Budget, Cost, Platform, cost_of
 from aot_model.quantise.mixed import Change, Point, Search, mixed, pareto
 from aot_model.quantise.score import Score
 from aot_model.quantise.session import Job, quantise
+
+ALL = ("cycles", "ram", "flash")
 
 
 def test_changes_are_carried_out(tmp_path: Path) -> None:
@@ -86,12 +91,65 @@ def test_choice() -> None:
     assert search._choose(Budget(), 1.0, 0.02) is points[2]
     assert search._choose(Budget(flash=70), 1.0, None) is points[2]
     assert search._choose(Budget(cycles=90), 1.0, 0.011) is points[1]
-    assert search._choose(Budget(times=1.9), 1.0, None) is points[1]
-    assert search._choose(Budget(times=1.5), 1.0, None) is points[2]
-    assert search._choose(Budget(flash=105, times=1.9), 1.0, None) is points[2]
-    assert search._choose(Budget(times=1.0), 1.0, None) is points[0]
+    assert search._choose(Budget(times=dict.fromkeys(ALL, 1.9)), 1.0, None) is points[1]
+    assert search._choose(Budget(times=dict.fromkeys(ALL, 1.5)), 1.0, None) is points[2]
+    assert search._choose(Budget(flash=105, times=dict.fromkeys(ALL, 1.9)), 1.0, None) is points[2]
+    assert search._choose(Budget(times=dict.fromkeys(ALL, 1.0)), 1.0, None) is points[0]
+    assert search._choose(Budget(times={"cycles": 1.8}), 1.0, None) is points[1]
+    assert search._choose(Budget(times={"cycles": 1.8, "flash": 1.05}), 1.0, None) is points[2]
+    coded = replace(points[1], cost=replace(points[1].cost, code=60))
+    search.points = [*points, replace(points[1], score=Score(1.0, 0, 50, 1), cost=coded.cost)]
+    assert search._choose(Budget(times={"flash": 1.65}), 1.0, None) is points[1], "code is flash"
+    assert search._choose(Budget(flash=110, times={"flash": 2.0}), 1.0, None) is search.points[-1]
+    search.points = points
     with pytest.raises(CompileError, match="no plan keeps the budgets"):
         search._choose(Budget(ram=99), 1.0, None)
+
+
+def test_factors_as_they_are_written() -> None:
+    assert times("1.3x") == dict.fromkeys(ALL, 1.3)
+    assert times("cycles=1.3x,ram=2") == {"cycles": 1.3, "ram": 2.0}
+    for wrong in ("0.9x", "x", "", "time=2x", "ram=2x,ram=3x", "1.3x,ram=2x", "ram=", "ram=nanx"):
+        with pytest.raises(argparse.ArgumentTypeError):
+            times(wrong)
+
+
+def test_a_walk() -> None:
+    """All changes in the end, more and more at a time; what does not fit is left out, what follows is not."""
+
+    def walked(dear: set[str], names: str) -> list[str]:
+        seen: list[str] = []
+
+        def point(changes: tuple[Change, ...]) -> Point | None:
+            seen.append("".join(c.name for c in changes))
+            cost = Cost(0, 0, sum(c.name in dear for c in changes), 0)
+            return None if "x" in seen[-1] else Point(changes, None, Score(0, 0, 0, 1), cost)  # type: ignore[arg-type]
+
+        search = Search(SimpleNamespace(where="m"), None, None, print)  # type: ignore[arg-type]
+        search._point = point  # type: ignore[method-assign]
+        search._walk([Change("tensors", n, "int16") for n in names], lambda p: p.cost.cycles == 0)
+        return seen
+
+    assert walked(set(), "abcdefghi") == ["a", "ab", "abc", "abcde", "abcdefg", "abcdefghi"]
+    assert walked({"c", "g"}, "abcdefg")[-1] == "abdefg" and "abdef" in walked({"c", "g"}, "abcdefg")
+    assert walked({"a"}, "ab") == ["a", "b"] and walked(set(), "xb") == ["x", "b"] and walked(set(), "") == []
+
+
+def test_rounding_is_learnt_of_what_is_chosen(tmp_path: Path) -> None:
+    calibration = _calibration(*saved(tmp_path, tiny()), tmp_path)
+    base = calibration.candidate("minmax", False, False)
+    assert base is not None
+
+    def evaluate(candidate: Candidate) -> tuple[Score, Cost]:
+        wide = sum(t.type == "int16" for t in candidate.plan.tensors.values())
+        learnt = any(w.rounding for w in candidate.plan.weights.values())
+        return Score(1.0, 0.0, 30.0 + wide + 5 * learnt, 10), Cost(100, 100, None, 1)
+
+    search = Search(calibration, base, evaluate, print)
+    best = search.run(Budget(times={"ram": 1.3}), 1.0, None)
+    assert best.changes and any(w.rounding for w in best.candidate.plan.weights.values())
+    assert sum(p.changes == best.changes for p in search.points) == 2
+    assert not any(c.type == "int4" for p in search.points for c in p.changes)
 
 
 def test_a_plan_is_measured_beside_8_bits(tmp_path: Path) -> None:
@@ -104,12 +162,12 @@ def test_a_plan_is_measured_beside_8_bits(tmp_path: Path) -> None:
     wide = mixed(calibration, base, tuple(Change("tensors", g, "int16") for g in groups))
     plan = tmp_path / "plan.json"
     plan.write_text(wide.plan.to_json())
-    job = Job(file, samples, plan=plan, mixed=True, budget=Budget(times=1.05))
+    job = Job(file, samples, plan=plan, mixed=True, budget=Budget(times=dict.fromkeys(ALL, 1.05)))
     words = r"the plan needs more than 1\.05 times 8 bits alone: RAM"
     with pytest.raises(CompileError, match=words) as error:
         quantise(job, tmp_path)
     assert error.value.problems[0].code == "E402"
-    assert quantise(replace(job, budget=Budget(times=4.0)), tmp_path).plan == wide.plan
+    assert quantise(replace(job, budget=Budget(times=dict.fromkeys(ALL, 4.0))), tmp_path).plan == wide.plan
     with pytest.raises(CompileError, match="--within without --calibration"):
         quantise(replace(job, calibration=None), tmp_path)
 
@@ -120,7 +178,7 @@ def test_within_of_compile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     asked = ["compile", str(file), "-o", str(tmp_path / "o"), "--target", "c", "-q", "--within", "1.5x"]
     assert main(asked) == 1 and "--within without --quantise" in capsys.readouterr().err
     assert main([*asked, "--quantise", "--calibration", str(samples)]) == 0
-    free = quantise(Job(file, samples, mixed=True, budget=Budget(times=1.5)), tmp_path)
+    free = quantise(Job(file, samples, mixed=True, budget=Budget(times=dict.fromkeys(ALL, 1.5))), tmp_path)
     made = tmp_path / "free.onnx"
     made.write_bytes(free.model)
     facts = Metadata.read(next((tmp_path / "o").glob("*.json")))

@@ -204,6 +204,31 @@ def test_forms_of_data(tmp_path: Path) -> None:
         np.save(tmp_path / f"s{k + 8}.npy", whole[2 * k : 2 * k + 2])
     found = read_samples(tmp_path, [Port("x", np.dtype(np.float32), (1, 3))])
     assert np.array_equal(found.inputs["x"], whole.astype(np.float32)[:, None]) and len(found.files) == 3
+    for k in range(3):
+        np.save(tmp_path / f"s{k + 8}.npy", whole[k])
+    port = Port("x", np.dtype(np.float32), (1, 3))
+    assert np.array_equal(read_samples(tmp_path, [port]).inputs["x"][:, 0], whole[:3].astype(np.float32))
+    np.savez(tmp_path / "s9.npz", in_0=whole[:2])
+    with pytest.raises(CompileError, match="do not have the same arrays"):
+        read_samples(tmp_path, [port])
+
+
+def test_what_is_no_data(tmp_path: Path) -> None:
+    port = Port("x", np.dtype(np.float32), (1, 3))
+    (tmp_path / "d.npz").write_bytes(b"hello")
+    np.savez(tmp_path / "o.npz", x=np.array([{}], dtype=object))
+    (tmp_path / "f").mkdir()
+    for name, words in (("d.npz", r"no \.npz or \.npy of numbers"), ("o.npz", "of numbers"),
+                        ("f", "no .npz, no .npy and no ONNX test data")):  # fmt: skip
+        with pytest.raises(CompileError, match=words) as caught:
+            read_samples(tmp_path / name, [port])
+        assert str(caught.value).count("E104") == 1
+    file, samples = saved(tmp_path, tiny())
+    model = onnx.load(file)
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "N"
+    onnx.save(model, file)
+    with pytest.raises(CompileError, match=r"--dim N=1, or what they are in use"):
+        quantise(Job(file, samples), tmp_path)
 
 
 def test_odd_data_are_told(tmp_path: Path) -> None:

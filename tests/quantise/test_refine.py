@@ -30,9 +30,9 @@ from aot_model.quantise.rounding import closest, encoded, rounded_by_outputs
 from aot_model.quantise.runtime import FloatModel
 from aot_model.quantise.score import noise, top1, usual
 from aot_model.quantise.sensitivity import Sensitivity
-from aot_model.quantise.session import Job, disagree, quantise
+from aot_model.quantise.session import Job, disagree, quantise, strays
 from aot_model.quantise.weights import weight_plan
-from aot_model.quantise.work import more_with_16_bits, work_of
+from aot_model.quantise.work import work_of
 
 
 def test_rounding_beside_all_there_are() -> None:
@@ -153,7 +153,7 @@ def test_16_bits_where_they_pay(transformer: tuple[Calibration, Candidate, Sensi
     wide = widened(calibration, base, sensitivity, ram, 0.2)
     assert wide is not None
     ours = [n for n, t in wide.plan.tensors.items() if t.type == "int16" != base.plan.tensors[n].type]
-    assert ours and more_with_16_bits(base.source, ours) <= 0.2 * work_of(base.source)
+    assert ours and work_of(base.source, ours) <= 1.2 * work_of(base.source)
     assert ram(wide) <= 1.3 * ram(base)
     assert all(np.log2(wide.plan.tensors[n].scale) % 1 == 0 for n in ours)
     sums = [n for n in wide.source.network.model.graph.node if n.op_type == "Add" and n.output[0] in ours]
@@ -191,9 +191,9 @@ def test_faint_noise_counts_beside_what_is_left(
         def noises(self, plan: Plan) -> dict[str, float]:
             return noises
 
-    monkeypatch.setattr(refine, "more_with_16_bits", lambda source, names: 1.0)
+    monkeypatch.setattr(refine, "work_of", lambda source, names=(): float(bool(names)))
     known: Any = Known()
-    assert [kind for kind, _ in refine._cheap(candidate, known)] == kinds[:3]
+    assert [kind for kind, _ in refine.worth_16_bits(candidate, known)] == kinds[:3]
 
 
 def test_embeddings(tmp_path: Path) -> None:
@@ -305,6 +305,10 @@ def test_two_compilers_must_agree() -> None:
     assert not disagree(one, one, 149.0) and not disagree(one, tie, 30.0)
     assert disagree(one, tie, 60.0) and disagree(one, [one[0][::-1]], 20.0)
     assert disagree(one, [one[0] * np.nan], 20.0)
+    assert not strays([one[0] + 0.01], one, tie) and strays([one[0][::-1]], one, tie)
+    poor, classes = [one[0][::-1]], [one[0].argmax(1)]
+    assert strays([one[0] * np.nan], one, tie) and not strays(tie, one, poor), "poor anyway"
+    assert not strays([classes[0][::-1]], classes, classes), "numbers of classes are no signals"
     found = HostCompiler.find("gcc").second() if shutil.which("gcc") else None
     assert found is None or found._machine == HostCompiler.find("gcc")._machine
     assert HostCompiler.find("gcc", "-O2").second() is None, "flags are of one compiler"

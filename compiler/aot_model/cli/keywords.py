@@ -181,7 +181,7 @@ OPTIONS = (Keyword("dims",
     Keyword("within",
             "<times>",
             "the best of mixed precision that `quantise` finds within so many times the cycles (of a "
-            "Cortex-M), RAM and flash of 8 bits alone: 1.3x",
+            "Cortex-M), RAM and flash of 8 bits alone: 1.3x, or of some of them: cycles=1.3x,ram=2x",
             flag="--within",
             type=values.times),
 )

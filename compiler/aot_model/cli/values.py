@@ -103,15 +103,24 @@ def pool(text: str) -> tuple[str, int | None, int]:
     return name, size, align
 
 
-def times(text: str) -> float:
-    """A factor of 1 and more: 1.3 or 1.3x."""
-    try:
-        number = float(text.removesuffix("x"))
-    except ValueError:
-        number = 0.0
-    if not 1 <= number < 1000:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a factor of 1 or more, such as 1.3x")
-    return number
+def times(text: str) -> dict[str, float]:
+    """Factors of 1 and more for cycles, ram and flash: 1.3x for all of them, or cycles=1.3x,ram=2x."""
+    names = ("cycles", "ram", "flash")
+    found = {}
+    for part in text.split(","):
+        name, equals, number = part.rpartition("=")
+        if (equals and name not in names) or name in found:
+            raise argparse.ArgumentTypeError(f"'{part}' is not one of {', '.join(names)}, each once")
+        try:
+            factor = float(number.removesuffix("x"))
+        except ValueError:
+            factor = 0.0
+        if not 1 <= factor < 1000:
+            raise argparse.ArgumentTypeError(f"'{part}' is not a factor of 1 or more, such as 1.3x")
+        found[name] = factor
+    if "" in found and len(found) > 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is one factor for all, and others")
+    return dict.fromkeys(names, found[""]) if "" in found else found
 
 
 def quantity(text: str) -> float:

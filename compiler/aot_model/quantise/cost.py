@@ -1,4 +1,5 @@
-"""What a quantised model needs on its target: bytes as the compiler plans them, cycles estimated in QEMU."""
+"""What a quantised model needs on its target: bytes as the compiler plans them, code as it is compiled,
+cycles estimated in QEMU."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from aot_model.cycles.rules import memory_of
 from aot_model.errors import CompileError
 from aot_model.host import firmware, timing
 from aot_model.kernels.target import Target
+from aot_model.library.elf_object import ElfObject
 from aot_model.pipeline import Request, compile_model
 from aot_model.quantise.data import Samples
 from aot_model.targets.cores import CORES
@@ -24,36 +26,35 @@ class Budget:
 
     ram: int | None = None
     flash: int | None = None
+    """Of the constants."""
     cycles: int | None = None
-    times: float | None = None
-    """... so many times what 8 bits need of each."""
+    times: Mapping[str, float] | None = None
+    """... so many times what 8 bits need: of cycles, ram, flash with its code."""
 
-    def beside(self, int8: Cost) -> Budget:
-        """The budget in bytes and cycles."""
-        times = self.times
-        if times is None:
-            return self
-
-        def least(most: int | None, need: int | None) -> int | None:
-            several = most, None if need is None else int(need * times)
-            return min((n for n in several if n is not None), default=None)
-
-        pairs = (self.ram, int8.ram), (self.flash, int8.flash), (self.cycles, int8.cycles)
-        return Budget(*(least(most, need) for most, need in pairs))
-
-    def allows(self, cost: Cost) -> bool:
-        pairs = ((self.ram, cost.ram), (self.flash, cost.flash), (self.cycles, cost.cycles))
+    def allows(self, cost: Cost, int8: Cost) -> bool:
+        pairs = [(self.ram, cost.ram), (self.flash, cost.constants), (self.cycles, cost.cycles)]
+        if self.times is not None:
+            for name, factor in self.times.items():
+                least = getattr(int8, name)
+                pairs.append((None if least is None else int(least * factor), getattr(cost, name)))
         return all(most is None or (need is not None and need <= most) for most, need in pairs)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """RAM: the workspace; flash: the constants; cycles: of one run, None where nobody asked."""
+    """RAM: the workspace; cycles: of one run, None where nobody asked; code: None where it is not compiled
+    for the target."""
 
     ram: int
-    flash: int
+    constants: int
     cycles: int | None
     macs: int
+    code: int | None = None
+
+    @property
+    def flash(self) -> int:
+        """Constants, and code where it is known: kernels that layers share are in it once."""
+        return self.constants + (self.code or 0)
 
 
 @dataclass(frozen=True)
@@ -90,11 +91,12 @@ def cost_of(
             bounds=bounds,
         )
     )
-    cycles = None
+    cycles = code = None
     if cycles_of is not None:
         board = firmware.Board.of(platform.processor, firmware.QEMU)
         compiler = firmware.find_compiler(None, None)
         program = firmware.build(compiled.view, compiled.texts, folder / "firmware", board, compiler)
+        code = ElfObject.read(folder / "firmware" / "model.o").stored(is_code=True)
         vector = [np.asarray(array[0]) for array in cycles_of.inputs.values()]
         try:
             [found] = timing.of_firmware(program, compiler, [vector], [memory_of("0ws").name])
@@ -105,4 +107,4 @@ def cost_of(
             program.run([vector])  # QEMU cannot be asked for more than instructions
             cycles = board.amount(program.ticks[0])
     view = compiled.view
-    return Cost(view.workspace_size, view.constant_bytes, cycles, view.macs)
+    return Cost(view.workspace_size, view.constant_bytes, cycles, view.macs, code)

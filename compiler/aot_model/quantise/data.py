@@ -51,10 +51,14 @@ def read_samples(path: Path, ports: Sequence[Port]) -> Samples:
     """The samples of an .npz, an .npy or a folder. CompileError E101, E104 with everything that does not
     fit."""
     try:
-        arrays, files = _folder(path) if path.is_dir() else (_arrays(path), (path,))
+        arrays, files = _folder(path, ports) if path.is_dir() else (_arrays(path), (path,))
     except OSError as error:
         raise fail("E101", f"cannot read the data: {error.strerror or error}", where=str(path)) from None
+    except CompileError:
+        raise
     except Exception as error:  # numpy parses headers as Python and lets out whatever comes of it
+        if "pickle" in str(error):  # of what it does not know it says that it may be one
+            error = ValueError("this is no .npz or .npy of numbers")
         raise fail("E104", f"the data cannot be read: {error}", where=str(path)) from None
     if set(arrays) == {""}:
         if len(ports) != 1:
@@ -113,18 +117,27 @@ def _arrays(path: Path) -> dict[str, Array]:
     return {"": np.asarray(loaded)}
 
 
-def _folder(path: Path) -> tuple[dict[str, Array], tuple[Path, ...]]:
-    """Folders of ONNX test data; else each .npz or .npy is some samples, in the order of the names."""
+def _folder(path: Path, ports: Sequence[Port]) -> tuple[dict[str, Array], tuple[Path, ...]]:
+    """Folders of ONNX test data; else each .npz or .npy is some samples, or one without the extent of 1, in
+    the order of the names."""
     from aot_model.frontends.vectors import read_folder
 
     files = sorted((f for f in path.iterdir() if f.suffix in (".npz", ".npy")), key=_natural)
     if not files:
+        if not any(path.rglob("input_*.pb")):
+            raise fail("E104", "the folder has no .npz, no .npy and no ONNX test data", where=str(path))
         stacks, used = read_folder(path)
         return dict(stacks), used
     pieces: dict[str, list[Array]] = {}
+    ones: dict[str, tuple[int, ...]] = {}
+    for number, port in enumerate(ports):
+        if port.shape[:1] == (1,):
+            keys = (port.name, f"in_{number}", *([""] if len(ports) == 1 else []))
+            ones.update(dict.fromkeys(keys, port.shape[1:]))
     for file in files:
         for key, array in _arrays(file).items():
-            pieces.setdefault(key, []).append(array)
+            alone = array.shape == ones.get(key)
+            pieces.setdefault(key, []).append(array[np.newaxis] if alone else array)
     if len({len(p) for p in pieces.values()}) > 1:
         raise ValueError("its files do not have the same arrays")
     return {key: np.concatenate(p) for key, p in pieces.items()}, tuple(files)

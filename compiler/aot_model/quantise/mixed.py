@@ -1,11 +1,9 @@
-"""Mixed precision: layers of 4-bit weights or in float, tensors of 16 bits, by what each measurably gains
-and costs.
+"""Mixed precision: layers of 4-bit weights or in float, tensors of 16 bits, by what each gains and costs.
 
-Each single change of the int8 plan is compiled and scored, and what it costs on the target is known. From
-there two walks: up,
-the change with the largest gain of accuracy for its cost first; down, the one that saves the most flash for
-its loss. All that was
-scored is the frontier; the cheapest plan that keeps the budgets is chosen. Nothing is random.
+From the int8 plan there are two walks: up, the tensors with the most noise for what 16 bits cost there first;
+down, the weights that save the most flash for their loss. Every plan on the way is compiled and scored, and
+what it costs on the target is known. All that was scored is the frontier; the cheapest plan that keeps the
+budgets is chosen. Nothing is random.
 """
 
 from __future__ import annotations
@@ -17,19 +15,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aot_model.errors import CompileError, Problem
+from aot_model.quantise.automatic import noise
 from aot_model.quantise.candidates import Calibration, Candidate, Prepared, tensor_plans
 from aot_model.quantise.correct import corrections
 from aot_model.quantise.cost import Budget, Cost
 from aot_model.quantise.plan import FLOAT, Plan, TensorPlan, WeightPlan
 from aot_model.quantise.prepare import has_wide_types
-from aot_model.quantise.refine import learned
+from aot_model.quantise.refine import learned, worth_16_bits
 from aot_model.quantise.score import Score
+from aot_model.quantise.sensitivity import Sensitivity
 from aot_model.quantise.weights import error_of, roomy, weight_plan, weight_plans
 
 SCHEMA = 1
 MOST_SINGLE = 24
-"""Single changes of each kind that are scored: those that promise the most."""
-MOST_STEPS = 8
+"""Layers whose weights are scored alone: those that promise the most."""
+MOST_STEPS = 12
 """Of a walk."""
 MIN_INT4 = 64
 """A smaller constant is not worth it: the compiler would keep it as bytes."""
@@ -76,35 +76,47 @@ class Search:
     def run(self, budget: Budget, float_value: float, max_drop: float | None) -> Point:
         """The chosen point; all are in `points`. CompileError E402 when none keeps the budgets."""
         start = self._point(())
-        ups = [p for c in self._wider() if (p := self._point((c,))) is not None]
-        downs = [p for c in self._narrower() if (p := self._point((c,))) is not None]
         assert start is not None
-        self._walk(start, sorted(ups, key=lambda p: -self._gain(start, p)))
-        self._walk(start, sorted(downs, key=lambda p: self._loss(start, p)))
-        return self._choose(budget, float_value, max_drop)
-
-    def _gain(self, start: Point, p: Point) -> float:
-        """Decibels for each per cent of cycles and bytes more."""
-        more = max(_weight(p.cost) / _weight(start.cost) - 1, 0.0)
-        return (p.score.snr - start.score.snr) / (0.01 + more)
+        kept = budget if budget.allows(start.cost, start.cost) else Budget()
+        self._walk(self._wider(), lambda p: kept.allows(p.cost, start.cost))
+        if budget.times is None or max_drop is not None:  # the best within factors has no narrower weights
+            downs = [p for c in self._narrower() if (p := self._point((c,))) is not None]
+            narrow = sorted(downs, key=lambda p: self._loss(start, p))
+            self._walk([c for p in narrow[:MOST_STEPS] for c in p.changes], lambda p: True)
+        best = self._choose(budget, float_value, max_drop)
+        if best is not start and not any(w.rounding for w in best.candidate.plan.weights.values()):
+            # beside tensors of 16 bits, what rounding the weights loses is most of what is left
+            self._scored(best.changes, learned(self.calibration, best.candidate))
+            best = self._choose(budget, float_value, max_drop)
+        return best
 
     def _loss(self, start: Point, p: Point) -> float:
         saved = max(start.cost.flash - p.cost.flash, 0) / max(start.cost.flash, 1)
         return max(start.score.snr - p.score.snr, 0.0) / max(saved, 1e-6)
 
-    def _walk(self, start: Point, order: list[Point]) -> None:
-        """The changes one after the other, each kept when the walk's direction goes on."""
-        changes = start.changes
-        for p in order[:MOST_STEPS]:
-            changes = (*changes, *(c for c in p.changes if c not in changes))
-            self._point(changes)
+    def _walk(self, order: list[Change], fits: Callable[[Point], bool]) -> None:
+        """The changes one after the other, more and more at a time; of those that do not fit together the
+        first half, of one that does not none."""
+        taken: tuple[Change, ...] = ()
+        rest, most = list(order), 1
+        for step in range(MOST_STEPS):
+            size = min(most, len(rest))
+            point = self._point((*taken, *rest[:size])) if size else None
+            if point is not None and fits(point):
+                taken, rest, most = point.changes, rest[size:], 1 + step // 2
+            elif size > 1:
+                most = size // 2
+            else:
+                rest = rest[1:]
 
     def _point(self, changes: tuple[Change, ...]) -> Point | None:
         key = frozenset(changes)
         if key in self._seen:
             return next((p for p in self.points if frozenset(p.changes) == key), None)
         self._seen.add(key)
-        candidate = mixed(self.calibration, self.base, changes)
+        return self._scored(changes, mixed(self.calibration, self.base, changes))
+
+    def _scored(self, changes: tuple[Change, ...], candidate: Candidate) -> Point | None:
         try:
             found, cost = self.evaluate(candidate)
         except CompileError as error:
@@ -117,18 +129,12 @@ class Search:
         return self.points[-1]
 
     def _wider(self) -> list[Change]:
-        """Groups of int8 tensors, those with the most rounding for their signal first."""
-        if not has_wide_types(self.source.network.model):
+        """Groups of int8 tensors, those that make the most noise for what 16 bits cost there first."""
+        source = self.source
+        if not has_wide_types(source.network.model):
             return []
-        noise: dict[str, float] = {}
-        for name, plan in self.base.plan.tensors.items():
-            if plan.type == "int8" and name in self.source.seen:
-                seen = self.source.seen[name]
-                power = float((seen.counts * seen.centres**2).sum() / max(seen.counts.sum(), 1))
-                group = self.source.choice.kinds[name]
-                noise[group] = max(noise.get(group, 0.0), plan.scale**2 / 12 / max(power, 1e-30))
-        order = sorted(noise, key=lambda g: -noise[g])[:MOST_SINGLE]
-        return [Change("tensors", group, "int16") for group in order]
+        sensitivity = Sensitivity(source, self.calibration.samples, self.calibration.where)
+        return [Change("tensors", kind, "int16") for kind, _ in worth_16_bits(self.base, sensitivity)]
 
     def _narrower(self) -> list[Change]:
         """Weights of layers, those that lose the least in 4 bits for their size first."""
@@ -143,8 +149,7 @@ class Search:
         return [Change("weights", name, "int4") for _, name in sorted(found)[:MOST_SINGLE]]
 
     def _choose(self, budget: Budget, float_value: float, max_drop: float | None) -> Point:
-        whole = budget.beside(self.points[0].cost)
-        fitting = [p for p in self.points if whole.allows(p.cost)]
+        fitting = [p for p in self.points if budget.allows(p.cost, self.points[0].cost)]
         if max_drop is not None:
             good = [p for p in fitting if float_value - p.score.value <= max_drop + 1e-12]
             if good:
@@ -152,7 +157,9 @@ class Search:
         elif self.points[0] in fitting and budget.times is None:  # nothing asks for more
             return self.points[0]
         elif fitting:
-            return max(fitting, key=lambda p: (p.score.value, p.score.snr, -_weight(p.cost)))
+            most = max(p.score.value for p in fitting)
+            near = [p for p in fitting if p.score.value >= most - noise(p.score, most)]
+            return max(near, key=lambda p: (p.score.snr, -_weight(p.cost)))
         raise CompileError(
             [
                 Problem(
@@ -229,7 +236,7 @@ def frontier(points: list[Point], chosen: Point, facts: dict[str, object]) -> st
         for p, on in zip(points, best, strict=True)
     ]  # fmt: skip
     timed = all(p.cost.cycles is not None for p in points)
-    key, label = ("cycles", "cycles") if timed else ("flash", "bytes of constants")
+    key, label = ("cycles", "cycles") if timed else ("flash", "bytes of flash")
     head = {
         "schema": SCHEMA,
         "kind": "aot-model quantisation frontier",
@@ -246,7 +253,7 @@ def table(points: list[Point], float_value: float) -> str:
     lines = [f"the float model: {float_value:.4f}"]
     for p, on in zip(points, pareto(points), strict=True):
         if on:
-            needs = f"RAM {p.cost.ram:,}, constants {p.cost.flash:,}"
+            needs = f"RAM {p.cost.ram:,}, flash {p.cost.flash:,}"
             cycles = "" if p.cost.cycles is None else f", {p.cost.cycles:,} cycles"
             lines.append(
                 f"{p.score.value:.4f}, {p.score.snr:.1f} dB, {needs}{cycles}: {words(p.changes)[:200]}"

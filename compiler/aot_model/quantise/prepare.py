@@ -35,7 +35,7 @@ def read_float(
         )
     _, model, sources = complete_proto(path)
     initial = {t.name for t in model.graph.initializer}
-    used, open_ = set(), []
+    used, open_, named = set(), [], dict[str, None]()
     for info in (*model.graph.input, *model.graph.output, *model.graph.value_info):
         for dim in info.type.tensor_type.shape.dim:
             if dim.dim_param in dims:
@@ -45,12 +45,15 @@ def read_float(
         if info.name not in initial and any(d.dim_value <= 0 for d in info.type.tensor_type.shape.dim):
             names = [d.dim_param or "?" for d in info.type.tensor_type.shape.dim if d.dim_value <= 0]
             open_.append(f"'{info.name}' ({', '.join(names)})")
+            named.update(dict.fromkeys(n for n in names if n != "?"))
     if open_:
         raise fail(
             "E203",
             f"extents of inputs are not known: {', '.join(open_)}",
             where=str(path),
-            hint="fix them: --dim NAME=N",
+            hint=f"fix them: {' '.join(f'--dim {n}=1' for n in named)}, or what they are in use"
+            if named
+            else "they have no names: export the model with fixed extents",
         )
     if unknown := sorted(set(dims) - used):
         raise fail("E501", f"there is no symbolic dimension '{unknown[0]}'", where=str(path))

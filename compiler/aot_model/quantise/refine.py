@@ -13,7 +13,7 @@ from aot_model.quantise.prepare import has_wide_types
 from aot_model.quantise.rounding import rounded_by_outputs
 from aot_model.quantise.sensitivity import Sensitivity
 from aot_model.quantise.weights import weight_plans
-from aot_model.quantise.work import more_with_16_bits, work_of
+from aot_model.quantise.work import work_of
 
 MOST_RAM = 1.3
 """Tensors of 16 bits may let the workspace grow by this factor."""
@@ -70,7 +70,7 @@ def widened(
     source, plan = candidate.source, candidate.plan
     if not has_wide_types(source.network.model):
         return None
-    cheap = _cheap(candidate, sensitivity)
+    cheap = worth_16_bits(candidate, sensitivity)
     left = most_work * work_of(source)
     several, rest = list[str](), left
     for kind, cost in cheap:
@@ -95,9 +95,9 @@ def widened(
     return best
 
 
-def _cheap(candidate: Candidate, sensitivity: Sensitivity) -> list[tuple[str, float]]:
-    """Representatives of tensors of one type and what 16 bits cost there, the most noise for their cost
-    first."""
+def worth_16_bits(candidate: Candidate, sensitivity: Sensitivity) -> list[tuple[str, float]]:
+    """Representatives of tensors of one type and what 16 bits cost there, in cycles; the most noise for their
+    cost first."""
     source = candidate.source
     kinds: dict[str, list[str]] = {}
     for name in source.choice.tensors:
@@ -107,7 +107,8 @@ def _cheap(candidate: Candidate, sensitivity: Sensitivity) -> list[tuple[str, fl
     noise: dict[str, float] = {}
     for group, one in sensitivity.noises(candidate.plan).items():
         noise[kind_of[group]] = noise.get(kind_of[group], 0.0) + one
-    cost = {kind: more_with_16_bits(source, kinds[kind]) for kind in noise}
+    narrow = work_of(source)
+    cost = {kind: max(work_of(source, kinds[kind]) - narrow, 0.0) for kind in noise}
     found, left = [], sum(noise.values())
     faint = FAINT * left
     for kind in sorted(noise, key=lambda k: -noise[k] / max(cost[k], 1.0)):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from aot_model.errors import fail
+from aot_model.errors import CompileError, fail
 from aot_model.host.compiler import HostCompiler
 from aot_model.quantise.automatic import Automatic, Row, Simulation, first
 from aot_model.quantise.candidates import Calibration, Candidate, without_data
@@ -27,6 +27,8 @@ from aot_model.quantise.statistics import doubts_of_biases, doubts_of_training
 POOR = 0.5
 """A float model that is right less often than so (in shares of the calibration's labels) was not trained on
 such data."""
+MOST_COMPARED = 64
+"""Samples that ONNX Runtime's answers are compared on."""
 FAR = 15
 """Decibels: outputs that are worse than so are told of."""
 
@@ -235,6 +237,7 @@ class _Session:
 
     def _trusted(self, row: Row, library: Built) -> tuple[str, ...]:
         """The compilers whose builds give the same answers. CompileError E602 when they do not."""
+        self._beside_runtime(row.candidate, library)
         first, second = Path(self.compiler.command[0]).name, self.compiler.second()
         if second is None:
             return (first,)
@@ -249,6 +252,23 @@ class _Session:
                 hint="one of the compilers is wrong, or there is a bug in aot-model: please report it",
             )
         return names
+
+    def _beside_runtime(self, candidate: Candidate, library: Built) -> None:
+        """A note where ONNX Runtime's answers are far from the library's."""
+        some = self.held.take(np.arange(min(self.held.count, MOST_COMPARED)))
+        wanted = self.float_model.wanted
+        try:
+            simulated = FloatModel(candidate.model(self.where), wanted, self.where).stacked(some)
+        except CompileError:
+            return  # it cannot run the model
+        built = library.outputs(some, wanted)
+        if [a.shape for a in built] == [a.shape for a in simulated] and strays(
+            built, simulated, self.float_model.stacked(some)
+        ):
+            self.notes.append(
+                "the generated library is far from what ONNX Runtime computes with the same integers, which "
+                "may be a bug in aot-model: `aot-model compare` says where they part; please report it"
+            )
 
     def _row(self, candidate: Candidate) -> Row:
         library, _ = self._built(candidate)
@@ -296,10 +316,10 @@ class _Session:
             library, _ = self._built(made)
             costs.append(self._cost(library.program.executable.parent / "model.onnx"))
         int8, own = costs
-        if not self.job.budget.beside(int8).allows(own):
+        if not self.job.budget.allows(own, int8):
             raise fail(
                 "E402",
-                f"the plan needs more than {self.job.budget.times:g} times 8 bits alone: RAM {own.ram:,} of "
+                f"the plan needs more than {_factors(self.job.budget)} 8 bits alone: RAM {own.ram:,} of "
                 f"{int8.ram:,} bytes, flash {own.flash:,} of {int8.flash:,}"
                 + (f", cycles {own.cycles:,} of {int8.cycles:,}" if own.cycles and int8.cycles else ""),
                 where=str(self.job.plan),
@@ -342,10 +362,27 @@ class _Session:
         return classes(self.float_model.stacked(self.samples)[0])
 
 
+def _factors(budget: Budget) -> str:
+    several = budget.times or {}
+    words = dict.fromkeys(f"{f:g}" for f in several.values())
+    if len(words) == 1 and len(several) == 3:
+        return f"{next(iter(words))} times"
+    return ", ".join(f"{f:g} times the {name}" for name, f in several.items()) + " of"
+
+
 def disagree(one: list[Array], other: list[Array], known: float) -> bool:
     """Whether two builds differ by more than how compilers round the floats that are left, which may turn a
     tie of integers here and there: by half of what the integers lose, `known` dB."""
     return not snr(one, other) >= min(known + 3, 100)
+
+
+def strays(built: list[Array], simulated: list[Array], reference: list[Array]) -> bool:
+    """Whether a library's floats are farther from those simulated with its integers than these are from the
+    float model's: four times the noise. Ties that are rounded otherwise are not as much."""
+    several = [k for k, array in enumerate(reference) if array.dtype.kind == "f"]
+    one, two, three = ([arrays[k] for k in several] for arrays in (built, simulated, reference))
+    known = snr(two, three) if several else 0.0
+    return known > FAR and not snr(one, two) >= min(known, 60) - 6
 
 
 def serialised(model: onnx.ModelProto) -> bytes:

@@ -101,7 +101,7 @@ def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, 
     tail = _tail(site, part, place)
     if part.after:
         tail = by_rows(family, tail, site.chain.nodes[part.after:],
-                       site.chain.nodes[part.after - 1].outputs[0])
+                       site.chain.nodes[part.after - 1].outputs[0], adjacent=whole)
     w = site.node.input(1)
     kind = w.dtype if w is not None and w.dtype in NIBBLES else None
     weights = weights if kind is None else weights.astype(kind.compute.numpy)

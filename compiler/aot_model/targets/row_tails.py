@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 from aot_model.c.expr import SUMMAND
 from aot_model.ir.graph import Node
@@ -25,6 +25,8 @@ class ByRows(FusedTail):
     row: RowSum = field(default_factory=lambda: RowSum(""))
     in_place: bool = True
     """Whether that tensor is read where the result goes, or from its beginning."""
+    adjacent: bool = True
+    """Whether pixels that follow one another do so in the output."""
 
     @property
     def row_helpers(self) -> tuple[str, ...]:
@@ -40,10 +42,16 @@ class ByRows(FusedTail):
         return self.row.call(source, f"{other}{where if self.in_place else ''}", f"y{where}", str(count))
 
 
-def by_rows(family: Family, tail: FusedTail, nodes: tuple[Node, ...], before: Value) -> FusedTail:
+def by_rows(family: Family, tail: FusedTail, nodes: tuple[Node, ...], before: Value,
+            adjacent: bool) -> FusedTail:  # fmt: skip
     """The tail as one by rows where the family has a function for all of its nodes; before: what they read
     of the kernel.
     """
+    found = _by_rows(family, tail, nodes, before)
+    return replace(found, adjacent=adjacent) if isinstance(found, ByRows) else found
+
+
+def _by_rows(family: Family, tail: FusedTail, nodes: tuple[Node, ...], before: Value) -> FusedTail:
     if len(nodes) != 1 or len(tail.names) != 1:
         return tail
     node = nodes[0]

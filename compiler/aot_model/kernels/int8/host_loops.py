@@ -156,7 +156,7 @@ class Loops:
         row = f"pixel / {s.out_w}" + (f" % {s.out_h}" if s.batch > 1 else "")
         at = (f"pixel / {s.out_h * s.out_w}" if s.batch > 1 else "0", row if s.out_h > 1 else "0",
               f"pixel % {s.out_w}" if s.out_w > 1 else "0")
-        if isinstance(tail, RowTail):
+        if isinstance(tail, RowTail) and tail.adjacent:
             count = product(height, v.out_w * s.out_c)
             if (v.batch, v.out_h, v.out_w) == (s.batch, s.out_h, s.out_w):
                 at = (n, top, "0")

@@ -9,9 +9,15 @@ from aot_model.kernels.base import Tail
 
 @runtime_checkable
 class RowTail(Protocol):
-    """A tail that takes the results of whole pixels at once; they lie one behind the other in the output."""
+    """A tail that takes the results of whole pixels at once."""
 
     row_helpers: tuple[str, ...]
+
+    @property
+    def adjacent(self) -> bool:
+        """Whether pixels that follow one another lie one behind the other in the output, so that a row may be
+        several of them; those of a transposed convolution's phase do not.
+        """
 
     def store_row(self, source: str, index: tuple[str, str, str, str], count: int | str) -> str:
         """C statements that finish `count` int8 results at `source`; index: (n, y, x, channel) of the first.

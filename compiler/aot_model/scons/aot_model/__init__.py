@@ -45,7 +45,7 @@ arguments:
     metric          what `quantise` chooses by on held-back samples, and what ACCURACY is of:
                     top1|noise|mse|cosine
     within          the best of mixed precision that `quantise` finds within so many times the cycles (of a
-                    Cortex-M), RAM and flash of 8 bits alone: 1.3x
+                    Cortex-M), RAM and flash of 8 bits alone: 1.3x, or of some of them: cycles=1.3x,ram=2x
     count_code      count the code as well, when it is compiled: its size by layer is told, and max_flash is
                     of code and constants
     max_stack       budget of the stack of <name>_run(): measured when the C is compiled, with GCC
