@@ -213,6 +213,11 @@ def generate(folder: Path,
     finally:
         if case.folder is not None:
             path.unlink(missing_ok=True)
+    return generated_from(case, compiled)
+
+
+def generated_from(case: Case, compiled: Compiled) -> Generated | Outcome:
+    """What is left of a compiled case between processes; why there is nothing where its inputs are others."""
     view = compiled.view
     mismatch = [
         p.buffer.name

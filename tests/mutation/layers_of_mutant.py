@@ -53,15 +53,17 @@ def loaded() -> dict[str, Compiled]:
     return found
 
 
-def _text(row: Compiled, folder: str) -> str:
-    """The hash of a layer's C, or why it has none."""
+def _text(row: Compiled, folder: str) -> tuple[str, Any]:
+    """The hash of a layer's C, or why it has none; and what memory it takes."""
+    from counted_firmware import memory
+
     from batch import compiled_case
 
     try:
         compiled = compiled_case(row.case, Path(folder) / "model", "m", row.target)
+        return sha256(compiled.texts["m.c"].encode()).hexdigest(), memory(compiled)
     except Exception as error:
-        return f"{type(error).__name__}: {error}"[:200]
-    return sha256(compiled.texts["m.c"].encode()).hexdigest()
+        return f"{type(error).__name__}: {error}"[:200], None
 
 
 def written(path: Path) -> dict[str, Any]:
@@ -75,7 +77,7 @@ def written(path: Path) -> dict[str, Any]:
         for number, (name, row) in enumerate(layers.items()):
             forget()
             with watched() as seen:
-                texts[name] = _text(row, folder)
+                texts[name], _ = _text(row, folder)
             for key in seen:
                 lines[key] |= 1 << number
     found = {"texts": texts, "names": list(texts)}
@@ -93,14 +95,19 @@ def touched(keys: Iterable[str], known: dict[str, Any]) -> list[str]:
 
 def judged(layers: dict[str, Compiled], names: list[str], known: dict[str, Any]) -> dict[str, object]:
     """What some layers say of the compiler as it is loaded: caught, or nothing."""
+    from test_instructions import recorded, worse
+
     by_target: dict[str, list[str]] = defaultdict(list)
     with TemporaryDirectory() as folder:
         for name in names:
-            text = _text(layers[name], folder)
+            text, memory = _text(layers[name], folder)
+            if text != known["texts"][name] and memory is None:
+                return {"status": "caught", "by": f"{name}: {text}"}
             if text != known["texts"][name]:
-                if ":" in text:
-                    return {"status": "caught", "by": f"{name}: {text}"}
                 by_target[layers[name].target].append(name)
+            other = memory and worse(memory, *recorded(layers[name].target, name.removeprefix(layers[name].target).strip()))
+            if other:
+                return {"status": "caught", "by": f"memory of {name}: {other}"}
     for target, changed in by_target.items():
         step = max(1, len(changed) // MOST)
         problem = _problem(target, [layers[n] for n in changed[::step]])
@@ -110,8 +117,8 @@ def judged(layers: dict[str, Compiled], names: list[str], known: dict[str, Any])
 
 
 def _problem(target: str, rows: list[Compiled]) -> str:
-    from counted_firmware import instructions
-    from test_instructions import FILE, SLACK, WORSE
+    from counted_firmware import costs
+    from test_instructions import recorded, worse
     from test_table import problems
 
     from batch import run_cases
@@ -128,9 +135,8 @@ def _problem(target: str, rows: list[Compiled]) -> str:
         if wrong:
             return f"layer for {target}: {wrong[0][:150]}"
     if target in BOARDS:
-        recorded = json.loads(FILE.read_text())["targets"][target]
-        for name, now in instructions(cases, target, BOARDS[target]).items():
-            before = recorded.get(name.removeprefix(target).strip(), now)
-            if now > WORSE * before + SLACK:
-                return f"instructions of {name}: {now}, not {before}"
+        for name, now in costs(cases, target, BOARDS[target]).items():
+            found = worse(now, *recorded(target, name.removeprefix(target).strip()))
+            if found:
+                return f"costs of {name}: {found}"
     return ""

@@ -138,12 +138,11 @@ def _plan(s: ConvShape, compact: bool = False) -> _Plan:
     return _Plan(s, -(-s.kernel_h * s.kernel_w // 8), slots, row, s.out_c // s.in_c, compact)
 
 
-def sums_cost(shape: ConvShape) -> float:
-    """Instructions for the sums of an output."""
+def cost(shape: ConvShape) -> float:
+    """Instructions for all sums."""
     p = _plan(shape.along_row)
-    if p.chunks > RESIDENT:
-        return 3.5 * p.chunks
-    return p.chunks / p.together + p.chunks + (0.5 if p.second else 1) / p.together
+    each = p.chunks / p.together + p.chunks + (0.5 if p.second else 1) / p.together
+    return shape.out_h * shape.out_w * shape.out_c * (3.5 * p.chunks if p.chunks > RESIDENT else each)
 
 
 def _offsets(p: _Plan) -> np.ndarray:
