@@ -154,9 +154,13 @@ def compiled_case(case: Case, path: Path, name: str, target: str) -> Compiled:
     with helpers_by_text():
         if callable(case.model):
             load_all()
-            return compile_graph(request, Model(case.model(), (), ""), parse_target(target, case.options))
-        path.write_bytes(case.model if isinstance(case.model, bytes) else case.model.SerializeToString())
-        return compile_model(request)
+            compiled = compile_graph(request, Model(case.model(), (), ""), parse_target(target, case.options))
+        else:
+            path.write_bytes(case.model if isinstance(case.model, bytes) else case.model.SerializeToString())
+            compiled = compile_model(request)
+    for b in compiled.view.program.constants():  # else the compiler's own file of parameters is refused
+        assert b.data is None or all(r.holds(b.data) for r in b.admissible), f"{b.name} is not in {b.admissible}"
+    return compiled
 
 
 @contextmanager

@@ -21,6 +21,10 @@ WORDS = [
 ONE = 2.0**31
 
 
+def test_steps_of_the_exponential() -> None:
+    assert fixed_point._EXP_STEPS == tuple(round(math.exp(-(2.0**k)) * 2**31) for k in range(-2, 5))
+
+
 def test_exponential_of_negative_numbers() -> None:
     for a in [-abs(w) for w in WORDS if w != -(2**31)]:
         assert fixed_point.exp_negative(a, 5) == exact.exponential(a), a

@@ -24,8 +24,9 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "passes/fuse_affine": ("tests/passes/test_fuse_affine.py",),
     "passes/(manager|explain|rewrite)": ("tests/passes/test_explain.py tests/targets/test_target_passes.py",),
     "arithmetic": ("tests/test_fixed_point.py",),
-    "ops": (" ".join(f"tests/operators/test_{name}.py" for name in ("limits", "refusals", "defaults")),),
-    "kernels": ("tests/kernels/test_kernel_choices.py tests/kernels/test_overlap.py",),
+    "ops": (" ".join(f"tests/operators/test_{name}.py" for name in ("limits", "refusals", "defaults", "ranges")),),
+    "ops/.*(lstm|recurrent)": ("tests/operators/test_macs.py",),
+    "kernels": (" ".join(f"tests/kernels/test_{name}.py" for name in ("kernel_choices", "overlap", "blocks")),),
 }
 """Of seconds."""
 
@@ -38,7 +39,7 @@ _BY_PART: dict[str, tuple[str, ...]] = {
     "kernels/int8/(products|quads|slices|requantise|row)": ("tests/kernels/test_products.py",),
     "kernels/int16|kernels/int8/.*_mve": ("tests/kernels/test_int16_mve.py",),
     "kernels": ("tests/kernels/test_parts.py", "tests/kernels/test_instruction_tables.py"),
-    "kernels/float32": ("tests/kernels/test_float32.py",),
+    "kernels/(float32|reading)": ("tests/kernels/test_float32.py", "tests/kernels/test_float32_copies.py"),
     "passes/dead": ("tests/passes/test_dead_channels.py",),
     "passes/.*qdq": ("tests/passes/test_fuse_qdq.py",), "passes/weight": ("tests/passes/test_int4.py",),
     "passes": ("tests/passes tests/emit/test_golden.py",),
@@ -49,6 +50,8 @@ _BY_PART: dict[str, tuple[str, ...]] = {
     "ops/(dynamic|control)": ("tests/frontends/test_sizes_by_data.py",),
     "ops/(strings|text|lookup|ml_)": ("tests/test_strings.py",),
     "ops/random": ("tests/test_random_numbers.py",),
+    "ops/.*(audio|detection|lstm|svm|suppression|ordering|recurrent|trees|unique)": ("tests/operators/test_scratch.py",),
+    "ops/.*(resize|resample|sampling)": ("tests/operators/test_resize_positions.py",),
     "kernels|passes/(dead|widen|move|manager)": ("tests/test_baseline.py",),
     ".*": ("tests/test_random_graphs.py",),
 }
