@@ -159,7 +159,8 @@ def compiled_case(case: Case, path: Path, name: str, target: str) -> Compiled:
             path.write_bytes(case.model if isinstance(case.model, bytes) else case.model.SerializeToString())
             compiled = compile_model(request)
     for b in compiled.view.program.constants():  # else the compiler's own file of parameters is refused
-        assert b.data is None or all(r.holds(b.data) for r in b.admissible), f"{b.name} is not in {b.admissible}"
+        fits = b.data is None or all(r.holds(b.data) for r in b.admissible)
+        assert fits, f"{b.name} is not in {b.admissible}"
     return compiled
 
 

@@ -22,7 +22,7 @@ ONE = 2.0**31
 
 
 def test_steps_of_the_exponential() -> None:
-    assert fixed_point._EXP_STEPS == tuple(round(math.exp(-(2.0**k)) * 2**31) for k in range(-2, 5))
+    assert tuple(round(math.exp(-(2.0**k)) * 2**31) for k in range(-2, 5)) == fixed_point._EXP_STEPS
 
 
 def test_exponential_of_negative_numbers() -> None:

@@ -62,12 +62,13 @@ def square(size: int, ins: int, outs: int, kernel: int = 1, stride: int = 1, gro
     """
     width, pad = width or size, kernel // 2
     out = tuple((n + 2 * pad - kernel) // stride + 1 for n in (size, width))
-    return ConvShape(1, size, width, ins, *out, outs, kernel, kernel, stride, stride, pad_top=pad, pad_left=pad,
-                     groups=groups)
+    return ConvShape(1, size, width, ins, *out, outs, kernel, kernel, stride, stride, pad_top=pad,
+                     pad_left=pad, groups=groups)
 
 
-TILED = (square(1, 64, 12), square(8, 16, 24), square(7, 20, 45), square(8, 3, 8, 3), square(9, 8, 17, 3, 2),
-         square(12, 4, 6, 5), square(10, 24, 64), square(6, 16, 16, 3, groups=2), square(125, 64, 64, width=1))
+TILED = (square(1, 64, 12), square(8, 16, 24), square(7, 20, 45), square(8, 3, 8, 3),
+         square(9, 8, 17, 3, 2), square(12, 4, 6, 5), square(10, 24, 64), square(6, 16, 16, 3, groups=2),
+         square(125, 64, 64, width=1))
 
 
 def tilings() -> dict[str, str]:
@@ -80,7 +81,8 @@ def tilings() -> dict[str, str]:
                 conv_axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left))
         weights = np.ones((s.out_c, s.kernel_h, s.kernel_w, s.in_c // s.groups), np.float32)
         reading = Reading(memory_of(memory), room=room) if memory else UNKNOWN
-        tiled = TiledConvolution(s, None, *axes, Weights(weights, None), cast("Tail", None), APART, True, reading)
+        tiled = TiledConvolution(s, None, *axes, Weights(weights, None), cast("Tail", None), APART, True,
+                                 reading)
         t = tiled.tiling()
         found[f"{_label(s)}, {memory or 'unknown memory'}, {room} bytes"] = (
             f"{tiled.order if tiled.fits() else 'written out'}: {t.pixels} x {t.channels}, {t.few} below "
@@ -122,7 +124,8 @@ def winograds() -> dict[str, str]:
 def tiles() -> dict[str, str]:
     """Of integer convolutions on a host: the columns, rows and bytes of a tile."""
     found = {}
-    for size, ins, kernel, stride, pixels in product((1, 7, 24, 96), (1, 3, 16, 64), (1, 3, 5), (1, 2), (4, 6, 12)):
+    for size, ins, kernel, stride, pixels in product((1, 7, 24, 96), (1, 3, 16, 64), (1, 3, 5), (1, 2),
+                                                     (4, 6, 12)):
         s = square(size, ins, 16, kernel, stride)
         v = view(s, pixels)
         found[f"{_label(s)}, {pixels} pixels"] = f"{v.batch} x {v.out_h} x {v.out_w}, {v.rows(2)} rows"

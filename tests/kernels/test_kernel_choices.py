@@ -223,8 +223,10 @@ def test_depthwise_by_taps_takes_what_its_instructions_reach() -> None:
     (2, 2, 1, (8, 16), True, False), (2, 2, 1, (3, 43), False, False),  # 128 and 129 taps
     (2, 2, 127, (1, 1), True, True), (2, 2, 128, (1, 1), True, False)])  # fmt: skip
 def test_depthwise_kernels_take_what_encodings_hold(channels: int, outputs: int, stride: int,
-                                                    kernel: tuple[int, int], taps: bool, columns: bool) -> None:
-    shape = ConvShape(1, kernel[0], kernel[1] + stride, channels, 1, 2, outputs, *kernel, 1, stride, groups=channels)
+                                                    kernel: tuple[int, int], taps: bool,
+                                                    columns: bool) -> None:
+    shape = ConvShape(1, kernel[0], kernel[1] + stride, channels, 1, 2, outputs, *kernel, 1, stride,
+                      groups=channels)
     assert depthwise_taps_mve.applicable(shape) is taps
     assert depthwise_columns_mve.applicable(shape) is columns
 
@@ -239,7 +241,8 @@ def test_slices_have_addresses_for_so_many_taps(kernel: tuple[int, int], fits: b
 def test_lines_of_a_plane_are_rows_unless_columns_take_less() -> None:
     same = ConvShape(1, 6, 6, 8, 4, 4, 8, 3, 3, groups=8)
     for shape, transposed in ((same, False), (replace(same, in_h=7, out_h=5), False),
-                              (replace(same, in_w=7, out_w=5), True), (replace(same, in_h=8, kernel_h=5), True)):
+                              (replace(same, in_w=7, out_w=5), True),
+                              (replace(same, in_h=8, kernel_h=5), True)):
         assert plane_of(shape, 1 << 16, False).transposed is transposed, shape
 
 

@@ -105,7 +105,8 @@ def judged(layers: dict[str, Compiled], names: list[str], known: dict[str, Any])
                 return {"status": "caught", "by": f"{name}: {text}"}
             if text != known["texts"][name]:
                 by_target[layers[name].target].append(name)
-            other = memory and worse(memory, *recorded(layers[name].target, name.removeprefix(layers[name].target).strip()))
+            target = layers[name].target
+            other = memory and worse(memory, *recorded(target, name.removeprefix(target).strip()))
             if other:
                 return {"status": "caught", "by": f"memory of {name}: {other}"}
     for target, changed in by_target.items():

@@ -19,14 +19,18 @@ def mutated_files(package: Path) -> list[str]:
     return [*found, "arithmetic/fixed_point.py"]
 
 
+def _together(folder: str, *names: str) -> str:
+    return " ".join(f"tests/{folder}/test_{name}.py" for name in names)
+
+
 _NEAR: dict[str, tuple[str, ...]] = {
     "passes": ("tests/passes/test_after_passes.py", "tests/passes/test_passes.py"),
     "passes/fuse_affine": ("tests/passes/test_fuse_affine.py",),
     "passes/(manager|explain|rewrite)": ("tests/passes/test_explain.py tests/targets/test_target_passes.py",),
     "arithmetic": ("tests/test_fixed_point.py",),
-    "ops": (" ".join(f"tests/operators/test_{name}.py" for name in ("limits", "refusals", "defaults", "ranges")),),
+    "ops": (_together("operators", "limits", "refusals", "defaults", "ranges"),),
     "ops/.*(lstm|recurrent)": ("tests/operators/test_macs.py",),
-    "kernels": (" ".join(f"tests/kernels/test_{name}.py" for name in ("kernel_choices", "overlap", "blocks")),),
+    "kernels": (_together("kernels", "kernel_choices", "overlap", "blocks"),),
 }
 """Of seconds."""
 
@@ -50,7 +54,8 @@ _BY_PART: dict[str, tuple[str, ...]] = {
     "ops/(dynamic|control)": ("tests/frontends/test_sizes_by_data.py",),
     "ops/(strings|text|lookup|ml_)": ("tests/test_strings.py",),
     "ops/random": ("tests/test_random_numbers.py",),
-    "ops/.*(audio|detection|lstm|svm|suppression|ordering|recurrent|trees|unique)": ("tests/operators/test_scratch.py",),
+    "ops/.*(audio|detection|lstm|svm|suppression|ordering|recurrent|trees|unique)":
+        ("tests/operators/test_scratch.py",),
     "ops/.*(resize|resample|sampling)": ("tests/operators/test_resize_positions.py",),
     "kernels|passes/(dead|widen|move|manager)": ("tests/test_baseline.py",),
     ".*": ("tests/test_random_graphs.py",),
