@@ -35,6 +35,8 @@ def int8_layers() -> list[Layer]:
     for ins, outs in ((8, 16), (16, 16), (32, 24), (24, 64), (64, 64), (12, 10)):
         convolution((6, 7), ins, outs, (1, 1))
     convolution((1, 1), 64, 32, (1, 1))
+    for ins in (192, 193):  # as many vectors of 16 bytes as are written out, and one more
+        convolution((2, 2), ins, 5, (1, 1))
     for ins, outs in ((3, 8), (8, 8), (16, 16), (20, 6)):
         convolution((8, 8), ins, outs, (3, 3), pads=(1, 1, 1, 1))
         convolution((9, 8), ins, outs, (3, 3), strides=(2, 2), pads=(0, 0, 1, 1))
@@ -45,7 +47,8 @@ def int8_layers() -> list[Layer]:
         convolution((8, 9), channels, channels, (3, 3), channels, strides=(2, 2), pads=(0, 0, 1, 1))
     convolution((9, 9), 16, 16, (5, 5), 16, pads=(2, 2, 2, 2))
     convolution((25, 1), 24, 24, (9, 1), 24)
-    for rows, depth, columns in ((1, 256, 32), (1, 64, 10), (1, 128, 128), (8, 64, 32), (16, 24, 40)):
+    for rows, depth, columns in ((1, 256, 32), (1, 64, 10), (1, 128, 128), (8, 64, 32), (16, 24, 40),
+                                 (1, 64, 16)):
         x, w = draw.tensor(np.int8, rows, depth), draw.tensor(np.int8, depth, columns)
         # the reference: a product is a 1x1 convolution
         sums = Step(Convolution((1,), (0, 0), (1,), x_zero_point=3), (w.T.reshape(columns, 1, depth),))

@@ -34,23 +34,11 @@ class Compiled:
 
 def loaded() -> dict[str, Compiled]:
     """All layers, by target and name, of the compiler that this process finds first."""
-    from network_layers import float_layers, int8_layers, network_case
-    from table import GROUPS
+    from test_instructions import layers
 
-    cases = [(layer, layer.case(group, {}), f"{group}: {layer.name}")
-             for group, layers in GROUPS.items()
-             for layer in layers()]
-    cases += [(layer, network_case(layer, words), f"{' '.join(words.values())} {layer.name}")
-              for words in ({}, {"optimize": "speed"}, {"optimize": "size"})
-              for layer in int8_layers()]
-    cases += [(layer, network_case(layer, {}), layer.name) for layer in float_layers()]
-    found = {}
-    for layer, case, name in cases:
-        floats = layer.x.dtype.kind == "f"
-        for target in ("c", "host", *BOARDS):
-            if not (target == "cortex-m0" and floats) and not (target in ("c", "host") and case.options):
-                found[f"{target} {name}"] = Compiled(layer, replace(case, name=f"{target} {name}"), target)
-    return found
+    return {f"{target} {case.name}": Compiled(layer, replace(case, name=f"{target} {case.name}"), target)
+            for target in ("c", "host", *BOARDS)
+            for layer, case in layers(target)}
 
 
 def _text(row: Compiled, folder: str) -> tuple[str, Any]:

@@ -64,9 +64,26 @@ def _sequences() -> Iterator[Row]:
                     yield Row(f"{row.label}-lengths-{direction}", row.kind, row.number, sample)
 
 
+def _tensors() -> Iterator[Row]:
+    """Lists of numbers as the tensors that an operator takes in their place."""
+    for _, kind in sorted(OPERATORS.items()):
+        names = {f.name for f in fields(kind)}  # type: ignore[arg-type]
+        places = {n: tensor for n in names for tensor in (f"{n}_as_tensor", f"{n.split('_')[0]}_tensor")
+                  if tensor in names - {n}}
+        for row in rows_of(kind) if places else ():
+            given = {places.get(n, n): _array(v) if n in places else v for n, v in row.sample.attributes.items()}
+            if given.keys() != row.sample.attributes.keys() and all(v is not None for v in given.values()):
+                yield Row(f"{row.label}-tensors", kind, row.number, replace(row.sample, attributes=given))
+
+
+def _array(value: Any) -> np.ndarray | None:
+    array = np.atleast_1d(np.asarray(value))
+    return array.astype(np.float32) if array.dtype.kind == "f" else array if array.dtype.kind == "i" else None
+
+
 def test_attributes_that_no_sample_sets() -> None:
     """Refused by us, or computed by nobody else: nothing is said."""
-    rows = [*_variants(), *_sequences()]
+    rows = [*_variants(), *_sequences(), *_tensors()]
     outcomes = run_cases([row.case for row in rows], "c", flags=("-O0",), sanitize=False)
     compared, wrong = 0, []
     for row, outcome in zip(rows, outcomes, strict=True):
