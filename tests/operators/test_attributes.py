@@ -71,7 +71,9 @@ def _tensors() -> Iterator[Row]:
         places = {n: tensor for n in names for tensor in (f"{n}_as_tensor", f"{n.split('_')[0]}_tensor")
                   if tensor in names - {n}}
         for row in rows_of(kind) if places else ():
-            given = {places.get(n, n): _array(v) if n in places else v for n, v in row.sample.attributes.items()}
+            given = {
+                places.get(n, n): _array(v) if n in places else v for n, v in row.sample.attributes.items()
+            }
             if given.keys() != row.sample.attributes.keys() and all(v is not None for v in given.values()):
                 yield Row(f"{row.label}-tensors", kind, row.number, replace(row.sample, attributes=given))
 

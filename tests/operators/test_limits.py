@@ -147,9 +147,10 @@ def test_leaves_vote_for_targets_that_there_are(targets: tuple[int, ...], fits: 
 
 @pytest.mark.parametrize(("shape", "strides", "strided"), [
     ((2, 3, 4), (24, 8, 1), True), ((2, 3, 4), (48, 8, 1), False), ((2, 3, 4), (8, 16, 1), False),
-    ((1, 3, 4), (7, 8, 1), True), ((5, 2, 3, 4), (48, 24, 8, 1), True), ((5, 2, 3, 4), (96, 24, 8, 1), False)])
-def test_rows_that_meet_a_constant_lie_one_behind_the_other(shape: tuple[int, ...], strides: tuple[int, ...],
-                                                            strided: bool) -> None:
+    ((1, 3, 4), (7, 8, 1), True), ((5, 2, 3, 4), (48, 24, 8, 1), True),
+    ((5, 2, 3, 4), (96, 24, 8, 1), False)])
+def test_rows_that_meet_a_constant_lie_one_behind_the_other(shape: tuple[int, ...],
+                                                            strides: tuple[int, ...], strided: bool) -> None:
     x, w = Value("x", TensorType(DType.FLOAT32, shape)), constant("w", np.ones((4, 2), np.float32))
     assert MatMul().reads_strided([x, w], 0, strides) is strided
     assert MatMul().reads_strided([x, Value("w", w.type)], 0, strides)
