@@ -361,6 +361,15 @@ def test_ends_that_are_just_reached_are_limits() -> None:
         assert (found.clamp_low, found.clamp_high) == ((-end, end) if limited else (None, None))
 
 
+@pytest.mark.parametrize("dtype", sorted(ENDS))
+@pytest.mark.parametrize("zero", [0, 3, -5])
+def test_the_largest_bias_leaves_room_for_all_products(dtype: str, zero: int) -> None:
+    quant = QuantSpec.accumulators(0, dtype, zero)
+    taps, weight = 37, max(-128 - zero, 127 - zero, key=abs)
+    room = requantise.room_for_bias(np.dtype(np.int8), taps, quant)
+    assert room + taps * abs(weight) * max(map(abs, ENDS[dtype])) == (1 << 31) - 1
+
+
 # --- what a kernel gets -------------------------------------------------------------------------------------
 
 

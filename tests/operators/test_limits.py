@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aot_model.ir.expr import Call, Expr, cell, walk
+from aot_model.ir.expr import Call, Cell, Expr, cell, walk
 from aot_model.ir.index import Index, dense_position, index_variables
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType, TensorType
@@ -22,6 +22,7 @@ from aot_model.ops.pool import Pool
 from aot_model.ops.quantised import QuantisedSum
 from aot_model.ops.registry import OPERATORS, Build, Operator, load_all
 from aot_model.ops.requantise import Rescale
+from aot_model.ops.resample import _source
 from aot_model.ops.windows import MAX_BORDER, check_windows
 
 load_all()
@@ -154,6 +155,19 @@ def test_rows_that_meet_a_constant_lie_one_behind_the_other(shape: tuple[int, ..
     x, w = Value("x", TensorType(DType.FLOAT32, shape)), constant("w", np.ones((4, 2), np.float32))
     assert MatMul().reads_strided([x, w], 0, strides) is strided
     assert MatMul().reads_strided([x, Value("w", w.type)], 0, strides)
+
+
+@pytest.mark.parametrize(("positions", "table"), [
+    ([0], False), ([0, 0, 0], False), ([0, 1, 2], False), ([0, 0, 1, 1], False), ([0, 0, 0, 1, 1, 1], False),
+    ([0, 2, 4], False), ([0, 3], False), ([1, 2], True), ([0, 0, 1], True), ([4, 0, 2], True), ([], False)])
+def test_positions_that_follow_a_rule_need_no_table(positions: list[int], table: bool) -> None:
+    places = constant("positions", np.array(positions, np.int32))
+
+    def at(value: Value, index: Index) -> Expr:
+        return cell(value, dense_position(index, value.shape))
+
+    found = _source(at, places, index_variables((max(len(positions), 1),))[0])
+    assert any(isinstance(part, Cell) for part in walk(found)) is table
 
 
 @pytest.mark.parametrize("field", ["vectors_per_class", "coefficients", "rho", "prob_a", "prob_b"])
