@@ -16,6 +16,7 @@ from aot_model.kernels.int8 import depthwise_pairs_dsp, dot_mve
 from aot_model.kernels.int8.affine_sum import Affine, Rescaling, affine, sum_table
 from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
+from aot_model.kernels.int16.finish import _scaling
 from aot_model.ops.quantised import QuantisedSum
 from aot_model.ops.requantise import Rescale
 
@@ -129,6 +130,16 @@ def test_forms_of_operators(dtype: DType, function: str, rounding: str) -> None:
         wanted = node.reference([x.astype(dtype.numpy), y.astype(dtype.numpy)])[0]
         np.testing.assert_array_equal(np.clip(value >> form.shift, form.low, form.high), wanted)
     assert found >= 1 + (rounding != "even")
+
+
+@pytest.mark.parametrize(("rounding", "shifts", "left"), [
+    ("single", (14,), 16), ("single", (15,), None), ("single", (-1, -30), 1), ("single", (-1, -31), None),
+    ("even", (-31,), 0), ("even", (-32,), None), ("double", (14, 14), 15), ("double", (15, 15), None),
+    ("double", (1, 0), None), ("double", (-1, -30), 1), ("double", (-1, -31), None)])  # fmt: skip
+def test_scalings_of_16_bits_shift_within_a_word(rounding: str, shifts: tuple[int, ...],
+                                                 left: int | None) -> None:
+    found = _scaling(rounding, np.full(len(shifts), 1 << 30), np.array(shifts))
+    assert (found and found[1]) == left
 
 
 def test_squares_and_words_have_no_form() -> None:
