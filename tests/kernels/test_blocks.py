@@ -27,6 +27,8 @@ from aot_model.kernels.float32.tiles import TiledConvolution
 from aot_model.kernels.int8 import depthwise_columns_mve, depthwise_taps_mve, winograd
 from aot_model.kernels.int8.groups_mve import groups_of
 from aot_model.kernels.int8.host_tile import view
+from aot_model.kernels.int8.mve import BYTES
+from aot_model.kernels.int16 import dot_mve
 from aot_model.kernels.reading import UNKNOWN, Reading
 
 FILE = Path(__file__).with_name("blocks.json")
@@ -105,7 +107,7 @@ def helium() -> dict[str, str]:
                                            f"{depthwise_taps_mve.cost(s):.1f} gathered")
     for ins, outs, groups, kernel in product((8, 24), (8, 48), (2, 4, 8), (1, 3)):
         s = square(6, ins, outs, kernel, groups=groups)
-        for lanes in (8, 16):
+        for lanes in (dot_mve.LANES, BYTES.lanes):
             g = groups_of(s, lanes)
             found[f"{_label(s)}, {lanes} lanes"] = f"{g.together} together, {g.cost(lanes)}"
     return found

@@ -16,6 +16,7 @@ from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_pixels, residual
 from .dot_mve import LAYOUT, dot, pack
 from .groups_mve import Groups, groups_of, scatter
+from .mve import BYTES
 from .patch_mve import patch_copier
 from .requantise_mve import HEADER, requantiser, supports
 from .row_tail import tail_helpers, tail_loop
@@ -47,7 +48,7 @@ def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: Q
         raise ValueError(f"not for the Helium convolution: {shape}, {spec}")
     weights = np.asarray(weights, np.int8)
     rq = requantiser(spec, weights.reshape(shape.out_c, -1), bias)
-    g = groups_of(shape, 16)
+    g = groups_of(shape, BYTES.lanes)
     kernel = dot(g.taps, g.outputs, rq, 2, 4)
     streams = [pack(m, rq, 4, k * g.outputs) for k, m in enumerate(g.matrices(weights))]
     constants = [Packed("w", np.concatenate(streams), admissible=ANYTHING, layout=LAYOUT)]
