@@ -13,6 +13,7 @@ from aot_model.ir.index import Index, dense_position, index_variables
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value, constant
+from aot_model.ops.composition import Algebra
 from aot_model.ops.filter_bank import FilterBank
 from aot_model.ops.forest import LEAF, Forest
 from aot_model.ops.matmul import MatMul
@@ -168,6 +169,24 @@ def test_positions_that_follow_a_rule_need_no_table(positions: list[int], table:
 
     found = _source(at, places, index_variables((max(len(positions), 1),))[0])
     assert any(isinstance(part, Cell) for part in walk(found)) is table
+
+
+def test_a_range_is_known_when_it_is_compiled() -> None:
+    one = np.asarray([1], np.int64)
+    for k, name in enumerate(("start", "limit", "delta")):
+        given = [one, one, one]
+        given[k] = TensorType(DType.INT64, (1,))  # type: ignore[call-overload]
+        assert not taken(OPERATORS["", "Range"](), *given, said=f"{name} known at run time only")
+    assert taken(OPERATORS["", "Range"](), one, one, one)
+
+
+def test_once_a_number_is_the_number() -> None:
+    a, x = Algebra(Build([], "test")), Value("x", TensorType(DType.FLOAT32, (3,)))
+    assert a.mul(x, 1) is x and a.mul(x, 1.0) is x and a.add(x, None) is x
+    assert [n.kind for n in a.build.nodes] == []
+    a.mul(x, constant("one", np.ones(1, np.float32)))
+    a.mul(x, 2)
+    assert [n.kind for n in a.build.nodes] == ["Mul", "Mul"]
 
 
 @pytest.mark.parametrize("field", ["vectors_per_class", "coefficients", "rho", "prob_a", "prob_b"])
