@@ -60,12 +60,12 @@ TABLE: dict[str, Instruction] = {
     **{
         f"vmladav.s{bits}": _row(f"vmladav.s{bits} {{d}}, {{0}}, {{1}}", (lanes, lanes),
                                  lambda a, b: (a * b).sum(keepdims=True), CORE)
-        for bits, lanes in ((8, BYTES), (16, HALVES))
+        for bits, lanes in ((8, BYTES), (16, HALVES), (32, WORDS))
     },
     **{
         f"vmladava.s{bits}": _row(f"vmladava.s{bits} {{d}}, {{1}}, {{2}}", (CORE, lanes, lanes),
                                   lambda d, a, b: d + (a * b).sum(keepdims=True), CORE)
-        for bits, lanes in ((8, BYTES), (16, HALVES))
+        for bits, lanes in ((8, BYTES), (16, HALVES), (32, WORDS))
     },
     "vqrdmulh.s32": _row("vqrdmulh.s32 {d}, {0}, {1}", (WORDS, WORDS),
                          lambda a, b: _saturated(32, (a * b + (1 << 30)) >> 31)),
