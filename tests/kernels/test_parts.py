@@ -12,9 +12,10 @@ from aot_model.c.text import CText
 from aot_model.ir.types import DType
 from aot_model.kernels.float32.axis import Axis, Segment
 from aot_model.kernels.float32.segments import Segments
-from aot_model.kernels.int8 import depthwise_pairs_dsp, dot_mve
+from aot_model.kernels.int8 import depthwise_pairs_dsp, dot_mve, requantise
 from aot_model.kernels.int8.affine_sum import Affine, Rescaling, affine, sum_table
 from aot_model.kernels.int8.instructions import InstructionSet
+from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
 from aot_model.kernels.int16.finish import _scaling
 from aot_model.ops.quantised import QuantisedSum
@@ -151,3 +152,25 @@ def test_squares_and_words_have_no_form() -> None:
 
 def test_most_sums_have_a_form() -> None:
     assert sum(affine(*rescalings(seed)) is not None for seed in range(12)) >= 6
+
+
+def test_a_bias_moves_as_little_as_it_can() -> None:
+    """By b, so that ((acc + b) * step + half + c * 2^32) >> (32 + s) reaches each level where it should."""
+    rng, moves = np.random.default_rng(8), []
+    for half in (0, 1 << 31) * 20:
+        m, right = int(rng.integers(1 << 30, 1 << 31)), int(rng.integers(4, 9))
+        quant = QuantSpec(0, np.array([m], np.int32), np.array([-right - 1], np.int32), 0, -128, 127,
+                          rounding="single")
+        ends = np.array([-3000]), np.array([3000])
+        levels, threshold = requantise.thresholds(quant, *quant.channels(1), *ends)
+        found = requantise._affine(levels, threshold[0], -3000, 3000, m, right, 0, half)
+        if found is None:
+            continue
+        t, moved = threshold[0], np.arange(-abs(found[0]), abs(found[0]) + 1)
+        unit, inside = levels * (1 << 32 + right), (t > -3000) & (t <= 3000)
+        low = int((unit - t * m)[inside].max()) - moved * m - half
+        high = int((unit - (t - 1) * m)[inside].min()) - 1 - moved * m - half
+        fits = (high >> 32) >= -(-low >> 32)  # a multiple of 2^32 between them
+        assert fits[moved == found[0]].all() and not fits[1:-1].any(), (m, right, found)
+        moves.append(found[0])
+    assert max(moves) > 20 and len(moves) > 20
