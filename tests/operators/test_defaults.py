@@ -58,7 +58,7 @@ def test_defaults(kind: type[Operator]) -> None:
 
 
 def test_types_have_the_numbers_of_the_standard() -> None:
-    for number, dtype in {**_ONNX_TYPES, **_ONNX_FLOATS}.items():
+    for number, dtype in (*_ONNX_TYPES.items(), *_ONNX_FLOATS.items()):
         name = onnx.TensorProto.DataType.Name(number or onnx.TensorProto.UINT8)
         assert {"FLOAT": "FLOAT32"}.get(name, name) == dtype.name, number
 
