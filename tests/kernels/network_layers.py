@@ -64,6 +64,7 @@ def int8_layers() -> list[Layer]:
         convolution((2, 2), ins, 5, (1, 1))
     product(1, 64, 16)
     convolution((24, 24), 8, 24, (3, 3), pads=(1, 1, 1, 1))  # large enough for Winograd's
+    convolution((46, 90), 2, 2, (3, 3), 2, pads=(1, 1, 1, 1))  # an image in strips
     return layers
 
 

@@ -8,6 +8,7 @@ pytest tests/kernels/test_blocks.py --update-golden accepts it, and the commit s
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from functools import partial
 from itertools import product
@@ -24,10 +25,11 @@ from aot_model.kernels.float32.block import Work, choose, cost
 from aot_model.kernels.float32.dialects import APART, DIALECTS
 from aot_model.kernels.float32.repack import Weights
 from aot_model.kernels.float32.tiles import TiledConvolution
-from aot_model.kernels.int8 import depthwise_columns_mve, depthwise_taps_mve, winograd
+from aot_model.kernels.int8 import depthwise_columns_mve, depthwise_dsp, depthwise_taps_mve, winograd
 from aot_model.kernels.int8.groups_mve import groups_of
 from aot_model.kernels.int8.host_tile import view
 from aot_model.kernels.int8.mve import BYTES
+from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.int16 import dot_mve
 from aot_model.kernels.reading import UNKNOWN, Reading
 
@@ -134,9 +136,27 @@ def tiles() -> dict[str, str]:
     return found
 
 
+def depthwise() -> dict[str, str]:
+    """Of a Cortex-M4: what is held in registers, and instructions of the function; with one factor for all
+    channels, whose results are clamped or not, and with one for each."""
+    found, rng = {}, np.random.default_rng(9)
+    kernels = ((2, 2), (3, 3), (4, 1), (1, 5), (5, 5), (1, 1))
+    for size, kernel, stride, factors, end in product((4, 9), kernels, (1, 2), (1, 3), (127, 80)):
+        out = tuple((size + 4 - k) // stride + 1 for k in kernel)
+        s = ConvShape(1, size + 4, size + 4, 3, *out, 3, *kernel, stride, stride, groups=3)
+        weights = rng.integers(-128, 128, (*kernel, 3)).astype(np.int8)
+        m, shift = rng.integers(1 << 30, 1 << 31, factors), rng.integers(-9, -5, factors)
+        quant = QuantSpec(3, m.astype(np.int32), shift.astype(np.int32), -2, -128, end)
+        code = depthwise_dsp.depthwise(s, weights, None, quant)
+        lines = sum(len(re.findall(r'^ +"[^"]*\\n', h, re.MULTILINE)) for h in code.helpers)
+        found[f"{_label(s)} of {kernel[1]}, {factors} factors up to {end}"] = f"{lines} lines, {code.note}"
+    return found
+
+
 CHOICES: dict[str, Callable[[], dict[str, str]]] = {
     **{name: partial(blocks, name) for name in DIALECTS},
-    "functions of Cortex-M4": tilings, "Helium": helium, "Winograd": winograds, "tiles of hosts": tiles,
+    "functions of Cortex-M4": tilings, "depthwise on Cortex-M4": depthwise, "Helium": helium,
+    "Winograd": winograds, "tiles of hosts": tiles,
 }
 
 
