@@ -27,8 +27,8 @@ class Costs:
     """Of a layer; the clock and the sizes of code belong to one version of the C compiler."""
 
     ram: int
-    """Bytes of its workspace with input and output in it: what the planner may lay over each other counts
-    once."""
+    """Bytes of its workspace with input and output in it. What may lie over each other counts once; what may
+    only take the place of an input, which a model's own does not, too."""
     constants: int = 0
     """Bytes."""
     instructions: int = 0
@@ -58,7 +58,9 @@ def memory(compiled: Compiled) -> Costs:
     """What a compiled layer takes, as far as the compiler alone says it."""
     program = compiled.view.program
     plan = plan_memory(program, io_in_workspace=True).plan
-    return Costs(sum(plan.pool_sizes.values()), sum(b.nbytes for b in program.constants()))
+    in_place = sum(min(call.arguments[k].nbytes for k in (o.input, o.output))
+                   for call in program.calls() for o in call.overlaps if o.step > 1 and o.slack >= 0)
+    return Costs(sum(plan.pool_sizes.values()) - in_place, sum(b.nbytes for b in program.constants()))
 
 
 @dataclass(frozen=True)
