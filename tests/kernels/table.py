@@ -257,6 +257,8 @@ def int8_convolutions() -> list[Layer]:
         add(np.int8, (1, 7, 9, ins), draw.tensor(np.int8, 6, 3, 3, ins), dilations=(2, 2), pads=(2, 2, 2, 2))
     # images of results as large as those of the input: they may lie in the same place
     add(np.int8, (2, 5, 6, 4), draw.tensor(np.int8, 4, 3, 3, 1), pads=(1, 1, 1, 1), group=4)
+    # more outputs of each channel than channels
+    add(np.int8, (1, 6, 7, 2), draw.tensor(np.int8, 10, 3, 3, 1), pads=(1, 1, 1, 1), group=2)
     return layers
 
 
