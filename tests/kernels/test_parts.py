@@ -10,7 +10,9 @@ import pytest
 
 from aot_model.c.text import CText
 from aot_model.ir.types import DType
+from aot_model.kernels.base import ConvShape
 from aot_model.kernels.float32.axis import Axis, Segment
+from aot_model.kernels.float32.conv import pixels_in_a_row
 from aot_model.kernels.float32.segments import Segments
 from aot_model.kernels.int8 import depthwise_pairs_dsp, dot_mve, requantise
 from aot_model.kernels.int8.affine_sum import Affine, Rescaling, affine, sum_table
@@ -174,3 +176,15 @@ def test_a_bias_moves_as_little_as_it_can() -> None:
         assert fits[moved == found[0]].all() and not fits[1:-1].any(), (m, right, found)
         moves.append(found[0])
     assert max(moves) > 20 and len(moves) > 20
+
+
+@pytest.mark.parametrize(("batch", "strides", "row"), [
+    (1, (96, 32, 8, 1), True), (2, (96, 32, 8, 1), True), (1, (200, 32, 8, 1), True),
+    (2, (200, 32, 8, 1), False), (3, (200, 32, 8, 1), False), (2, (96, 40, 8, 1), False),
+    (2, (192, 64, 16, 2), True)])
+def test_pixels_are_one_row_where_they_follow_each_other(batch: int, strides: tuple[int, int, int, int],
+                                                         row: bool) -> None:
+    shape = ConvShape(batch, 3, 4, 8, 3, 4, 5, x_strides=strides)
+    found = pixels_in_a_row(shape)
+    assert (found is not None) is row
+    assert found is None or (found.in_w, found.strides[2:]) == (12 * batch, strides[2:])
