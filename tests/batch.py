@@ -154,9 +154,14 @@ def compiled_case(case: Case, path: Path, name: str, target: str) -> Compiled:
     with helpers_by_text():
         if callable(case.model):
             load_all()
-            return compile_graph(request, Model(case.model(), (), ""), parse_target(target, case.options))
-        path.write_bytes(case.model if isinstance(case.model, bytes) else case.model.SerializeToString())
-        return compile_model(request)
+            compiled = compile_graph(request, Model(case.model(), (), ""), parse_target(target, case.options))
+        else:
+            path.write_bytes(case.model if isinstance(case.model, bytes) else case.model.SerializeToString())
+            compiled = compile_model(request)
+    for b in compiled.view.program.constants():  # else the compiler's own file of parameters is refused
+        fits = b.data is None or all(r.holds(b.data) for r in b.admissible)
+        assert fits, f"{b.name} is not in {b.admissible}"
+    return compiled
 
 
 @contextmanager
@@ -213,6 +218,11 @@ def generate(folder: Path,
     finally:
         if case.folder is not None:
             path.unlink(missing_ok=True)
+    return generated_from(case, compiled)
+
+
+def generated_from(case: Case, compiled: Compiled) -> Generated | Outcome:
+    """What is left of a compiled case between processes; why there is nothing where its inputs are others."""
     view = compiled.view
     mismatch = [
         p.buffer.name

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import compileall
+import importlib
 import json
 import multiprocessing
 import os
@@ -153,6 +154,8 @@ def load(place: Path) -> dict[str, Any]:
     """The compiler in a folder, with all rows and layers."""
     sys.path.insert(0, str(place))
     sys.dont_write_bytecode = True
+    for file in mutated_files(PACKAGE):  # some are loaded where they are needed first
+        importlib.import_module("aot_model." + file.removesuffix(".py").replace("/", "."))
     return {"rows": rows_of_mutant.loaded(), "layers": layers_of_mutant.loaded()}
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from aot_model.arithmetic import exact, fixed_point
+from aot_model.ops import lstm_integer, quantised_curves, rounded_softmax
 
 RNG = random.Random(5)
 WORDS = [
@@ -19,6 +20,33 @@ WORDS = [
     *(RNG.randrange(-(2**31), 2**31) for _ in range(300))
 ]
 ONE = 2.0**31
+
+
+def test_levels_of_the_logistic_function_begin_where_they_should() -> None:
+    """Within 1.1 thousandth of a level; 13 bits of interpolation would leave 0.9, 11 leave 1.2."""
+    for level, scaled in enumerate(quantised_curves._thresholds(), 1):
+        x = quantised_curves.LOW + (quantised_curves.HIGH - quantised_curves.LOW) * scaled / 2**28
+        assert abs(256 / (1 + math.exp(-x)) + 0.5 - level) < 1.1e-3
+
+
+@pytest.mark.parametrize(("wide", "bits", "most"), [(False, 31, 128), (False, 30, 128), (True, 0, 1 << 15)])
+def test_sums_of_a_gate_have_room_for_their_bias(wide: bool, bits: int, most: int) -> None:
+    """The largest products of so many inputs and the largest bias are just below a power of 2."""
+    for taps in (1, 40, 1000):
+        assert lstm_integer._room(wide, bits, taps) + taps * 128 * most == (1 << (62 if wide else bits)) - 1
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-5, 2e-4, 0.003, 0.05, 1.0])
+def test_exponentials_of_16_bit_differences_are_two_tables(scale: float) -> None:
+    """Of multiples of 2^bits as far as there are any, or as they are something, and of what is left."""
+    coarse, fine, bits = rounded_softmax._factors(scale)
+    multiples = [k for k in range((65535 >> bits) + 1) if math.exp(-scale * (k << bits)) * 2**31 >= 1]
+    assert len(multiples) <= len(coarse.values) <= min(len(multiples) + 1, (65535 >> bits) + 1)
+    assert len(fine.values) == 1 << bits and coarse.values[0] == fine.values[0] == 1 << 30
+
+
+def test_steps_of_the_exponential() -> None:
+    assert tuple(round(math.exp(-(2.0**k)) * 2**31) for k in range(-2, 5)) == fixed_point._EXP_STEPS
 
 
 def test_exponential_of_negative_numbers() -> None:

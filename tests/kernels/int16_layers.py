@@ -98,7 +98,14 @@ def integer_convolutions() -> list[Layer]:
     extreme = np.full((1, 3, 3, 61), -32768, np.int16), np.full((2, 3, 3, 61), -128, np.int8)
     layers.append(Layer("largest sums", extreme[0], (Step(Convolution(), (extreme[1], )), )))
     layers += _blocks_of_rows(draw) + _fours_of_channels(draw) + _groups(draw) + _groups_of_types(draw)
-    return layers + _fours_of_parts()
+    return layers + _fours_of_parts() + [_long_rows(Draw(51))]
+
+
+def _long_rows(draw: Draw) -> Layer:
+    """Twelve vectors of taps, as many as are written out, and a rest."""
+    w, x = draw.tensor(np.int8, 5, 1, 1, 99), draw.tensor(np.int16, 1, 2, 3, 99)
+    return Layer("long rows with a rest", x, (Step(Convolution(), (w,)),
+                                              *requantised(draw, 99, 1 << 21, 5, np.int16, 0, "wide")))
 
 
 def _groups_of_types(draw: Draw) -> list[Layer]:
@@ -295,9 +302,10 @@ def integer_products() -> list[Layer]:
         ((2, 3, 8), (8, 5)),
         ((1, 1), (1, 1)),
     )  # fmt: skip
+    batches = (((1, 3, 2, 4, 6), (3, 1, 6, 5)), ((2, 1, 2, 1, 5), (2, 2, 5, 3)))
     kinds = ((np.int8, np.int8, np.int8), (np.uint8, np.int8, np.uint8), (np.int16, np.int16, np.int16),
              (np.int16, np.int8, np.int16), (np.int8, np.int8, np.int16))
-    for turn, (a, b) in enumerate((*sizes, *sizes)):
+    for turn, (a, b) in enumerate((*sizes, *sizes, *batches)):
         x_kind, w_kind, to = kinds[turn % 5]
         fed = turn % 3 > 0
         wide = np.dtype(x_kind).itemsize == 2

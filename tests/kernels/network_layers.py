@@ -45,18 +45,26 @@ def int8_layers() -> list[Layer]:
         convolution((8, 9), channels, channels, (3, 3), channels, strides=(2, 2), pads=(0, 0, 1, 1))
     convolution((9, 9), 16, 16, (5, 5), 16, pads=(2, 2, 2, 2))
     convolution((25, 1), 24, 24, (9, 1), 24)
-    for rows, depth, columns in ((1, 256, 32), (1, 64, 10), (1, 128, 128), (8, 64, 32), (16, 24, 40)):
+    def product(rows: int, depth: int, columns: int) -> None:
         x, w = draw.tensor(np.int8, rows, depth), draw.tensor(np.int8, depth, columns)
         # the reference: a product is a 1x1 convolution
         sums = Step(Convolution((1,), (0, 0), (1,), x_zero_point=3), (w.T.reshape(columns, 1, depth),))
         layers.append(
             ProductLayer(f"{rows} x {depth} x {columns}", x,
                          (Step(MatMul(3, 0), (w,)), *draw.requantised(depth, columns, np.int8, 1)), sums))
+
+    for sizes in ((1, 256, 32), (1, 64, 10), (1, 128, 128), (8, 64, 32), (16, 24, 40)):
+        product(*sizes)
     for mode in ("max", "average"):
         layers.append(
             Layer(f"{mode} 2 x 2", draw.tensor(np.int8, 1, 8, 8, 24), (Step(Pool(mode,
                                                                                  (2, 2), strides=(2, 2))),)))
         layers.append(Layer(f"{mode} of all", draw.tensor(np.int8, 1, 6, 6, 40), (Step(Pool(mode, (6, 6))),)))
+    for ins in (192, 193):  # as many vectors of 16 bytes as are written out, and one more
+        convolution((2, 2), ins, 5, (1, 1))
+    product(1, 64, 16)
+    convolution((24, 24), 8, 24, (3, 3), pads=(1, 1, 1, 1))  # large enough for Winograd's
+    convolution((46, 90), 2, 2, (3, 3), 2, pads=(1, 1, 1, 1))  # an image in strips
     return layers
 
 

@@ -275,6 +275,10 @@ def int8_convolutions() -> list[Layer]:
     steps = (Step(Convolution(x_zero_point=-5, w_zero_point=4), (draw.tensor(np.int8, 1, 3, 3, 8),)),
              *draw.sums(1, (2, 6, 8, 1), 2))
     layers.append(Layer("sums to one channel", draw.tensor(np.int8, 2, 8, 10, 8), steps))
+    # images of results as large as those of the input: they may lie in the same place
+    add(np.int8, (2, 5, 6, 4), draw.tensor(np.int8, 4, 3, 3, 1), pads=(1, 1, 1, 1), group=4)
+    # more outputs of each channel than channels
+    add(np.int8, (1, 6, 7, 2), draw.tensor(np.int8, 10, 3, 3, 1), pads=(1, 1, 1, 1), group=2)
     return layers
 
 
@@ -425,7 +429,9 @@ def float_products() -> list[Layer]:
                                                             ((4, 16), (16, 16)), ((2, 3, 8), (8, 5)),
                                                             ((2, 5, 9), (2, 9, 4)),
                                                             ((3, 1, 4, 6), (1, 2, 6, 8)), ((6,), (6, 5)),
-                                                            ((3, 7), (7,))]
+                                                            ((3, 7), (7,)),
+                                                            ((1, 3, 2, 4, 6), (3, 1, 6, 5)),
+                                                            ((2, 1, 2, 1, 5), (2, 2, 5, 3))]
     for a, b in sizes:
         for fed in (False, True):
             layers.append(

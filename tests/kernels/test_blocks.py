@@ -1,20 +1,37 @@
-"""Register blocks of float32 kernels that are chosen for typical work, against recorded ones.
+"""What is chosen by estimated costs for typical work, and the estimates, against recorded ones.
 
-On a board instructions notice another choice; on a host only time would, which no test measures. So every
-change of a cost or of the search is seen here: python -m pytest tests/kernels/test_blocks.py --update-golden
-accepts it, and the commit says what was measured.
+On a board instructions notice another choice where a layer is near enough to the line between two; on a host
+only time would, which no test measures. So every change of a cost or of a search is seen here: python -m
+pytest tests/kernels/test_blocks.py --update-golden accepts it, and the commit says what was measured.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
+from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
-from aot_model.kernels.float32.block import Work, choose
-from aot_model.kernels.float32.dialects import DIALECTS
+from aot_model.cycles.rules import memory_of
+from aot_model.kernels.base import ConvShape, Tail
+from aot_model.kernels.float32.axis import conv_axis
+from aot_model.kernels.float32.block import Work, choose, cost
+from aot_model.kernels.float32.dialects import APART, DIALECTS
+from aot_model.kernels.float32.repack import Weights
+from aot_model.kernels.float32.tiles import TiledConvolution
+from aot_model.kernels.int8 import depthwise_columns_mve, depthwise_dsp, depthwise_taps_mve, winograd
+from aot_model.kernels.int8.groups_mve import groups_of
+from aot_model.kernels.int8.host_tile import view
+from aot_model.kernels.int8.mve import BYTES
+from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int16 import dot_mve
+from aot_model.kernels.reading import UNKNOWN, Reading
 
 FILE = Path(__file__).with_name("blocks.json")
 RECTANGLES = {
@@ -28,25 +45,128 @@ WEIGHTS = (100, 6144, 6145)
 """The nearest cache of a host holds 6,144."""
 
 
-def chosen(dialect: str) -> dict[str, str]:
-    """Pixels x vectors of channels by what is to be done."""
-    blocks = {}
-    for (name, rectangles), channels, weights in product(RECTANGLES.items(), CHANNELS, WEIGHTS):
-        costs = DIALECTS[dialect].costs
+def blocks(name: str) -> dict[str, str]:
+    """Pixels x vectors of channels by what is to be done, for a dialect of vectors."""
+    found, dialect = {}, DIALECTS[name]
+    for (label, rectangles), channels, weights in product(RECTANGLES.items(), CHANNELS, WEIGHTS):
+        costs = dialect.costs
         if costs.near is None and weights != WEIGHTS[0]:
             continue
-        block = choose(Work(rectangles, channels, weights), DIALECTS[dialect], costs.unroll)
-        blocks[f"{name}, {channels} channels, {weights} weights"] = f"{block.pixels} x {block.vectors}"
-    return blocks
+        work = Work(rectangles, channels, weights)
+        block = choose(work, dialect, costs.unroll)
+        cycles = cost(work, block, dialect, costs.unroll)
+        found[f"{label}, {channels} channels, {weights} weights"] = (
+            f"{block.pixels} x {block.vectors}, {cycles:.1f} cycles")
+    return found
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_blocks_are_those_recorded(dialect: str, request: pytest.FixtureRequest) -> None:
-    now = chosen(dialect)
-    recorded = json.loads(FILE.read_text()) if FILE.is_file() else {}
+def square(size: int, ins: int, outs: int, kernel: int = 1, stride: int = 1, groups: int = 1,
+           width: int = 0) -> ConvShape:
+    """A convolution with a border that keeps the size, if the stride is 1; of images [size, width or size].
+    """
+    width, pad = width or size, kernel // 2
+    out = tuple((n + 2 * pad - kernel) // stride + 1 for n in (size, width))
+    return ConvShape(1, size, width, ins, *out, outs, kernel, kernel, stride, stride, pad_top=pad,
+                     pad_left=pad, groups=groups)
+
+
+TILED = (square(1, 64, 12), square(8, 16, 24), square(7, 20, 45), square(8, 3, 8, 3),
+         square(9, 8, 17, 3, 2), square(12, 4, 6, 5), square(10, 24, 64), square(6, 16, 16, 3, groups=2),
+         square(125, 64, 64, width=1))
+
+
+def tilings() -> dict[str, str]:
+    """Blocks of sums that are functions on a Cortex-M4, and the weights that are copied to RAM, by where
+    constants are and how much RAM there is."""
+    found = {}
+    for s, (memory, room) in product(TILED, (("", 0), ("0ws", 1 << 16), ("l4-art", 0), ("l4-art", 3000),
+                                             ("l4-art", 1 << 16), ("f4-art", 1 << 16))):
+        axes = (conv_axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top),
+                conv_axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left))
+        weights = np.ones((s.out_c, s.kernel_h, s.kernel_w, s.in_c // s.groups), np.float32)
+        reading = Reading(memory_of(memory), room=room) if memory else UNKNOWN
+        tiled = TiledConvolution(s, None, *axes, Weights(weights, None), cast("Tail", None), APART, True,
+                                 reading)
+        t = tiled.tiling()
+        found[f"{_label(s)}, {memory or 'unknown memory'}, {room} bytes"] = (
+            f"{tiled.order if tiled.fits() else 'written out'}: {t.pixels} x {t.channels}, {t.few} below "
+            f"{t.enough}, {tiled._of_rectangles(t):.2f} cycles, {tiled.copied(t)} copied, "
+            f"{tiled._saving(tiled._ends(t)[-1], t):.2f} saved, from {tiled.wish(t)} on")
+    return found
+
+
+def _label(s: ConvShape) -> str:
+    kernel = f"{s.kernel_h} x {s.kernel_w} by {s.stride_h}" + (f" in {s.groups}" if s.groups > 1 else "")
+    return f"{s.in_h} x {s.in_w} x {s.in_c} to {s.out_c}, {kernel}"
+
+
+def helium() -> dict[str, str]:
+    """Instructions of the two kernels for depthwise convolutions; groups that are taken together."""
+    found = {}
+    for size, channels, times, kernel, stride in product((4, 9, 20), (1, 8, 24), (1, 2), (3, 5), (1, 2)):
+        s = square(size, channels, channels * times, kernel, stride, channels)
+        found[f"depthwise {_label(s)}"] = (f"{depthwise_columns_mve.cost(s):.1f} turned, "
+                                           f"{depthwise_taps_mve.cost(s):.1f} gathered")
+    for ins, outs, groups, kernel in product((8, 24), (8, 48), (2, 4, 8), (1, 3)):
+        s = square(6, ins, outs, kernel, groups=groups)
+        for lanes in (dot_mve.LANES, BYTES.lanes):
+            g = groups_of(s, lanes)
+            found[f"{_label(s)}, {lanes} lanes"] = f"{g.together} together, {g.cost(lanes)}"
+    return found
+
+
+def winograds() -> dict[str, str]:
+    found = {}
+    for size, ins, outs, room, tail in product((6, 13, 24), (4, 6, 16, 40), (2, 8, 20), (4000, 1 << 17),
+                                               (False, True)):
+        s = square(size, ins, outs, 3)
+        found[f"{_label(s)}, {room} bytes, {'a' if tail else 'no'} tail"] = (
+            f"{winograd.choose(s, tail, room)}, not {winograd.plain_cycles(s):.1f}")
+    return found
+
+
+def tiles() -> dict[str, str]:
+    """Of integer convolutions on a host: the columns, rows and bytes of a tile."""
+    found = {}
+    for size, ins, kernel, stride, pixels in product((1, 7, 24, 96), (1, 3, 16, 64), (1, 3, 5), (1, 2),
+                                                     (4, 6, 12)):
+        s = square(size, ins, 16, kernel, stride)
+        v = view(s, pixels)
+        found[f"{_label(s)}, {pixels} pixels"] = f"{v.batch} x {v.out_h} x {v.out_w}, {v.rows(2)} rows"
+    return found
+
+
+def depthwise() -> dict[str, str]:
+    """Of a Cortex-M4: what is held in registers, and instructions of the function; with one factor for all
+    channels, whose results are clamped or not, and with one for each."""
+    found, rng = {}, np.random.default_rng(9)
+    kernels = ((2, 2), (3, 3), (4, 1), (1, 5), (5, 5), (1, 1))
+    for size, kernel, stride, factors, end in product((4, 9), kernels, (1, 2), (1, 3), (127, 80)):
+        out = tuple((size + 4 - k) // stride + 1 for k in kernel)
+        s = ConvShape(1, size + 4, size + 4, 3, *out, 3, *kernel, stride, stride, groups=3)
+        weights = rng.integers(-128, 128, (*kernel, 3)).astype(np.int8)
+        m, shift = rng.integers(1 << 30, 1 << 31, factors), rng.integers(-9, -5, factors)
+        quant = QuantSpec(3, m.astype(np.int32), shift.astype(np.int32), -2, -128, end)
+        code = depthwise_dsp.depthwise(s, weights, None, quant)
+        lines = sum(len(re.findall(r'^ +"[^"]*\\n', h, re.MULTILINE)) for h in code.helpers)
+        found[f"{_label(s)} of {kernel[1]}, {factors} factors up to {end}"] = f"{lines} lines, {code.note}"
+    return found
+
+
+CHOICES: dict[str, Callable[[], dict[str, str]]] = {
+    **{name: partial(blocks, name) for name in DIALECTS},
+    "functions of Cortex-M4": tilings, "depthwise on Cortex-M4": depthwise, "Helium": helium,
+    "Winograd": winograds, "tiles of hosts": tiles,
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_choices_are_those_recorded(name: str, request: pytest.FixtureRequest) -> None:
+    now = CHOICES[name]()
+    recorded: dict[str, Any] = json.loads(FILE.read_text()) if FILE.is_file() else {}
     if request.config.getoption("--update-golden"):
-        FILE.write_text(json.dumps({**recorded, dialect: now}, indent=0) + "\n")
+        FILE.write_text(json.dumps({**recorded, name: now}, indent=0) + "\n")
         return
-    other = {work: (block, recorded[dialect].get(work)) for work, block in now.items()
-             if block != recorded[dialect].get(work)}  # fmt: skip
-    assert not other, f"other blocks than recorded (now, before): {other}"
+    other = {work: (choice, recorded[name].get(work)) for work, choice in now.items()
+             if choice != recorded[name].get(work)}
+    assert not other, f"other choices than recorded (now, before): {other}"

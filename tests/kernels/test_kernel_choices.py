@@ -29,13 +29,17 @@ from aot_model.kernels.float32.repack import Weights
 from aot_model.kernels.float32.store import Accumulators
 from aot_model.kernels.float32.window_plan import MAC, WindowPlan
 from aot_model.kernels.int8 import (
+    affine_sum,
     conv_dsp,
+    conv_mve,
     depthwise_columns_mve,
     depthwise_mve,
     depthwise_taps_mve,
     gemm_dsp,
     requantise,
+    slices_dsp,
 )
+from aot_model.kernels.int8.plane import plane_of
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.site import Site
 from aot_model.kernels.tail import FusedTail, accumulator_leaf
@@ -212,6 +216,55 @@ def test_depthwise_by_taps_takes_what_its_instructions_reach() -> None:
         assert depthwise_taps_mve.applicable(shape) is fits
 
 
+@pytest.mark.parametrize(("channels", "outputs", "stride", "kernel", "taps", "columns"), [
+    (819, 819, 5, (1, 1), True, True), (512, 512, 8, (1, 1), False, True),  # steps of 4095 and 4096
+    (341, 1023, 1, (1, 1), True, True), (512, 1024, 1, (1, 1), False, False),
+    (2, 2, 1, (8, 16), True, False), (2, 2, 1, (3, 43), False, False),  # 128 and 129 taps
+    (2, 2, 127, (1, 1), True, True), (2, 2, 128, (1, 1), True, False)])  # fmt: skip
+def test_depthwise_kernels_take_what_encodings_hold(channels: int, outputs: int, stride: int,
+                                                    kernel: tuple[int, int], taps: bool,
+                                                    columns: bool) -> None:
+    shape = ConvShape(1, kernel[0], kernel[1] + stride, channels, 1, 2, outputs, *kernel, 1, stride,
+                      groups=channels)
+    assert depthwise_taps_mve.applicable(shape) is taps
+    assert depthwise_columns_mve.applicable(shape) is columns
+
+
+@pytest.mark.parametrize(("kernel", "fits"), [((4, 8), True), ((8, 4), True), ((3, 11), False)])
+def test_slices_have_addresses_for_so_many_taps(kernel: tuple[int, int], fits: bool) -> None:
+    shape = ConvShape(1, 12, 12, 8, 13 - kernel[0], 13 - kernel[1], 8, *kernel, groups=2)
+    assert slices_dsp.fits(shape) is fits
+    assert not slices_dsp.fits(replace(shape, x_strides=(1152, 96, 8, 2)))
+
+
+def test_lines_of_a_plane_are_rows_unless_columns_take_less() -> None:
+    same = ConvShape(1, 6, 6, 8, 4, 4, 8, 3, 3, groups=8)
+    for shape, transposed in ((same, False), (replace(same, in_h=7, out_h=5), False),
+                              (replace(same, in_w=7, out_w=5), True),
+                              (replace(same, in_h=8, kernel_h=5), True)):
+        assert plane_of(shape, 1 << 16, False).transposed is transposed, shape
+
+
+def test_loads_of_a_dot_product_are_those_it_tells() -> None:
+    """Of vectors of 16 weights or inputs, for each of 16 products."""
+    quant = QuantSpec(0, np.array([1 << 30]), np.array([-5]), 0, -128, 127)
+    shape = ConvShape(1, 4, 4, 64, 4, 4, 8)
+    code = conv_mve.conv(shape, np.ones((8, 1, 1, 64), np.int8), None, quant)
+    dot = next(h for h in code.helpers if " aot_mve_dot_" in h)
+    assembly = dot.partition("__asm__")[2].partition("#else")[0]
+    loads, products = len(re.findall(r"vldrb", assembly)), len(re.findall(r"vmlada", assembly))
+    assert loads and f", {loads / products / 16:.3f} loads per MAC" in code.note
+
+
+def test_sums_of_bytes_have_forms_as_long_as_a_shift_leaves_something() -> None:
+    term, whole = affine_sum.Rescaling(3, 1 << 30, 0), affine_sum.Rescaling(0, 1 << 30, -18)
+    for shift, found in ((-30, True), (-31, False)):
+        far = replace(whole, shift=shift)
+        for a, b in ((far, term), (term, far)):
+            assert (affine_sum.affine(a, b, whole, 20, -128, 127) is not None) is found, (shift, a, b)
+    assert affine_sum.affine(term, replace(term, multiplier=0), whole, 20, -128, 127) is None
+
+
 def test_depthwise_turns_rows_where_that_takes_no_more_memory() -> None:
     """A padded image passes through a ring anyway; another one takes a ring when there is room."""
     quant = QuantSpec(0, np.array([1 << 30]), np.array([-5]), 0, -128, 127)
@@ -296,6 +349,24 @@ def test_requantisations_limit_what_the_type_does_not(dtype: str, reach: int) ->
         found = requantise.plan(quant, *limits)
         wanted = None if low == lo else low, None if high == hi else high
         assert (found.clamp_low, found.clamp_high) == wanted
+
+
+def test_ends_that_are_just_reached_are_limits() -> None:
+    """The form of a requantisation is sure of the side of each threshold alone, not of how far beyond."""
+    limits = np.array([-100]), np.array([100])  # a quarter of them: -25 and 25
+    for end, limited in ((24, True), (25, True), (26, False)):
+        quant = QuantSpec(0, np.array([1 << 30], np.int32), np.array([-1], np.int32), 0, -end, end)
+        found = requantise.plan(quant, *limits)
+        assert (found.clamp_low, found.clamp_high) == ((-end, end) if limited else (None, None))
+
+
+@pytest.mark.parametrize("dtype", sorted(ENDS))
+@pytest.mark.parametrize("zero", [0, 3, -5])
+def test_the_largest_bias_leaves_room_for_all_products(dtype: str, zero: int) -> None:
+    quant = QuantSpec.accumulators(0, dtype, zero)
+    taps, weight = 37, max(-128 - zero, 127 - zero, key=abs)
+    room = requantise.room_for_bias(np.dtype(np.int8), taps, quant)
+    assert room + taps * abs(weight) * max(map(abs, ENDS[dtype])) == (1 << 31) - 1
 
 
 # --- what a kernel gets -------------------------------------------------------------------------------------

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 import test_int8_dsp as layers
 from kernel_program import run_host
+from table import GROUPS
 
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.overlap import by_pixels, by_rows, span
+from batch import compiled_case
 
 
 def taps(s: ConvShape, n: int, y: int, x: int) -> list[int]:
@@ -94,6 +96,21 @@ def test_by_pixels(kind: str) -> None:
             assert harmless(order, distance), (s, pixels, distance)
         tight += found >= span(s) or not harmless(order, found + 1)
     assert tight >= 50
+
+
+@pytest.mark.parametrize("target", ["c", "cortex-m4"])
+def test_channels_one_after_the_other_overlap_whole_pixels(target: str, tmp_path: Path) -> None:
+    """Where the place of a result is bound to a step, that is a pixel of the input."""
+    found = set()
+    for group in ("int8 convolution", "integer convolution"):
+        for layer in GROUPS[group]():
+            op = layer.steps[0].operator
+            if layer.x.shape[-1] > 1 and getattr(op, "group", 1) == layer.x.shape[-1]:
+                compiled = compiled_case(layer.case(group, {}), tmp_path / "model", "m", target)
+                for call in compiled.view.program.calls():
+                    found |= {(layer.x.dtype.itemsize, o.step == layer.x.shape[-1] * layer.x.dtype.itemsize)
+                              for o in call.overlaps if o.input == 0 and o.step > 1}
+    assert found == {(1, True), *([(2, True)] if target == "cortex-m4" else [])}
 
 
 def test_of_a_pointwise_convolution() -> None:

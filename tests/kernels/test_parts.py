@@ -10,12 +10,16 @@ import pytest
 
 from aot_model.c.text import CText
 from aot_model.ir.types import DType
+from aot_model.kernels.base import ConvShape
 from aot_model.kernels.float32.axis import Axis, Segment
+from aot_model.kernels.float32.conv import pixels_in_a_row
 from aot_model.kernels.float32.segments import Segments
-from aot_model.kernels.int8 import depthwise_pairs_dsp, dot_mve
+from aot_model.kernels.int8 import depthwise_pairs_dsp, dot_mve, requantise
 from aot_model.kernels.int8.affine_sum import Affine, Rescaling, affine, sum_table
 from aot_model.kernels.int8.instructions import InstructionSet
+from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
+from aot_model.kernels.int16.finish import _scaling
 from aot_model.ops.quantised import QuantisedSum
 from aot_model.ops.requantise import Rescale
 
@@ -131,6 +135,16 @@ def test_forms_of_operators(dtype: DType, function: str, rounding: str) -> None:
     assert found >= 1 + (rounding != "even")
 
 
+@pytest.mark.parametrize(("rounding", "shifts", "left"), [
+    ("single", (14,), 16), ("single", (15,), None), ("single", (-1, -30), 1), ("single", (-1, -31), None),
+    ("even", (-31,), 0), ("even", (-32,), None), ("double", (14, 14), 15), ("double", (15, 15), None),
+    ("double", (1, 0), None), ("double", (-1, -30), 1), ("double", (-1, -31), None)])  # fmt: skip
+def test_scalings_of_16_bits_shift_within_a_word(rounding: str, shifts: tuple[int, ...],
+                                                 left: int | None) -> None:
+    found = _scaling(rounding, np.full(len(shifts), 1 << 30), np.array(shifts))
+    assert (found and found[1]) == left
+
+
 def test_squares_and_words_have_no_form() -> None:
     parts = Rescale(0, 1 << 30, 0), Rescale(0, 1 << 30, 0), Rescale(0, 1 << 30, -18)
     assert QuantisedSum("add", *parts).affine(DType.INT8) is not None
@@ -140,3 +154,37 @@ def test_squares_and_words_have_no_form() -> None:
 
 def test_most_sums_have_a_form() -> None:
     assert sum(affine(*rescalings(seed)) is not None for seed in range(12)) >= 6
+
+
+def test_a_bias_moves_as_little_as_it_can() -> None:
+    """By b, so that ((acc + b) * step + half + c * 2^32) >> (32 + s) reaches each level where it should."""
+    rng, moves = np.random.default_rng(8), []
+    for half in (0, 1 << 31) * 20:
+        m, right = int(rng.integers(1 << 30, 1 << 31)), int(rng.integers(4, 9))
+        quant = QuantSpec(0, np.array([m], np.int32), np.array([-right - 1], np.int32), 0, -128, 127,
+                          rounding="single")
+        ends = np.array([-3000]), np.array([3000])
+        levels, threshold = requantise.thresholds(quant, *quant.channels(1), *ends)
+        found = requantise._affine(levels, threshold[0], -3000, 3000, m, right, 0, half)
+        if found is None:
+            continue
+        t, moved = threshold[0], np.arange(-abs(found[0]), abs(found[0]) + 1)
+        unit, inside = levels * (1 << 32 + right), (t > -3000) & (t <= 3000)
+        low = int((unit - t * m)[inside].max()) - moved * m - half
+        high = int((unit - (t - 1) * m)[inside].min()) - 1 - moved * m - half
+        fits = (high >> 32) >= -(-low >> 32)  # a multiple of 2^32 between them
+        assert fits[moved == found[0]].all() and not fits[1:-1].any(), (m, right, found)
+        moves.append(found[0])
+    assert max(moves) > 20 and len(moves) > 20
+
+
+@pytest.mark.parametrize(("batch", "strides", "row"), [
+    (1, (96, 32, 8, 1), True), (2, (96, 32, 8, 1), True), (1, (200, 32, 8, 1), True),
+    (2, (200, 32, 8, 1), False), (3, (200, 32, 8, 1), False), (2, (96, 40, 8, 1), False),
+    (2, (192, 64, 16, 2), True)])
+def test_pixels_are_one_row_where_they_follow_each_other(batch: int, strides: tuple[int, int, int, int],
+                                                         row: bool) -> None:
+    shape = ConvShape(batch, 3, 4, 8, 3, 4, 5, x_strides=strides)
+    found = pixels_in_a_row(shape)
+    assert (found is not None) is row
+    assert found is None or (found.in_w, found.strides[2:]) == (12 * batch, strides[2:])

@@ -34,34 +34,24 @@ class Compiled:
 
 def loaded() -> dict[str, Compiled]:
     """All layers, by target and name, of the compiler that this process finds first."""
-    from network_layers import float_layers, int8_layers, network_case
-    from table import GROUPS
+    from test_instructions import layers
 
-    cases = [(layer, layer.case(group, {}), f"{group}: {layer.name}")
-             for group, layers in GROUPS.items()
-             for layer in layers()]
-    cases += [(layer, network_case(layer, words), f"{' '.join(words.values())} {layer.name}")
-              for words in ({}, {"optimize": "speed"}, {"optimize": "size"})
-              for layer in int8_layers()]
-    cases += [(layer, network_case(layer, {}), layer.name) for layer in float_layers()]
-    found = {}
-    for layer, case, name in cases:
-        floats = layer.x.dtype.kind == "f"
-        for target in ("c", "host", *BOARDS):
-            if not (target == "cortex-m0" and floats) and not (target in ("c", "host") and case.options):
-                found[f"{target} {name}"] = Compiled(layer, replace(case, name=f"{target} {name}"), target)
-    return found
+    return {f"{target} {case.name}": Compiled(layer, replace(case, name=f"{target} {case.name}"), target)
+            for target in ("c", "host", *BOARDS)
+            for layer, case in layers(target)}
 
 
-def _text(row: Compiled, folder: str) -> str:
-    """The hash of a layer's C, or why it has none."""
+def _text(row: Compiled, folder: str) -> tuple[str, Any]:
+    """The hash of a layer's C, or why it has none; and what memory it takes."""
+    from counted_firmware import memory
+
     from batch import compiled_case
 
     try:
         compiled = compiled_case(row.case, Path(folder) / "model", "m", row.target)
+        return sha256(compiled.texts["m.c"].encode()).hexdigest(), memory(compiled)
     except Exception as error:
-        return f"{type(error).__name__}: {error}"[:200]
-    return sha256(compiled.texts["m.c"].encode()).hexdigest()
+        return f"{type(error).__name__}: {error}"[:200], None
 
 
 def written(path: Path) -> dict[str, Any]:
@@ -75,7 +65,7 @@ def written(path: Path) -> dict[str, Any]:
         for number, (name, row) in enumerate(layers.items()):
             forget()
             with watched() as seen:
-                texts[name] = _text(row, folder)
+                texts[name], _ = _text(row, folder)
             for key in seen:
                 lines[key] |= 1 << number
     found = {"texts": texts, "names": list(texts)}
@@ -93,14 +83,20 @@ def touched(keys: Iterable[str], known: dict[str, Any]) -> list[str]:
 
 def judged(layers: dict[str, Compiled], names: list[str], known: dict[str, Any]) -> dict[str, object]:
     """What some layers say of the compiler as it is loaded: caught, or nothing."""
+    from test_instructions import recorded, worse
+
     by_target: dict[str, list[str]] = defaultdict(list)
     with TemporaryDirectory() as folder:
         for name in names:
-            text = _text(layers[name], folder)
+            text, memory = _text(layers[name], folder)
+            if text != known["texts"][name] and memory is None:
+                return {"status": "caught", "by": f"{name}: {text}"}
             if text != known["texts"][name]:
-                if ":" in text:
-                    return {"status": "caught", "by": f"{name}: {text}"}
                 by_target[layers[name].target].append(name)
+            target = layers[name].target
+            other = memory and worse(memory, *recorded(target, name.removeprefix(target).strip()))
+            if other:
+                return {"status": "caught", "by": f"memory of {name}: {other}"}
     for target, changed in by_target.items():
         step = max(1, len(changed) // MOST)
         problem = _problem(target, [layers[n] for n in changed[::step]])
@@ -110,8 +106,8 @@ def judged(layers: dict[str, Compiled], names: list[str], known: dict[str, Any])
 
 
 def _problem(target: str, rows: list[Compiled]) -> str:
-    from counted_firmware import instructions
-    from test_instructions import FILE, SLACK, WORSE
+    from counted_firmware import costs
+    from test_instructions import recorded, worse
     from test_table import problems
 
     from batch import run_cases
@@ -128,9 +124,8 @@ def _problem(target: str, rows: list[Compiled]) -> str:
         if wrong:
             return f"layer for {target}: {wrong[0][:150]}"
     if target in BOARDS:
-        recorded = json.loads(FILE.read_text())["targets"][target]
-        for name, now in instructions(cases, target, BOARDS[target]).items():
-            before = recorded.get(name.removeprefix(target).strip(), now)
-            if now > WORSE * before + SLACK:
-                return f"instructions of {name}: {now}, not {before}"
+        for name, now in costs(cases, target, BOARDS[target]).items():
+            found = worse(now, *recorded(target, name.removeprefix(target).strip()))
+            if found:
+                return f"costs of {name}: {found}"
     return ""

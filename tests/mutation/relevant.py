@@ -19,13 +19,19 @@ def mutated_files(package: Path) -> list[str]:
     return [*found, "arithmetic/fixed_point.py"]
 
 
+def _together(folder: str, *names: str) -> str:
+    return " ".join(f"tests/{folder}/test_{name}.py" for name in names)
+
+
 _NEAR: dict[str, tuple[str, ...]] = {
     "passes": ("tests/passes/test_after_passes.py", "tests/passes/test_passes.py"),
     "passes/fuse_affine": ("tests/passes/test_fuse_affine.py",),
     "passes/(manager|explain|rewrite)": ("tests/passes/test_explain.py tests/targets/test_target_passes.py",),
-    "arithmetic": ("tests/test_fixed_point.py",),
-    "ops": (" ".join(f"tests/operators/test_{name}.py" for name in ("limits", "refusals", "defaults")),),
-    "kernels": ("tests/kernels/test_kernel_choices.py tests/kernels/test_overlap.py",),
+    "arithmetic|ops/(lstm_integer|quantised_curves|rounded_softmax)": ("tests/test_fixed_point.py",),
+    "ops/quantised_tables": ("tests/operators/test_interpolated_int16.py",),
+    "ops": (_together("operators", "limits", "refusals", "defaults", "ranges"),),
+    "ops/.*(lstm|recurrent)": ("tests/operators/test_macs.py",),
+    "kernels": (_together("kernels", "kernel_choices", "overlap", "blocks"),),
 }
 """Of seconds."""
 
@@ -36,19 +42,25 @@ _BY_PART: dict[str, tuple[str, ...]] = {
     "kernels/int8/(.*_host|host_|finish|plane|vectors|instructions)": ("tests/kernels/test_int8_host.py",),
     "kernels/int8/(winograd|plane)": ("tests/kernels/test_winograd.py",),
     "kernels/int8/(products|quads|slices|requantise|row)": ("tests/kernels/test_products.py",),
+    "kernels/int8/nibbles": ("tests/passes/test_int4.py",),
+    "kernels/int8/(fully_connected|gemm|products)_dsp": ("tests/kernels/test_lstm_dsp.py",),
     "kernels/int16|kernels/int8/.*_mve": ("tests/kernels/test_int16_mve.py",),
+    "kernels/int16/depthwise|kernels/int8/plane": ("tests/kernels/test_depthwise_int16.py",),
     "kernels": ("tests/kernels/test_parts.py", "tests/kernels/test_instruction_tables.py"),
-    "kernels/float32": ("tests/kernels/test_float32.py",),
+    "kernels/(float32|reading)": ("tests/kernels/test_float32.py", "tests/kernels/test_float32_copies.py"),
     "passes/dead": ("tests/passes/test_dead_channels.py",),
     "passes/.*qdq": ("tests/passes/test_fuse_qdq.py",), "passes/weight": ("tests/passes/test_int4.py",),
     "passes": ("tests/passes tests/emit/test_golden.py",),
-    "ops": ("tests/operators/test_attributes.py tests/operators/test_refused_windows.py",),
+    "ops": (_together("operators", "attributes", "refused_windows"), "tests/passes/test_after_passes.py"),
     "ops/(quantised|softmax)": ("tests/passes/test_fuse_qdq.py", "tests/tflite_operators"),
     "ops/(quantised|piecewise)": ("tests/passes/test_share_tables.py",),
     "ops/training": ("tests/frontends/test_gradient.py",),
     "ops/(dynamic|control)": ("tests/frontends/test_sizes_by_data.py",),
     "ops/(strings|text|lookup|ml_)": ("tests/test_strings.py",),
     "ops/random": ("tests/test_random_numbers.py",),
+    "ops/.*(audio|detection|lstm|svm|suppression|ordering|recurrent|trees|unique)":
+        ("tests/operators/test_scratch.py",),
+    "ops/.*(resize|resample|sampling)": ("tests/operators/test_resize_positions.py",),
     "kernels|passes/(dead|widen|move|manager)": ("tests/test_baseline.py",),
     ".*": ("tests/test_random_graphs.py",),
 }

@@ -13,10 +13,15 @@ from rows import label_of, last_version
 
 from aot_model.ir.operator import Operator
 from aot_model.ir.types import DType
+from aot_model.ops.quantised_linear import _ONNX_FLOATS, _ONNX_TYPES
 from aot_model.ops.registry import OPERATORS
 
 # activations: empty means those of the standard, as many as the directions need
 KINDS = [k for _, k in sorted(OPERATORS.items()) if k.domain != "aot" and onnx.defs.has(k.name, k.domain)]
+
+
+WITHOUT_ONE = {"n_targets": 1}
+"""Defaults of attributes for which the standard has none, where they are not that of nothing."""
 
 
 def _plain(value: Any) -> Any:
@@ -32,8 +37,12 @@ def _differences(kind: type[Operator]) -> list[str]:
     found = []
     for f in fields(kind):  # type: ignore[arg-type]
         attribute = schema.attributes.get(f.name)
-        if attribute is None or f.name == "activations" or attribute.default_value.type == 0 or (
+        if attribute is None or f.name == "activations" or attribute.required or (
                 f.default is MISSING and f.default_factory is MISSING):
+            continue
+        if attribute.default_value.type == 0:
+            if f.default not in ((WITHOUT_ONE[f.name],) if f.name in WITHOUT_ONE else (None, (), "", 0)):
+                found.append(f"{f.name}: {f.default!r}, and the standard has none")
             continue
         standard = helper.get_attribute_value(attribute.default_value)
         ours = f.default if f.default_factory is MISSING else f.default_factory()
@@ -46,6 +55,12 @@ def _differences(kind: type[Operator]) -> list[str]:
 @pytest.mark.parametrize("kind", KINDS, ids=label_of)
 def test_defaults(kind: type[Operator]) -> None:
     assert not _differences(kind)
+
+
+def test_types_have_the_numbers_of_the_standard() -> None:
+    for number, dtype in (*_ONNX_TYPES.items(), *_ONNX_FLOATS.items()):
+        name = onnx.TensorProto.DataType.Name(number or onnx.TensorProto.UINT8)
+        assert {"FLOAT": "FLOAT32"}.get(name, name) == dtype.name, number
 
 
 def test_every_operator_says_all_that_its_base_class_asks_for() -> None:

@@ -8,18 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aot_model.ir.expr import Call, Expr, cell, walk
+from aot_model.ir.expr import Call, Cell, Expr, cell, walk
 from aot_model.ir.index import Index, dense_position, index_variables
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value, constant
+from aot_model.ops.composition import Algebra
 from aot_model.ops.filter_bank import FilterBank
+from aot_model.ops.forest import LEAF, Forest
+from aot_model.ops.matmul import MatMul
 from aot_model.ops.microsoft_attention import Attention
 from aot_model.ops.microsoft_blocks import GatherBlockQuantized, MatMulNBits
 from aot_model.ops.pool import Pool
 from aot_model.ops.quantised import QuantisedSum
 from aot_model.ops.registry import OPERATORS, Build, Operator, load_all
 from aot_model.ops.requantise import Rescale
+from aot_model.ops.resample import _source
 from aot_model.ops.windows import MAX_BORDER, check_windows
 
 load_all()
@@ -132,6 +136,57 @@ def test_pads_may_leave_nothing_but_not_less() -> None:
         pads = np.asarray([begin, -2], np.int64)
         x = TensorType(DType.FLOAT32, (3,))
         assert taken(OPERATORS["", "Pad"](), x, pads, said="pads leave") is fits
+
+
+@pytest.mark.parametrize(("targets", "fits"), [((0, 1), True), ((0, 2), False), ((-1, 0), False)])
+def test_leaves_vote_for_targets_that_there_are(targets: tuple[int, ...], fits: bool) -> None:
+    """Of a tree of one branch, whose leaves vote for one each."""
+    forest = Forest((0, 0, 0), (0.5, 0.0, 0.0), (1, 0, 0), (2, 0, 0), ("BRANCH_LEQ", LEAF, LEAF), (0, 0, 0),
+                    (0,), ((), (0,), (1,)), targets, (1.0, 2.0))
+    node = OPERATORS["aot", "TreeSums"](forest, 2)  # type: ignore[call-arg]
+    assert taken(node, TensorType(DType.FLOAT32, (3, 1)), said="votes for another") is fits
+
+
+@pytest.mark.parametrize(("shape", "strides", "strided"), [
+    ((2, 3, 4), (24, 8, 1), True), ((2, 3, 4), (48, 8, 1), False), ((2, 3, 4), (8, 16, 1), False),
+    ((1, 3, 4), (7, 8, 1), True), ((5, 2, 3, 4), (48, 24, 8, 1), True),
+    ((5, 2, 3, 4), (96, 24, 8, 1), False)])
+def test_rows_that_meet_a_constant_lie_one_behind_the_other(shape: tuple[int, ...],
+                                                            strides: tuple[int, ...], strided: bool) -> None:
+    x, w = Value("x", TensorType(DType.FLOAT32, shape)), constant("w", np.ones((4, 2), np.float32))
+    assert MatMul().reads_strided([x, w], 0, strides) is strided
+    assert MatMul().reads_strided([x, Value("w", w.type)], 0, strides)
+
+
+@pytest.mark.parametrize(("positions", "table"), [
+    ([0], False), ([0, 0, 0], False), ([0, 1, 2], False), ([0, 0, 1, 1], False), ([0, 0, 0, 1, 1, 1], False),
+    ([0, 2, 4], False), ([0, 3], False), ([1, 2], True), ([0, 0, 1], True), ([4, 0, 2], True), ([], False)])
+def test_positions_that_follow_a_rule_need_no_table(positions: list[int], table: bool) -> None:
+    places = constant("positions", np.array(positions, np.int32))
+
+    def at(value: Value, index: Index) -> Expr:
+        return cell(value, dense_position(index, value.shape))
+
+    found = _source(at, places, index_variables((max(len(positions), 1),))[0])
+    assert any(isinstance(part, Cell) for part in walk(found)) is table
+
+
+def test_a_range_is_known_when_it_is_compiled() -> None:
+    one = np.asarray([1], np.int64)
+    for k, name in enumerate(("start", "limit", "delta")):
+        given = [one, one, one]
+        given[k] = TensorType(DType.INT64, (1,))  # type: ignore[call-overload]
+        assert not taken(OPERATORS["", "Range"](), *given, said=f"{name} known at run time only")
+    assert taken(OPERATORS["", "Range"](), one, one, one)
+
+
+def test_once_a_number_is_the_number() -> None:
+    a, x = Algebra(Build([], "test")), Value("x", TensorType(DType.FLOAT32, (3,)))
+    assert a.mul(x, 1) is x and a.mul(x, 1.0) is x and a.add(x, None) is x
+    assert [n.kind for n in a.build.nodes] == []
+    a.mul(x, constant("one", np.ones(1, np.float32)))
+    a.mul(x, 2)
+    assert [n.kind for n in a.build.nodes] == ["Mul", "Mul"]
 
 
 @pytest.mark.parametrize("field", ["vectors_per_class", "coefficients", "rho", "prob_a", "prob_b"])

@@ -57,6 +57,17 @@ def test_convolutions_reach_the_ends_of_their_interval(group: int, pads: int) ->
             assert [*ends] == [found.low[channel], found.high[channel]]
 
 
+@pytest.mark.parametrize("pads", [(1, 0, 0, 0), (0, 0, 0, 1), (1, 1, 1, 1)])
+@pytest.mark.parametrize("zero", [-130, 130])
+def test_a_tap_outside_of_the_image_adds_nothing(pads: tuple[int, ...], zero: int) -> None:
+    """Where every element less the zero point is positive, or negative: fewer of them are nearer to 0."""
+    node, w = Convolution(pads=pads, x_zero_point=zero), np.ones((1, 3, 3, 2), np.int8)
+    found = interval(node, TensorType(DType.INT8, (1, 3, 3, 2)), w)
+    for end in (-128, 127):
+        y = node.reference([np.full((1, 3, 3, 2), end, np.int8), w])[0]
+        assert found.low[0] <= y.min() and y.max() <= found.high[0]
+
+
 @pytest.mark.parametrize("shape", [(), (5,), (7, 5), (7, 1)])
 def test_sums_reach_the_ends_of_their_interval(shape: tuple[int, ...]) -> None:
     """Of a constant each channel has an interval of its own, over all of its elements."""

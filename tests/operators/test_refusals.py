@@ -28,7 +28,8 @@ OTHER_TYPES = {"f": np.int8, "i": np.float32, "u": np.float32, "b": np.float32, 
 
 
 def changed(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Shapes that are near: an axis more in front, one fewer in front, an extent more or fewer at either end.
+    """Shapes that are near: an axis more in front, one fewer in front, an extent more or fewer at the end,
+    any other one more.
     """
     yield (1, *shape)
     if shape:
@@ -37,8 +38,8 @@ def changed(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         yield (*shape[:-1], max(shape[-1] - 1, 1))
         yield (shape[0] + 1, *shape[1:])
         yield (*shape, 1)
-    if len(shape) > 1:
-        yield (shape[0], shape[1] + 1, *shape[2:])
+    for k in range(1, max(len(shape) - 1, min(len(shape), 2))):
+        yield (*shape[:k], shape[k] + 1, *shape[k + 1:])
 
 
 def _value(value: Value, shape: tuple[int, ...], dtype: DType) -> Value:

@@ -16,6 +16,9 @@ from onnx.reference import ReferenceEvaluator
 
 from aot_model.frontends.onnx import read_onnx
 from aot_model.host.program import scratch_folder
+from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
+from aot_model.passes import qdq_rules, qdq_site
 from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.pipeline import Request, compile_model
 from onnx_models import model, save, tensor
@@ -366,3 +369,21 @@ def test_products_of_activations_of_16_bits_are_exact(kind: str, tmp_path: Path)
         ((got,),) = sanitized(compiled.view, compiled.texts, Path(scratch)).run([[a, b]])
     want = np.clip(np.rint(sums / np.float64(scale)), limits.min, limits.max).astype(kind)
     assert want.max() > limits.max // 2 and got.tolist() == want.tolist()
+
+
+@pytest.mark.parametrize(("multiplier", "most", "factor"), [
+    (2**31 - 1, 1.0, (2**31 - 1, -16)), (2**31 - 1, 2.0**40, (2**21 - 1, -6)),
+    (3 << 29, 2.0**40, (3 << 19, -6)), ((3 << 29) + 511, 2.0**40, (3 << 19, -6)),
+    ((3 << 29) + 512, 2.0**40, ((3 << 19) + 1, -6))])
+def test_factors_have_as_many_bits_as_their_products_leave(multiplier: int, most: float,
+                                                           factor: tuple[int, int]) -> None:
+    assert qdq_site._wide_factor(multiplier, 0, most) == factor
+
+
+@pytest.mark.parametrize(("bias", "dtype", "fits"), [
+    (2.0**31 - 1001, DType.INT8, True), (2.0**31 - 1000, DType.INT8, False), (-(2.0**31), DType.UINT8, False),
+    (2.0**40, DType.INT16, True)])
+def test_sums_with_their_bias_are_within_32_bits(bias: float, dtype: DType, fits: bool) -> None:
+    """Sums of up to 1000; those of 16-bit activations have 64 bits."""
+    x = qdq_site.Scaled(Value("x", TensorType(dtype, (1,))), np.ones(1), np.zeros(1))
+    assert (not qdq_rules._too_large(np.array([0.5 * bias]), np.array([0.5]), x, 1000.0)) is fits

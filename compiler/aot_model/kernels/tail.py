@@ -125,8 +125,8 @@ class FusedTail:
         """C statements that finish one accumulator and store it; see kernels/base.py."""
         mapping = self.mapping(acc, index)
         position = substitute(self.position, mapping)
-        if lanes > 1:
-            assert self.dialect is not None, "the tail takes scalars"
+        if lanes != 1:
+            assert self.dialect is not None and lanes == self.dialect.lanes, f"not a tail of {lanes} lanes"
             self.headers.update(self.dialect.includes)
             self.headers.add("aot_model/scalar.h")
             to = position_text(position, SUMMAND)

@@ -228,13 +228,12 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
     clip = f"cell = aot_model_min_int32(aot_model_max_int32(cell, -{limit}), {limit});" if limit else ""
     zero = f" + {scales.output.zero_point}" if scales.output.zero_point else ""
     # No sum overflows; small: nor when it is doubled, and shifts are to the right.
-    shifts = (-31, 14 if wide else 30)
+    shifts, right = Range(-31, 14 if wide else 30, 1, 2), Range(-30, 0, 1, 2)
     room_x, room_h = (_room(wide, 31, n) for n in (inputs, outputs))
-    right = bool((factors[:, 1::2] <= 0).all() and (factors[:, 1::2] >= -30).all())
-    small = not wide and right and all(
+    small = not wide and right.holds(factors) and all(
         int(np.abs(v).max(initial=0)) <= _room(wide, 30, n) for v, n in ((bias_x, inputs), (bias_h, outputs)))
     if small:
-        shifts = (-30, 0)
+        shifts = right
         room_x, room_h = (_room(wide, 30, n) for n in (inputs, outputs))
     rows = (_rows_of_gates(w, bias_x), _rows_of_gates(r, bias_h)) if small and _has_dsp(site.target) else None
     gates = _gates_by_rows(*rows, inputs, units, outputs) if rows else _wide_gates(
@@ -267,7 +266,7 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
         ("bias_h", bias_h, (Range(-room_h, room_h),)),
     ]
     constants += [
-        ("factors", factors.reshape(-1), (Range(*shifts, 1, 2),)),
+        ("factors", factors.reshape(-1), (shifts,)),
         ("table", np.asarray(sigmoid_table(), dtype=np.uint16), None),
     ]
     arguments = [

@@ -32,12 +32,12 @@ def activated(build: Build, x: Value, name: str, *numbers: float | None) -> Valu
     if name == "Clip":
         low, high = (None if v is None else scalar(build, v, x.dtype) for v in (*numbers, None, None)[:2])
         return build(Clip(), x, low, high)
-    if name in ("Affine", "ScaledTanh"):
-        a, (alpha, beta) = Algebra(build), (*numbers, None, None)[:2]
-        alpha = 1 if alpha is None else alpha
+    known = [v for v in numbers if v is not None]
+    if name in ("Affine", "ScaledTanh") and len(known) == 2:  # of recurrent layers, which give both
+        a, (alpha, beta) = Algebra(build), known
         if name == "Affine":
             return a.add(a.mul(x, alpha), beta)
-        return a.mul(a.of("Tanh", a.mul(x, 1 if beta is None else beta)), alpha)
+        return a.mul(a.of("Tanh", a.mul(x, beta)), alpha)
     cls = _WITH_NUMBERS.get(name)
     if cls is None:
         raise OperatorError(f"the activation '{name}' is not supported", "E202",

@@ -222,7 +222,8 @@ class MatMulInteger(Operator):
             Sample((a, b)),
             Sample((a, b, za, zb), constants=frozenset({2, 3})),
             Sample((a, b, za), constants=frozenset({1})),
-            Sample((a, b, za, np.asarray([-2] * 4, np.int8)), constants=frozenset({1, 3}))
+            Sample((a, b, za, np.asarray([-2] * 4, np.int8)), constants=frozenset({1, 3})),
+            Sample((a, b, np.asarray([[7], [0], [250]], np.uint8), np.asarray([5, -2, 0, 9], np.int8)))
         ]
 
 

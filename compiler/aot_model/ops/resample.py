@@ -92,7 +92,7 @@ def _source(at: At, table: Value, i: Expr) -> Expr:
     positions = table.data.reshape(-1)
     count = np.arange(positions.size)
     last = int(positions[-1]) if positions.size else 0
-    for factor in (positions.size // max(last + 1, 1), 1):
+    for factor in (positions.size // (last + 1), 1):
         if factor > 0 and np.array_equal(positions, count // factor):
             return floordiv(i, factor)
     step = int(positions[1] - positions[0]) if positions.size > 1 else 1

@@ -133,7 +133,8 @@ class ExponentialProduct(Operator):
         a, b = two_widened(at, inputs, index)
         for table in (self.coarse, self.fine):  # sums of rows have an inverse
             assert table.value.data is not None
-            want(table.value, *observed(table.value.data), Range(1 << 30, 1 << 30, count=1))
+            one = int(table.value.data[0])
+            want(table.value, *observed(table.value.data), Range(one, one, count=1))
         difference = call("sub", a, b)
         multiple = call("sar", difference, const(self.bits))
         last = len(self.coarse.values) - 1

@@ -163,7 +163,8 @@ class SequenceLstm(Operator):
             },
                    fixed,
                    3,
-                   tolerance=256)
+                   tolerance=256),
+            Sample(plain, {}, fixed | {1}, 3)
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:

@@ -173,7 +173,6 @@ class QdqSite:
         if scale.size > 1 or zero.size > 1:
             shape[node.op.axis % max(source.type.rank, 1)] = -1
         else:
-            scale, zero = scale.reshape(-1)[:1], zero.reshape(-1)[:1]
             shape = [1] * max(source.type.rank, 1)
         scale, zero = (v.reshape(shape if v.size > 1 else [1] * len(shape)) for v in (scale, zero))
         return np.asarray((source.data.astype(np.float64) - zero) * scale).reshape(source.shape)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
@@ -339,11 +339,8 @@ class DirectConvolution:
         width = vectors * self.dialect.lanes
         several_rows = self.rows.taps > 1
         with text.loop("ky", self._rows.taps, needed=several_rows):
-            if not several_rows and self._rows.taps not in ("1",):
-                head = text.block(f"if ({self._rows.taps} > 0)")
-            else:
-                head = text.loop("_", "1", needed=False)
-            with head:
+            always = several_rows or self._rows.taps == "1"
+            with nullcontext() if always else text.block(f"if ({self._rows.taps} > 0)"):
                 for p in range(pixels):
                     down = product("ky", self.rows.tap_step * h) if several_rows else "0"
                     text.line(f"const float *a{p} = {total(f'x{p}', *offsets, down)};")

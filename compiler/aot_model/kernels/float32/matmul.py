@@ -171,7 +171,7 @@ class _OuterProducts(_Product):
         i, j = self.batch()
         names = [[f"acc{p}_{v}" for v in range(vectors)] for p in range(pixels)]
         at = [(j, total(m, str(p))) for p in range(pixels)]
-        Accumulators(d, names, at, i, n, vectors * d.lanes).store(text, self.tail, self.vector_tail)
+        Accumulators(d, names, at, i, n).store(text, self.tail, self.vector_tail)
 
     def _steps(self, d: VectorDialect, sums: int) -> int:
         """Steps in the body of the loop over k: several where a core issues one instruction after another and
@@ -278,7 +278,7 @@ class _Dots(_Product):
         i, j = self.batch()
         names = [[f"dot{p}_{q}" for q in range(cols)] for p in range(rows)]
         at = [(j, total(m, str(p))) for p in range(rows)]
-        Accumulators(SCALAR, names, at, i, n, cols).store(text, self.tail, True)
+        Accumulators(SCALAR, names, at, i, n).store(text, self.tail, True)
 
 
 def _named(text: CText, name: str, value: str) -> str:

@@ -23,7 +23,8 @@ class Accumulators:
     """(y, x) of each pixel."""
     n: str
     channel: str
-    channels: int
+    channels: int | None = None
+    """How many of them are of the result; None: all."""
     left: str | None = None
     """C expression: how many pixels are of the result; None: all."""
 
@@ -33,7 +34,7 @@ class Accumulators:
         A long tail is written once, in a loop over the accumulators in memory.
         """
         d = self.dialect
-        by_vector = d.lanes == 1 or (vector_tail and self.channels % d.lanes == 0)
+        by_vector = d.lanes == 1 or (vector_tail and (self.channels is None or self.channels % d.lanes == 0))
         several = len(self.names) * len(self.names[0]) > 1
         if not by_vector or (several and len(tail.store("acc", ("n", "y", "x", "c"), d.lanes)) > _LONG):
             self._from_memory(text, tail, d.lanes if by_vector else 1)
@@ -47,6 +48,7 @@ class Accumulators:
     def _from_memory(self, text: CText, tail: Tail, lanes: int) -> None:
         d = self.dialect
         pixels, width = len(self.names), len(self.names[0]) * d.lanes
+        channels = width if self.channels is None else self.channels
         with text.block():
             text.line(f"float done[{pixels}][{width}];")
             for i, vectors in enumerate(self.names):
@@ -60,10 +62,10 @@ class Accumulators:
             if self.left and pixels > 1:
                 text.line(f"const int32_t pixels = {self.left} < {pixels} ? {self.left} : {pixels};")
                 count = "pixels"
-            with text.loop("p", count, needed=pixels > 1), text.loop("l", str(self.channels), lanes,
-                                                                     self.channels > lanes):
+            with text.loop("p", count, needed=pixels > 1), text.loop("l", str(channels), lanes,
+                                                                     channels > lanes):
                 p = "p" if pixels > 1 else "0"
-                lane = "l" if self.channels > lanes else "0"
+                lane = "l" if channels > lanes else "0"
                 acc = f"done[{p}][{lane}]" if lanes == 1 else d.load(total(f"done[{p}]", lane))
                 text.line(tail.store(acc, (self.n, y, x, total(self.channel, lane)), lanes))
 

@@ -164,8 +164,7 @@ class Window(WindowPlan):
                         self._divide(text, d, f"acc{p}", self.area(b.out + p))
                     pixels = [(y, total(ox, str(p))) for p in range(b.pixels)]
                     names = [[f"acc{p}"] for p in range(b.pixels)]
-                    Accumulators(d, names, pixels, self.n, channel,
-                                 d.lanes).store(text, self.tail, self.vector_tail)
+                    Accumulators(d, names, pixels, self.n, channel).store(text, self.tail, self.vector_tail)
 
     @property
     def _memory(self) -> str:
@@ -293,8 +292,7 @@ class Window(WindowPlan):
             for v in range(width if self.reduction.mean else 0):
                 self._divide(text, d, f"acc{v}", self._cols.area)
             names = [[f"acc{v}" for v in range(width)]]
-            Accumulators(d, names, [(y, x)], self.n, channel,
-                         width * d.lanes).store(text, self.tail, self.vector_tail)
+            Accumulators(d, names, [(y, x)], self.n, channel).store(text, self.tail, self.vector_tail)
 
     def _gather_rows(self, text: CText, d: VectorDialect, width: int) -> None:
         """All rows of taps, tap by tap."""

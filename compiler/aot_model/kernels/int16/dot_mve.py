@@ -50,7 +50,7 @@ def dot(taps: int, channels: int, w_bits: int, rows: int, ending: Ending) -> tup
     channels. Reads and writes exactly these; the two rows may be the same, then so may their outputs.
     """
     groups, rest = divmod(taps, LANES)
-    straight = groups + (rest > 0) <= STRAIGHT
+    straight = -(-taps // LANES) <= STRAIGHT
     x, y = ["x0", "x1"][:rows], ["y0", "y1"][:rows]
     partial = channels % BLOCK != 0
     predicate = [f"mov r0, #{rest}", "vctp.16 r0"] if rest else []

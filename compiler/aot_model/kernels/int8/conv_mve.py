@@ -16,6 +16,7 @@ from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_pixels, residual
 from .dot_mve import LAYOUT, dot, pack
 from .groups_mve import Groups, groups_of, scatter
+from .mve import BYTES
 from .patch_mve import copy_statements, patch_copier
 from .requantise_mve import HEADER, Requantiser, requantiser, supports
 from .row_tail import tail_helpers, tail_loop
@@ -49,7 +50,7 @@ def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: Q
     rq = requantiser(spec, weights.reshape(shape.out_c, -1), bias)
     if shape.one_row:
         return _row(shape, weights.reshape(shape.out_c, -1), rq, tail)
-    g = groups_of(shape, 16)
+    g = groups_of(shape, BYTES.lanes)
     kernel = dot(g.taps, g.outputs, rq, 2, 4)
     streams = [pack(m, rq, 4, k * g.outputs) for k, m in enumerate(g.matrices(weights))]
     constants = [Packed("w", np.concatenate(streams), admissible=ANYTHING, layout=LAYOUT)]

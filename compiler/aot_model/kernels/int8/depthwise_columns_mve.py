@@ -79,14 +79,14 @@ def applicable(shape: ConvShape) -> bool:
     return p.chunks <= RESIDENT and p.step <= 127 and 7 * p.plane <= 65535
 
 
-def pays(shape: ConvShape, otherwise: float) -> bool:
-    """Whether its windows take fewer instructions than so many for an output's sums, rows turned along."""
+def cost(shape: ConvShape) -> float:
+    """Instructions for all sums, and for turning the rows."""
     p = _plan(shape)
     s = p.shape
     vectors, each = (-(-s.in_c // 8), 4 * s.in_w) if s.in_c >= 8 else (s.in_c, 5 * -(-s.in_w // 8))
     rows = min(s.in_h + s.pad_top, s.out_h * s.stride_h + p.slots)
     turned = rows * (40 + vectors * (20 + each)) + p.chunks * s.out_h * s.out_c
-    return (otherwise - 2 * p.chunks) * s.out_h * s.out_w * s.out_c > turned
+    return turned + 2 * p.chunks * s.out_h * s.out_w * s.out_c
 
 
 def depthwise_columns(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,

@@ -51,7 +51,7 @@ def depthwise(
     if not depthwise_taps_mve.applicable(shape):
         return turned
     direct = depthwise_taps_mve.depthwise_taps(shape, weights, bias, spec, tail, compact)
-    if not depthwise_columns_mve.pays(shape, depthwise_taps_mve.sums_cost(shape)):
+    if depthwise_taps_mve.cost(shape) <= depthwise_columns_mve.cost(shape):
         return direct
     needed, least = (sum(s.nbytes for s in code.scratch) for code in (turned, direct))
     if needed <= max(least + ALLOWANCE, room or 0):

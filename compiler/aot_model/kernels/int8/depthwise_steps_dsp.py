@@ -123,7 +123,7 @@ class _Steps:
         places = sorted({t.place for t in terms})
         count, each = self.pairs.lines, len(self.pairs.kept)
         lines = range((rows - 1) * u + count)
-        both = min(1, count - 1) if rows == 1 else u
+        both = (rows - 1) * u
         order = [both, *(i for i in lines if i != both)]
         if columns == 2:
             order = [*(i for i in order if i), 0]

@@ -150,12 +150,11 @@ def tap_plan(s: ConvShape, compact: bool = False, size: int = 1) -> TapPlan:
     return TapPlan(s, -(-s.kernel_h * s.kernel_w // 8), slots, size * row, s.out_c // s.in_c, compact, size)
 
 
-def sums_cost(shape: ConvShape) -> float:
-    """Instructions for the sums of an output."""
+def cost(shape: ConvShape) -> float:
+    """Instructions for all sums."""
     p = tap_plan(shape.along_row)
-    if p.chunks > RESIDENT:
-        return 3.5 * p.chunks
-    return p.chunks / p.together + p.chunks + (0.5 if p.second else 1) / p.together
+    each = p.chunks / p.together + p.chunks + (0.5 if p.second else 1) / p.together
+    return shape.out_h * shape.out_w * shape.out_c * (3.5 * p.chunks if p.chunks > RESIDENT else each)
 
 
 def tap_offsets(p: TapPlan, outputs: np.ndarray) -> np.ndarray:

@@ -102,7 +102,7 @@ def _sections(runs: list[list[int]]) -> Iterator[tuple[int, int, int]]:
     """(words as they are, words of 4-bit integers, times) of runs that are alike, each in a byte."""
     short = []
     for plain, small in runs:
-        parts = max(-(-plain // MOST), -(-small // MOST), 1)
+        parts = max(-(-plain // MOST), -(-small // MOST))
         before, behind = ([min(max(n - k * MOST, 0), MOST) for k in range(parts)] for n in (plain, small))
         first = -(-plain // MOST) - 1  # all numbers come before the first weight
         behind = [0] * max(first, 0) + behind
