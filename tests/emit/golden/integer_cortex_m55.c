@@ -116,10 +116,9 @@ AOT_MODEL_OPAQUE static void integer_00_transpose(const float *restrict x, int8_
     for (int32_t j = 0; j < 3; j++) {
         for (int32_t i = 0; i < 16; i += 4) {
             const float32x4_t v0 = aot_model_load_f32(x + (j * 16 + i));
-            const float32x4_t v1 = vdupq_n_f32(0.03125f);
-            const float32x4_t v2 = aot_model_four_quotients(v0, v1);
-            const int32x4_t v3 = aot_model_four_quantised(vcvtnq_s32_f32(v2), 3, -128, 127);
-            vstrbq_scatter_offset_s32(y + (i * 3 + j), vmulq_n_u32(aot_model_lanes_u32(), 3), v3);
+            const int32x4_t v1 = aot_model_four_quantised(vcvtnq_s32_f32(vmulq_n_f32(v0, 32.0f)), 3, -128,
+                127);
+            vstrbq_scatter_offset_s32(y + (i * 3 + j), vmulq_n_u32(aot_model_lanes_u32(), 3), v1);
         }
     }
 #else
@@ -434,9 +433,20 @@ AOT_MODEL_OPAQUE static void integer_04_fully_connected(const int8_t *restrict x
  *   reads x at workspace + 220; writes y at outputs->y */
 AOT_MODEL_OPAQUE static void integer_05_identity(const int8_t *restrict x, float *restrict y)
 {
+#if AOT_MODEL_FLOAT_VECTORS
+    {
+        const int32x4_t v0 = vldrbq_s32(aot_model_read_int8_t(x));
+        const int32x4_t v1 = v0;
+        const int32x4_t v2 = vsubq_n_s32(v1, 3);
+        const float32x4_t v3 = vcvtq_f32_s32(v2);
+        const float32x4_t v4 = vmulq_n_f32(v3, 0.03125f);
+        aot_model_store_f32(y, v4);
+    }
+#else
     for (int32_t i = 0; i < 4; i++) {
         y[i] = (float)((int32_t)x[i] - 3) * 0.03125f;
     }
+#endif
 }
 
 /* ---- the model ---- */

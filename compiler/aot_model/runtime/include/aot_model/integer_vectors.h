@@ -29,7 +29,8 @@ AOT_MODEL_INLINE int32x4_t aot_model_four_rounded(int32x4_t x, int32x4_t bits)
 AOT_MODEL_INLINE int32x4_t aot_model_four_even(int32x4_t x, int32x4_t by, int32_t bits)
 {
     const int32x4_t upper = vqdmulhq_s32(x, by);
-    const mve_pred16_t exact = vcmpeqq_n_s32(vshlq_n_s32(vmulq_s32(x, by), 1), 0);
+    /* not vcmpeqq_n_s32(..., 0): with it GCC 12 ends in an internal error where x is a sum of masked products */
+    const mve_pred16_t exact = vcmpeqq_s32(vshlq_n_s32(vmulq_s32(x, by), 1), vdupq_n_s32(0));
     const int32x4_t even = vbicq_s32(vdupq_n_s32(1), vshlq_s32(upper, vdupq_n_s32(-bits)));
     return vrshlq_s32(vsubq_m_s32(upper, upper, even, exact), vdupq_n_s32(-bits));
 }
