@@ -55,6 +55,7 @@ class Inverted:
 class InvertedRows(Inverted):
     """The same, a pixel at a time."""
 
+    adjacent = True
     row_helpers: tuple[str, ...] = (
         "static void invert(const int8_t *a, int8_t *y, int32_t n)\n{\n    for (int32_t i = 0; i < n; i++) "
         "{\n        y[i] = (int8_t)~a[i];\n    }\n}\n",

@@ -47,6 +47,7 @@ class SumTail(TableTail):
     """The sum with an array, a row at a time, as a residual that is fused."""
 
     row_helpers: tuple[str, ...] = ()
+    adjacent = True
     form = affine_sum.affine(affine_sum.Rescaling(4, 2**30, 0), affine_sum.Rescaling(-128, 1623821475, -2),
                           affine_sum.Rescaling(-128, 1098017566, -17), 20, -128, 127)  # fmt: skip
 
