@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import onnx
@@ -386,4 +388,5 @@ def test_factors_have_as_many_bits_as_their_products_leave(multiplier: int, most
 def test_sums_with_their_bias_are_within_32_bits(bias: float, dtype: DType, fits: bool) -> None:
     """Sums of up to 1000; those of 16-bit activations have 64 bits."""
     x = qdq_site.Scaled(Value("x", TensorType(dtype, (1,))), np.ones(1), np.zeros(1))
-    assert (not qdq_rules._too_large(np.array([0.5 * bias]), np.array([0.5]), x, 1000.0)) is fits
+    site: Any = SimpleNamespace(to=SimpleNamespace(s=1.0))  # of the result
+    assert (not qdq_rules._unfit(site, np.array([0.5 * bias]), np.array([0.5]), x, 1000.0)) is fits

@@ -77,8 +77,8 @@ class LaneWriter:
         if apart is None or not 1 <= apart <= self.furthest:
             raise Plain
         place = self.open(loops)
-        while isinstance(element, Call) and element.op == "cast" and to.bits == element.dtype.bits and (
-                element.args[0].dtype is DType.INT32):
+        while isinstance(element, Call) and element.op == "cast" and not to.is_float and (
+                to.bits == element.dtype.bits and element.args[0].dtype is DType.INT32):
             element = element.args[0]  # the store takes the low bits
         value = self.vector(element)
         width, own = {8: "b", 16: "h", 32: "w"}[to.bits], "float" if self.kind == "f32" else f"int{to.bits}_t"
