@@ -268,6 +268,9 @@ class Pad(Operator):
         shape = tuple(d + b + e for d, (b, e) in zip(x.shape, self.pads(inputs), strict=True))
         if any(d < 0 for d in shape):
             raise OperatorError(f"pads leave shape {shape}")
+        fill = inputs[2] if len(inputs) > 2 else None
+        if fill is not None and (fill.dtype is not x.dtype or fill.type.elements != 1):
+            raise OperatorError(f"{x.type} is padded with one element of its type, not {fill.type}")
         return [TensorType(x.dtype, shape)]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
