@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from aot_model.arithmetic.division import two_products
 from aot_model.c.expr import SUMMAND
@@ -62,6 +63,42 @@ def quantising_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DT
         except Plain:
             continue
     return None
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """A float that is rounded to a whole number, which goes to the zero point `zero` and is clamped."""
+
+    op: str
+    real: Expr
+    """The float; what is divided where there are parts."""
+    parts: tuple[float, float] | None
+    """As of `two_products`: real times these is the quotient that is rounded. None: real itself is."""
+    zero: int
+    low: int
+    high: int
+
+    @staticmethod
+    def of(x: Call) -> Rounding | None:
+        """None where x, one of ROUNDED, has limits that are computed."""
+        real, *limits = x.args
+        numbers = [int(n.value) for n in limits if isinstance(n, Const)]
+        if len(numbers) < len(limits):
+            return None
+        zero, low, high = numbers
+        if isinstance(real, Call) and real.op == "div" and isinstance(real.args[1], Const):
+            parts = two_products(float(real.args[1].value), low - zero, high - zero)
+            if parts is not None:
+                return Rounding(x.op, real.args[0], parts, zero, low, high)
+        return Rounding(x.op, real, None, zero, low, high)
+
+    def text(self, value: str) -> str:
+        """C of four integers for the vector `value` of four floats `real`."""
+        if self.parts is not None:
+            upper, lower = (float_literal(n, DType.FLOAT32) for n in self.parts)
+            value = f"aot_model_four_divided({value}, {upper}, {lower})" if self.parts[1] else (
+                f"vmulq_n_f32({value}, {upper})")  # fmt: skip
+        return f"aot_model_four_quantised({ROUNDED[self.op]}({value}), {self.zero}, {self.low}, {self.high})"
 
 
 def _from_integer(x: Call) -> bool:
@@ -146,23 +183,7 @@ class _Writer(LaneWriter):
         return f"vpselq_f32({end}, {value}, vcmpgtq_f32({sides}))"
 
     def quantised(self, x: Call) -> str:
-        real, *limits = x.args
-        if not all(isinstance(n, Const) for n in limits):
+        rounding = Rounding.of(x)
+        if rounding is None:
             raise Plain
-        zero, low, high = (int(n.value) for n in limits if isinstance(n, Const))
-        parts = self.divided(real, low - zero, high - zero)
-        if parts is not None:
-            return f"aot_model_four_quantised({ROUNDED[x.op]}({parts}), {zero}, {low}, {high})"
-        return f"aot_model_four_quantised({ROUNDED[x.op]}({self.vector(real)}), {zero}, {low}, {high})"
-
-    def divided(self, x: Expr, low: int, high: int) -> str | None:
-        """C of a quotient that is rounded to whole numbers within these limits, without a division."""
-        if not (isinstance(x, Call) and x.op == "div" and isinstance(x.args[1], Const)):
-            return None
-        parts = two_products(float(x.args[1].value), low, high)
-        if parts is None:
-            return None
-        value, (upper, lower) = self.vector(x.args[0]), (float_literal(n, DType.FLOAT32) for n in parts)
-        if not parts[1]:
-            return f"vmulq_n_f32({value}, {upper})"
-        return f"aot_model_four_divided({value}, {upper}, {lower})"
+        return rounding.text(self.vector(rounding.real))

@@ -21,7 +21,13 @@ from aot_model.ir.nibbles import element_text
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.float32.dialect import VectorDialect
-from aot_model.kernels.float32.vector_text import Quantised, VectorText, can_vectorise, position_text
+from aot_model.kernels.float32.vector_text import (
+    VectorText,
+    can_vectorise,
+    position_text,
+    rounding_of,
+    store_rounded,
+)
 
 MAX_TAIL_NODES = 24
 
@@ -93,8 +99,8 @@ class FusedTail:
 
     def with_dialect(self, dialect: VectorDialect) -> FusedTail:
         """The tail with vector stores, where the dialect can compute it."""
-        quantised = Quantised.of(self.element) if dialect.quantises else None
-        real = quantised.real if quantised else self.element
+        rounding = rounding_of(self.element) if dialect.quantises else None
+        real = rounding.real if rounding else self.element
         takes = dialect.lanes > 1 and real.dtype is DType.FLOAT32 and can_vectorise(
             real, self.index, self.accumulator, dialect)
         return replace(self, dialect=dialect if takes else None)
@@ -132,10 +138,10 @@ class FusedTail:
             to = position_text(position, SUMMAND)
             y = "y" if to == "0" else f"y + {to}"
             writer_of = VectorText(self.dialect, self.names, self.index[-1], mapping)
-            quantised = Quantised.of(self.element) if self.dialect.quantises else None
-            if quantised:
+            rounding = rounding_of(self.element) if self.dialect.quantises else None
+            if rounding:
                 self.headers.add(FLOAT_VECTORS)
-                return quantised.store(y, writer_of.text(quantised.real), self.element.dtype)
+                return store_rounded(y, rounding, writer_of.text(rounding.real), self.element.dtype)
             return self.dialect.store(y, writer_of.text(self.element))
         writer = CWriter(lambda c, text: element_text(c, self.names[c.value], text, self.headers), indent=0)
         (text,) = writer.compute(substitute(self.element, mapping))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from aot_model.arithmetic.division import two_products
 from aot_model.c.expr import SUMMAND
-from aot_model.c.float_vectors import ROUNDED
+from aot_model.c.float_vectors import ROUNDED, Rounding
 from aot_model.c.literal import float_literal
 from aot_model.c.statements import CWriter
 from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, walk
@@ -42,44 +39,19 @@ def can_vectorise(element: Expr, index: tuple[Expr, ...], accumulator: Leaf, dia
     return True
 
 
-@dataclass(frozen=True)
-class Quantised:
-    """A float that a tail divides by a scale, rounds and stores as an integer of at most 16 bits."""
+def rounding_of(element: Expr) -> Rounding | None:
+    """What a tail rounds and stores as an integer of at most 16 bits; None where it does something else."""
+    if not (isinstance(element, Call) and element.op == "cast" and element.dtype.bits <= 16):
+        return None
+    whole = element.args[0]
+    return Rounding.of(whole) if isinstance(whole, Call) and whole.op in ROUNDED else None
 
-    real: Expr
-    parts: tuple[float, float]
-    """As of `two_products` for the scale."""
-    op: str
-    zero: int
-    low: int
-    high: int
 
-    @staticmethod
-    def of(element: Expr) -> Quantised | None:
-        """None where a tail is something else."""
-        if not (isinstance(element, Call) and element.op == "cast" and element.dtype.bits <= 16):
-            return None
-        whole = element.args[0]
-        if not (isinstance(whole, Call) and whole.op in ROUNDED):
-            return None
-        ratio, *limits = whole.args
-        numbers = [int(n.value) for n in limits if isinstance(n, Const)]
-        if not (isinstance(ratio, Call) and ratio.op == "div" and isinstance(ratio.args[1], Const)) or len(
-                numbers) < len(limits):
-            return None
-        zero, low, high = numbers
-        parts = two_products(float(ratio.args[1].value), low - zero, high - zero)
-        return None if parts is None else Quantised(ratio.args[0], parts, whole.op, zero, low, high)
-
-    def store(self, y: str, value: str, to: DType) -> str:
-        """C that stores the integers of a vector of floats at y."""
-        upper, lower = (float_literal(n, DType.FLOAT32) for n in self.parts)
-        ratio = f"aot_model_four_divided({value}, {upper}, {lower})" if self.parts[1] else (
-            f"vmulq_n_f32({value}, {upper})")  # fmt: skip
-        whole = f"aot_model_four_quantised({ROUNDED[self.op]}({ratio}), {self.zero}, {self.low}, {self.high})"
-        own, letter = (f"int{to.bits}_t", "b" if to.bits == 8 else "h")
-        place = y if to.c_type == own else f"({own} *)({y})"
-        return f"vstr{letter}q_s32(aot_model_written_{own}({place}), {whole});"
+def store_rounded(y: str, rounding: Rounding, value: str, to: DType) -> str:
+    """C that stores at y the integers of a vector `value` of floats."""
+    own, letter = (f"int{to.bits}_t", "b" if to.bits == 8 else "h")
+    place = y if to.c_type == own else f"({own} *)({y})"
+    return f"vstr{letter}q_s32(aot_model_written_{own}({place}), {rounding.text(value)});"
 
 
 def _along(position: Expr, channel: Expr | None) -> bool:

@@ -7,7 +7,7 @@ which hold sums of up to 255 values; the maximum of four is SSUB8 and SEL.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from typing import Literal
 
 from aot_model.c.words import counted
@@ -43,16 +43,18 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
         stored = tail.store("pooled", ("n", "row", "column", channel), 1).rstrip()
         return [*lines, f"const {cast} pooled = ({cast})v;", stored]
 
-    def walk(body: str, begun: int = 0) -> list[str]:
-        """Over the elements of a window, at `at`; the first `begun` need not be seen."""
+    def walk(body: Callable[[str], str], begun: int = 0) -> list[str]:
+        """Over the elements of a window: body is the C for the element at a place; the first `begun` need not
+        be seen.
+        """
         height, width = (str(s.kernel_h), str(s.kernel_w)) if inside else ("height", "width")
         loops = [f"for (int32_t i = 0; i < {height}; i++, from += {s.in_w * s.in_c}) {{",
                  f"const {cast} *at = from;",
-                 f"for (int32_t j = 0; j < {width}; j++, at += {s.in_c}) {{", body, "}", "}"]
+                 f"for (int32_t j = 0; j < {width}; j++, at += {s.in_c}) {{", body("at"), "}", "}"]
         if not dsp or compact or size > _WRITTEN_OUT:
             return loops
         places = [f"from + {(i * s.in_w + j) * s.in_c}" for i in range(s.kernel_h) for j in range(s.kernel_w)]
-        whole = [re.sub(r"\bat\b", place, body) for place in places[begun:]]
+        whole = [body(place) for place in places[begun:]]
         if inside:
             return whole
         return [f"if (height == {s.kernel_h} && width == {s.kernel_w}) {{", *whole, "} else {", *loops, "}"]
@@ -64,20 +66,20 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
         turns = [f"const int32_t sum[4] = {{{', '.join(lanes)}}};",
                  "for (int32_t k = 0; k < 4; k++) {", *finish("sum[k]", "c + k"), "}"]  # fmt: skip
         work = ["uint32_t even = 0, odd = 0;",
-                *walk(f"even = {add}(even, dsp_bytes_at(at));\n"
-                      f"odd = {add}(odd, dsp_bytes_at(at) >> 8 | dsp_bytes_at(at) << 24);"),
+                *walk(lambda at: f"even = {add}(even, dsp_bytes_at({at}));\n"
+                      f"odd = {add}(odd, dsp_bytes_at({at}) >> 8 | dsp_bytes_at({at}) << 24);"),
                 *(turns if compact or tail is not None else each)]
     elif four:
         work = ["uint32_t most = dsp_bytes_at(from);",
-                *walk(f"most = dsp_max_{dtype}(most, dsp_bytes_at(at));", begun=1),
+                *walk(lambda at: f"most = dsp_max_{dtype}(most, dsp_bytes_at({at}));", begun=1),
                 *(["memcpy(out + c, &most, sizeof most);"] if tail is None else [
                     "for (int32_t k = 0; k < 4; k++, most >>= 8) {",
                     *finish(f"({cast})(most & 0xffu)", "c + k"), "}"])]
     elif kind == "average":
-        work = ["int32_t sum = 0;", *walk("sum += *(at);"), *finish("sum", "c")]
+        work = ["int32_t sum = 0;", *walk(lambda at: f"sum += *({at});"), *finish("sum", "c")]
     else:
-        larger = "most = *(at) > most ? *(at) : most;"
-        work = ["int32_t most = *from;", *walk(larger, begun=1), *finish("most", "c")]
+        work = ["int32_t most = *from;",
+                *walk(lambda at: f"most = *({at}) > most ? *({at}) : most;", begun=1), *finish("most", "c")]
 
     place = [f"const int32_t top = row * {s.stride_h} - {s.pad_top}, left = column * {s.stride_w} - "
              f"{s.pad_left};"]

@@ -20,7 +20,6 @@
 #define AOT_MODEL_INT16_TAKE(name, type, load, step, low)                                                                        \
     AOT_MODEL_INLINE void name(int16_t *to, const type *from, int32_t shift, int32_t n)                                          \
     {                                                                                                                            \
-        AOT_MODEL_BARRIER;                                                                                                       \
         const int16x8_t less = vdupq_n_s16((int16_t)shift);                                                                      \
         __asm__ volatile("wlstp.16 lr, %[n], 2f\n\t"                                                                             \
                 "1:\n\t" load " q0, [%[from]], #" step "\n\t"                                                                    \
@@ -36,7 +35,6 @@
 #define AOT_MODEL_INT16_TAKE(name, type, load, step, low)                                                                        \
     AOT_MODEL_INLINE void name(int16_t *to, const type *from, int32_t shift, int32_t n)                                          \
     {                                                                                                                            \
-        AOT_MODEL_BARRIER;                                                                                                       \
         for (int32_t k = 0; k < n; k++) {                                                                                        \
             to[k] = (int16_t)(from[k] - shift);                                                                                  \
         }                                                                                                                        \

@@ -93,7 +93,6 @@ AOT_MODEL_INLINE avx2_inputs avx2_high_channels(__m256i a, __m256i b)
 /* `count` times the value; returns what is behind. */
 AOT_MODEL_FUNCTION int16_t *avx2_fill(int16_t *to, int16_t value, int32_t count)
 {
-    AOT_MODEL_BARRIER;
     const __m256i values = _mm256_set1_epi16(value);
     int16_t *const end = to + count;
     for (; end - to >= 16; to += 16) {
@@ -102,14 +101,12 @@ AOT_MODEL_FUNCTION int16_t *avx2_fill(int16_t *to, int16_t value, int32_t count)
     while (to < end) {
         *to++ = value;
     }
-    AOT_MODEL_BARRIER;
     return end;
 }
 
 /* Activations to int16, sixteen at a time; the last ones of them again where the count is no multiple. */
 AOT_MODEL_FUNCTION void avx2_widen_int8(int16_t *to, const int8_t *from, int32_t count)
 {
-    AOT_MODEL_BARRIER;
     int32_t i = 0;
     while (i < count && count >= 16) {
         i = i < count - 16 ? i : count - 16;
@@ -119,13 +116,11 @@ AOT_MODEL_FUNCTION void avx2_widen_int8(int16_t *to, const int8_t *from, int32_t
     for (; i < count; i++) {
         to[i] = from[i];
     }
-    AOT_MODEL_BARRIER;
 }
 
 /* Activations to int16, sixteen at a time; the last ones of them again where the count is no multiple. */
 AOT_MODEL_FUNCTION void avx2_widen_uint8(int16_t *to, const uint8_t *from, int32_t count)
 {
-    AOT_MODEL_BARRIER;
     int32_t i = 0;
     while (i < count && count >= 16) {
         i = i < count - 16 ? i : count - 16;
@@ -135,7 +130,6 @@ AOT_MODEL_FUNCTION void avx2_widen_uint8(int16_t *to, const uint8_t *from, int32
     for (; i < count; i++) {
         to[i] = from[i];
     }
-    AOT_MODEL_BARRIER;
 }
 
 /* High words of acc * m; they come in the order 0, 2, 1, 3 of each four. */

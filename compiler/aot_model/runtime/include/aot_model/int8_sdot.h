@@ -116,7 +116,6 @@ AOT_MODEL_INLINE void sdot_widen_int8(int8_t *to, const int8_t *from, int32_t co
 /* uint8 to int8 by taking off 128. */
 AOT_MODEL_FUNCTION void sdot_widen_uint8(int8_t *to, const uint8_t *from, int32_t count)
 {
-    AOT_MODEL_BARRIER;
     int32_t i = 0;
     for (; i < count - 15; i += 16) {
         vst1q_s8(to + i, vreinterpretq_s8_u8(veorq_u8(vld1q_u8(from + i), vdupq_n_u8(0x80))));
@@ -124,7 +123,6 @@ AOT_MODEL_FUNCTION void sdot_widen_uint8(int8_t *to, const uint8_t *from, int32_
     for (; i < count; i++) {
         to[i] = (int8_t)(from[i] - 128);
     }
-    AOT_MODEL_BARRIER;
 }
 
 AOT_MODEL_TILE(sdot, int8, int8_t, 0)

@@ -49,7 +49,6 @@ AOT_MODEL_INLINE void vnni_widen_uint8(uint8_t *to, const uint8_t *from, int32_t
 /* int8 to uint8 by adding 128. */
 AOT_MODEL_FUNCTION void vnni_widen_int8(uint8_t *to, const int8_t *from, int32_t count)
 {
-    AOT_MODEL_BARRIER;
     int32_t i = 0;
     for (; i < count - 31; i += 32) {
         avx2_save(to + i, _mm256_xor_si256(avx2_load(from + i), _mm256_set1_epi8((char)-128)));
@@ -57,7 +56,6 @@ AOT_MODEL_FUNCTION void vnni_widen_int8(uint8_t *to, const int8_t *from, int32_t
     for (; i < count; i++) {
         to[i] = (uint8_t)(from[i] + 128);
     }
-    AOT_MODEL_BARRIER;
 }
 
 AOT_MODEL_TILE(vnni, int8, uint8_t, 128)
