@@ -7,8 +7,8 @@ Source: ONNX operator specification.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -241,14 +241,16 @@ class Pooling(Operator, ABC):
         return [channels_first(build, build(self._pool(x), channels_last(build, x)))]
 
 
-@operator("AveragePool")
-class AveragePool(Pooling):
-    """ONNX AveragePool."""
+@dataclass(frozen=True)
+class WindowPooling(Pooling):
+    """Pooling over windows with the attributes that ONNX gives it."""
+
+    mode: ClassVar[str]
+    """As of Pool."""
 
     kernel_shape: Ints = ()
     auto_pad: str = "NOTSET"
     ceil_mode: int = 0
-    count_include_pad: int = 0
     dilations: Ints | None = None
     pads: Ints | None = None
     strides: Ints | None = None
@@ -258,8 +260,19 @@ class AveragePool(Pooling):
         strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
         pads = resolved_pads(self.auto_pad, self.pads, x.shape[2:], tuple(self.kernel_shape), strides,
                              dilations)
-        return Pool("average", tuple(self.kernel_shape), strides, pads, dilations, self.count_include_pad,
-                    self.ceil_mode)
+        return Pool(self.mode, tuple(self.kernel_shape), strides, pads, dilations, ceil_mode=self.ceil_mode)
+
+
+@operator("AveragePool")
+class AveragePool(WindowPooling):
+    """ONNX AveragePool."""
+
+    mode: ClassVar[str] = "average"
+
+    count_include_pad: int = 0
+
+    def _pool(self, x: Value) -> Pool:
+        return replace(super()._pool(x), count_include_pad=self.count_include_pad)
 
     @classmethod
     def samples(cls) -> list[Sample]:

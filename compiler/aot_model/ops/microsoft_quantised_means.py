@@ -62,8 +62,8 @@ class QLinearAveragePool(_ChannelsLast):
     strides: Ints | None = None
 
     def pool(self) -> Operator:
-        return AveragePool(self.kernel_shape, self.auto_pad, self.ceil_mode, self.count_include_pad, None,
-                           self.pads, self.strides)
+        return AveragePool(self.kernel_shape, self.auto_pad, self.ceil_mode, None, self.pads, self.strides,
+                           self.count_include_pad)
 
     @classmethod
     def samples(cls) -> list[Sample]:

@@ -6,7 +6,7 @@ Source: ONNX operator specification.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from aot_model.ir.index import add, flatten_index, floordiv, less, mod, mul, sub
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
-from aot_model.ops.channels_first import Pooling, channels_first, channels_last, resolved_pads, spatial
+from aot_model.ops.channels_first import Pooling, WindowPooling, channels_first, channels_last, spatial
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Pad
 from aot_model.ops.normalisation import scalar
@@ -123,23 +123,12 @@ class MaximumPlace(Operator):
 
 
 @operator("MaxPool")
-class MaxPool(Pooling):
+class MaxPool(WindowPooling):
     """Maxima over windows, and where they were found."""
 
-    kernel_shape: Ints = ()
-    auto_pad: str = "NOTSET"
-    ceil_mode: int = 0
-    dilations: Ints | None = None
-    pads: Ints | None = None
-    storage_order: int = 0
-    strides: Ints | None = None
+    mode: ClassVar[str] = "max"
 
-    def _pool(self, x: Value) -> Pool:
-        d = len(self.kernel_shape)
-        strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
-        pads = resolved_pads(self.auto_pad, self.pads, x.shape[2:], tuple(self.kernel_shape), strides,
-                             dilations)
-        return Pool("max", tuple(self.kernel_shape), strides, pads, dilations, 0, self.ceil_mode)
+    storage_order: int = 0
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         (y,) = super().infer(inputs)
@@ -165,38 +154,25 @@ class MaxPool(Pooling):
         return [Sample((x,), {"kernel_shape": (2, 3), **f}, outputs=n) for f in forms for n in (1, 2)]
 
 
-class _LpPooling(Pooling):
-    """p-norm over windows: the sum of |x|^p in each window, to the power 1 / p."""
+def _norms(build: Build, x: Value, p: int, pool: Pool) -> Value:
+    """p-norm over the windows of a sum: the sum of |x|^p in each, to the power 1 / p."""
+    if p < 1:
+        raise OperatorError(f"p is {p}: a norm has p >= 1")
+    power = build(op("Pow"), build(op("Abs"), channels_last(build, x)), scalar(build, p, x.dtype))
+    return channels_first(build, build(op("Pow"), build(pool, power), scalar(build, 1 / p, x.dtype)))
+
+
+@operator("LpPool")
+class LpPool(WindowPooling):
+    """p-norm over windows."""
+
+    mode: ClassVar[str] = "sum"
 
     p: int = 2
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x = required(inputs)
-        if self.p < 1:
-            raise OperatorError(f"p is {self.p}: a norm has p >= 1")
-        power = build(op("Pow"), build(op("Abs"), channels_last(build, x)), scalar(build, self.p, x.dtype))
-        total = build(self._pool(x), power)
-        return [channels_first(build, build(op("Pow"), total, scalar(build, 1 / self.p, x.dtype)))]
-
-
-@operator("LpPool")
-class LpPool(_LpPooling):
-    """p-norm over windows."""
-
-    kernel_shape: Ints = ()
-    auto_pad: str = "NOTSET"
-    ceil_mode: int = 0
-    dilations: Ints | None = None
-    p: int = 2
-    pads: Ints | None = None
-    strides: Ints | None = None
-
-    def _pool(self, x: Value) -> Pool:
-        d = len(self.kernel_shape)
-        strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
-        pads = resolved_pads(self.auto_pad, self.pads, x.shape[2:], tuple(self.kernel_shape), strides,
-                             dilations)
-        return Pool("sum", tuple(self.kernel_shape), strides, pads, dilations, 0, self.ceil_mode)
+        return [_norms(build, x, self.p, self._pool(x))]
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -208,7 +184,7 @@ class LpPool(_LpPooling):
 
 
 @operator("GlobalLpPool")
-class GlobalLpPool(_LpPooling):
+class GlobalLpPool(Pooling):
     """p-norm over all spatial positions."""
 
     p: int = 2
@@ -216,6 +192,10 @@ class GlobalLpPool(_LpPooling):
     def _pool(self, x: Value) -> Pool:
         d = x.type.rank - 2
         return Pool("sum", x.shape[2:], (1,) * d, (0,) * (2 * d), (1,) * d)
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x = required(inputs)
+        return [_norms(build, x, self.p, self._pool(x))]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x = np.abs(np.asarray(arrays[0]))
