@@ -17,6 +17,7 @@ from aot_model.ir.expr import (
     Index,
     Load,
     Reduce,
+    Var,
     call,
     cell,
     const,
@@ -167,6 +168,19 @@ def less(x: Expr, y: Expr | int) -> Expr:
         return const(False, DType.BOOL)
     right = const(y) if isinstance(y, int) else y
     return call("lt", x, right, dtype=DType.BOOL)
+
+
+def turning_point(x: Expr, y: Expr, variable: Var) -> int | None:
+    """The integer from which on, as a variable grows, x < y is no longer what it was below; None where that
+    does not depend on the variable, or on something else, too.
+    """
+    if x.dtype is not DType.INT32:
+        return None
+    terms, base = _terms(sub(x, y))
+    if set(terms) != {variable}:
+        return None
+    factor = terms[variable]
+    return -(base // factor) if factor > 0 else base // -factor + 1
 
 
 def flat(x: Load) -> Expr:

@@ -15,7 +15,9 @@ from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, var, walk
 from aot_model.ir.index import add, flatten, floordiv, mod, mul, substitute
 from aot_model.ir.nibbles import element_text, read_parameter
 from aot_model.ir.program import Access, Function, Overlap, Param
+from aot_model.ir.types import DType
 from aot_model.ir.values import Value
+from aot_model.lowering.sections import Section, sections
 
 _VECTORS = (("INTEGER", integer_vectors.HEADER, vector_nests.vector_loops),
             ("FLOAT", float_vectors.HEADER, float_vectors.float_loops),
@@ -45,38 +47,69 @@ def loop_nest(name: str,
 
     dialect: the vectors of the target. position: where in `out` (elements) the element at `index` goes.
     """
-    loops = [v for v in index if isinstance(v, Var)]
-    element, position = flatten(element), position
-    loops, position, element = _merge(loops, position, element)
-    renamed = _canonical_names(loops, element)
-    loops = [v for v in (renamed[v] for v in loops) if isinstance(v, Var)]
-    position, element = substitute(position, renamed), substitute(element, renamed)
-
-    reads = _memory_reads(element)
+    whole = _named(_merged(Section([v for v in index if isinstance(v, Var)], position, flatten(element))))
+    parts = sections(whole)
+    reads = _memory_reads(whole.element)
     names = {v: f"x{k}" if len(reads) > 1 else "x" for k, v in enumerate(reads)}
+    alone = len(parts) == 1
+    written = [_written(p if alone else _named(_merged(p)), out.dtype, names, dialect) for p in parts]
+    params = (*(read_parameter(names[v], v) for v in reads), Param("y", out.dtype, Access.WRITE))
+    headers = frozenset(header for nest in written for header in nest.headers)
+    function = Function(name, params, "\n".join(_body(written)), headers, note=note)
+    turns, element = math.prod(v.extent for v in whole.loops), whole.element
+    overlaps = tuple(_overlaps(reads, element, whole.position, out, alone and written[0].in_order))
+    return LoopNest(function, reads, overlaps, turns * _macs(element), turns * _operations(element, 1, set()))
+
+
+@dataclass(frozen=True)
+class _Written:
+    """C of a nest, and what it includes; also in vectors of a kind, where they can do it. in_order: whether
+    elements are stored in the order of the loops.
+    """
+
+    lines: list[str]
+    headers: set[str]
+    kind: str = ""
+    vectors: list[str] | None = None
+    in_order: bool = True
+
+
+def _written(part: Section, to: DType, names: dict[Value, str], dialect: str) -> _Written:
     headers: set[str] = set()
     writer = CWriter(lambda c, text: element_text(c, names[c.value], text, headers))
-    writer.open_loops(loops)
-    (text,) = writer.compute(element)
-    writer.line(f"y[{writer.text(position)}] = {text};")
-    writer.close_loops(len(loops))
-    in_order = True
+    writer.open_loops(part.loops)
+    (text,) = writer.compute(part.element)
+    writer.line(f"y[{writer.text(part.position)}] = {text};")
+    writer.close_loops(len(part.loops))
+    headers |= writer.headers
     for kind, header, vectors_of in _VECTORS if dialect == "mve" else ():
-        vectors = vectors_of(loops, position, element, out.dtype, names)
-        if vectors is None:
-            parted = _parted(loops, position, element)
-            vectors = vectors_of(*parted, out.dtype, names) if parted else None
-        if vectors is not None:
-            writer.lines[:] = [
-                f"#if AOT_MODEL_{kind}_VECTORS", *vectors.lines, "#else", *writer.lines, "#endif"
-            ]
-            headers.add(header)
-            in_order &= vectors.in_order
-    params = (*(read_parameter(names[v], v) for v in reads), Param("y", out.dtype, Access.WRITE))
-    function = Function(name, params, "\n".join(writer.lines), frozenset(writer.headers | headers), note=note)
-    turns = math.prod(v.extent for v in loops)
-    overlaps = tuple(_overlaps(reads, element, position, out, in_order))
-    return LoopNest(function, reads, overlaps, turns * _macs(element), turns * _operations(element, 1, set()))
+        parted = _parted(part)
+        nest = vectors_of(*part, to, names) or (vectors_of(*parted, to, names) if parted else None)
+        if nest is not None:
+            return _Written(writer.lines, headers | {header}, kind, nest.lines, nest.in_order)
+    return _Written(writer.lines, headers)
+
+
+def _body(nests: list[_Written]) -> list[str]:
+    """C of nests that are one function; those without vectors stand for themselves among vectors, too."""
+    plain = _joined([n.lines for n in nests])
+    kinds = {n.kind for n in nests if n.vectors is not None}
+    if not kinds:
+        return plain
+    kind = "FLOAT" if "FLOAT" in kinds else "INTEGER"  # who has those of floats has both
+    vectors = _joined([n.lines if n.vectors is None else n.vectors for n in nests])
+    return [f"#if AOT_MODEL_{kind}_VECTORS", *vectors, "#else", *plain, "#endif"]
+
+
+def _joined(nests: list[list[str]]) -> list[str]:
+    """Nests in a row; statements that are in no loop have a block for their names."""
+    if len(nests) == 1:
+        return nests[0]
+    return [line for n in nests for line in (n if n[0].startswith("    for") else _block(n))]
+
+
+def _block(lines: list[str]) -> list[str]:
+    return ["    {", *(f"    {line}" for line in lines), "    }"]
 
 
 def _operations(x: Expr, turns: int, seen: set[Expr]) -> int:
@@ -113,8 +146,9 @@ def _is_product(x: Expr) -> bool:
         isinstance(a, Cell) or (isinstance(a, Call) and a.op in ("cast", "sub", "select")) for a in x.args)
 
 
-def _merge(loops: list[Var], position: Expr, element: Expr) -> tuple[list[Var], Expr, Expr]:
-    """Merge neighbouring loops as long as no index needs more divisions than before."""
+def _merged(nest: Section) -> Section:
+    """Neighbouring loops become one as long as no index needs more divisions than before."""
+    loops, position, element = nest
     k = len(loops) - 2
     cost = _divisions(position, element)
     while k >= 0:
@@ -126,13 +160,14 @@ def _merge(loops: list[Var], position: Expr, element: Expr) -> tuple[list[Var], 
             loops = [*loops[:k], joined, *loops[k + 2 :]]
             position, element = new_position, new_element
         k -= 1
-    return loops, position, element
+    return Section(loops, position, element)
 
 
-def _parted(loops: list[Var], position: Expr, element: Expr) -> tuple[list[Var], Expr, Expr] | None:
+def _parted(nest: Section) -> Section | None:
     """Loops in two where the index is read by its quotient and its remainder, as of channels that are
     shuffled; None where no loop is.
     """
+    loops, position, element = nest
     atoms = [n for x in (position, element) for n in walk(x)
              if isinstance(n, Call) and n.op in ("idiv", "imod")]  # fmt: skip
     found = False
@@ -146,19 +181,16 @@ def _parted(loops: list[Var], position: Expr, element: Expr) -> tuple[list[Var],
         position, element = substitute(position, mapping), substitute(element, mapping)
         k, found = loops.index(v), True
         loops = [*loops[:k], *(n for n in (outer, inner) if isinstance(n, Var)), *loops[k + 1 :]]
-    if not found:
-        return None
-    renamed = _canonical_names(loops, element)
-    loops = [v for v in (renamed[v] for v in loops) if isinstance(v, Var)]
-    return loops, substitute(position, renamed), substitute(element, renamed)
+    return _named(Section(loops, position, element)) if found else None
 
 
 def _divisions(*expressions: Expr) -> int:
     return len({n for x in expressions for n in walk(x) if isinstance(n, Call) and n.op in ("idiv", "imod")})
 
 
-def _canonical_names(loops: list[Var], element: Expr) -> dict[Expr, Expr]:
-    """Names that do not depend on where the expression came from, so that equal loops are equal text."""
+def _named(nest: Section) -> Section:
+    """With names that do not depend on where the expression came from, so that equal loops are equal text."""
+    loops, position, element = nest
     mapping: dict[Expr, Expr] = {
         v: var(INDEX_NAMES[k] if k < len(INDEX_NAMES) else f"i{k}", v.extent) for k, v in enumerate(loops)
     }
@@ -169,7 +201,8 @@ def _canonical_names(loops: list[Var], element: Expr) -> dict[Expr, Expr]:
                 if v not in mapping:
                     mapping[v] = var(f"r{count}", v.extent)
                     count += 1
-    return mapping
+    loops = [v for v in (mapping[v] for v in loops) if isinstance(v, Var)]
+    return Section(loops, substitute(position, mapping), substitute(element, mapping))
 
 
 def _memory_reads(element: Expr) -> tuple[Value, ...]:
