@@ -13,10 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from aot_model.c.statements import CWriter
 from aot_model.installation import include_dir
 from aot_model.ir.evaluate import evaluate
-from aot_model.ir.expr import call, const
-from aot_model.ir.types import DType
+from aot_model.ir.expr import call, const, load, var
+from aot_model.ir.index import flatten
+from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from qemu import BOARDS, available, build_and_run
 
 LIMITS = ((0, -128, 127), (-17, -128, 127), (200, 0, 255), (128, 5, 90), (-32768, -32768, 32767),
@@ -80,6 +83,64 @@ def test_on_this_machine(tmp_path: Path) -> None:
 @pytest.mark.parametrize("board", ["m4", "m7", "m33", "m55", "m0"])
 def test_on_a_core(board: str, tmp_path: Path) -> None:
     (tmp_path / "main.c").write_text(program())
+    assert build_and_run(BOARDS[board], ["main.c"], tmp_path, FLAGS).startswith("0 of ")
+
+
+# --- behind a division by a number that is known ----------------------------------------------------------
+
+SCALES = tuple(float(np.float32(v)) for v in (0.02, 0.0235, 1 / 255, 3e-5, 1.7, 977.3, 0.25, 1e-12))
+COLUMN = var("i", 1 << 20)
+
+
+def ratios(scale: float, zero: int, low: int, high: int) -> list[float]:
+    """Floats beside the halves that a quotient is rounded at, and what is no number to round."""
+    rng = np.random.default_rng(low & 0xFFFF)
+    halves = ((rng.choice(np.arange(low - zero, high - zero), 40) + 0.5) * scale).astype(np.float32)
+    beside = [np.nextafter(halves, np.float32(way)) for way in (-1e30, 1e30)]
+    odd = (0.0, -0.0, 1e-40, -1e-40, 3e38, -3e38, math.inf, -math.inf, math.nan)
+    return [float(v) for v in np.concatenate([halves, *beside, np.float32(odd)])]
+
+
+def quotients() -> tuple[str, int]:
+    """A program that counts what is wrong, and of how many."""
+    parts, calls, count = [], [], 0
+    for k, (scale, limits) in enumerate((s, n) for s in SCALES for n in LIMITS):
+        for rounding in ("rint", "round"):
+            x = load(Value("x", TensorType(DType.FLOAT32, (1 << 20,))), (COLUMN,))
+            real = call("div", x, const(scale, DType.FLOAT32), dtype=DType.FLOAT32)
+            node = flatten(call(f"quantise_{rounding}", real, *(const(v) for v in limits), dtype=DType.INT32))
+            (written,) = CWriter(lambda _, place: f"x[{place}]").compute(node)
+            assert ("aot_model_quotient" in written) == (math.log2(scale) % 1 != 0)
+            given = ratios(scale, *limits)
+            with np.errstate(over="ignore"):
+                asked = [wanted(float(np.float32(v) / np.float32(scale)), *limits, rounding) for v in given]
+            name, count = f"{rounding}{k}", count + len(given)
+            parts.append(f"static const float x_{name}[] = {{{', '.join(text(v) for v in given)}}};\n"
+                         f"static const int32_t y_{name}[] = {{{', '.join(str(v) for v in asked)}}};\n"
+                         f"static int32_t {name}(const float *x, int32_t i) {{ return {written}; }}\n")
+            calls.append(f"    for (int32_t i = 0; i < {len(given)}; i++) {{ "
+                         f"wrong += {name}(x_{name}, i) != y_{name}[i]; }}\n")
+    program = (f'#include <stdio.h>\n#include "aot_model/scalar.h"\n{"".join(parts)}int main(void)\n{{\n'
+               f'    int wrong = 0;\n{"".join(calls)}'
+               f'    printf("%d of {count}\\n", wrong);\n    return 0;\n}}\n')
+    return program, count
+
+
+@pytest.mark.parametrize("flags", [["-O2"], ["-O3", "-march=x86-64-v3"], ["-O0", "-march=x86-64-v3"]])
+def test_quotients_on_this_machine(flags: list[str], tmp_path: Path) -> None:
+    program, count = quotients()
+    (tmp_path / "main.c").write_text(program)
+    if "-march=x86-64-v3" in flags and "fma" not in Path("/proc/cpuinfo").read_text().split():
+        pytest.skip("this processor has no FMA")
+    subprocess.run(["gcc", *FLAGS, *flags, "main.c", "-o", "a"], cwd=tmp_path, check=True)
+    said = subprocess.run([tmp_path / "a"], check=True, capture_output=True, text=True).stdout
+    assert said == f"0 of {count}\n" and count > 10_000
+
+
+@pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
+@pytest.mark.parametrize("board", ["m4", "m7", "m33", "m55", "m0"])
+def test_quotients_on_a_core(board: str, tmp_path: Path) -> None:
+    (tmp_path / "main.c").write_text(quotients()[0])
     assert build_and_run(BOARDS[board], ["main.c"], tmp_path, FLAGS).startswith("0 of ")
 
 

@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-from aot_model.c.literal import literal
+from aot_model.c.literal import float_literal, literal
 from aot_model.c.rescale import product, saturated
+from aot_model.c.rounding import Rounding
 from aot_model.ir.admissible import Range, observed, want
 from aot_model.ir.bounds import bounds, only_asking
 from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, Var, walk
@@ -60,7 +61,19 @@ class ExprWriter:
             return self._address(x, self.text(x.position)), _ATOM
         assert isinstance(x, Call), x
         special = _SPECIAL.get(x.op)
-        return special(self, x) if special else self._fixed_point(x) or self._operation(x)
+        if special:
+            return special(self, x)
+        return self._fixed_point(x) or self._quotient(x) or self._operation(x)
+
+    def _quotient(self, x: Call) -> tuple[str, int] | None:
+        """A quotient that is rounded to a whole number, without a division where a processor has better."""
+        rounding = Rounding.of(x)
+        if rounding is None or rounding.parts is None or not rounding.parts[1] or x.args[0] in self._names:
+            return None
+        self.headers.add("aot_model/scalar.h")
+        by, high, low = (float_literal(n, DType.FLOAT32) for n in (rounding.divisor, *rounding.parts))
+        quotient = f"aot_model_quotient({self.text(rounding.real)}, {by}, {high}, {low})"
+        return f"aot_model_{x.op}({quotient}, {rounding.zero}, {rounding.low}, {rounding.high})", _ATOM
 
     def _fixed_point(self, x: Call) -> tuple[str, int] | None:
         """The cheaper form of c/rescale.py, where there is one and no part of it was computed before."""

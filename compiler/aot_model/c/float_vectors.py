@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from aot_model.arithmetic.division import two_products
 from aot_model.c.expr import SUMMAND
 from aot_model.c.integer_vectors import FAR, LANES, NARROW, LaneWriter, Nest, Plain
 from aot_model.c.literal import float_literal
+from aot_model.c.rounding import ROUNDED, Rounding
 from aot_model.c.vector_nests import turned
 from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, walk
 from aot_model.ir.types import DType
@@ -24,7 +23,7 @@ _FUNCTIONS = {
     "rational_logistic": "aot_model_four_logistic",
 }  # fmt: skip
 _BINARY = {"add": "vaddq", "sub": "vsubq", "mul": "vmulq"}
-ROUNDED = {"quantise_rint": "vcvtnq_s32_f32", "quantise_round": "vcvtaq_s32_f32"}
+_ROUNDED = {"quantise_rint": "vcvtnq_s32_f32", "quantise_round": "vcvtaq_s32_f32"}
 _COMPARED = {"lt": "vcmpgtq_f32", "le": "vcmpgeq_f32"}
 """With the sides changed: the other two are true for NaN."""
 _UNARY = {"neg": "vnegq_f32", "abs": "vabsq_f32"}
@@ -65,40 +64,14 @@ def quantising_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DT
     return None
 
 
-@dataclass(frozen=True)
-class Rounding:
-    """A float that is rounded to a whole number, which goes to the zero point `zero` and is clamped."""
-
-    op: str
-    real: Expr
-    """The float; what is divided where there are parts."""
-    parts: tuple[float, float] | None
-    """As of `two_products`: real times these is the quotient that is rounded. None: real itself is."""
-    zero: int
-    low: int
-    high: int
-
-    @staticmethod
-    def of(x: Call) -> Rounding | None:
-        """None where x, one of ROUNDED, has limits that are computed."""
-        real, *limits = x.args
-        numbers = [int(n.value) for n in limits if isinstance(n, Const)]
-        if len(numbers) < len(limits):
-            return None
-        zero, low, high = numbers
-        if isinstance(real, Call) and real.op == "div" and isinstance(real.args[1], Const):
-            parts = two_products(float(real.args[1].value), low - zero, high - zero)
-            if parts is not None:
-                return Rounding(x.op, real.args[0], parts, zero, low, high)
-        return Rounding(x.op, real, None, zero, low, high)
-
-    def text(self, value: str) -> str:
-        """C of four integers for the vector `value` of four floats `real`."""
-        if self.parts is not None:
-            upper, lower = (float_literal(n, DType.FLOAT32) for n in self.parts)
-            value = f"aot_model_four_divided({value}, {upper}, {lower})" if self.parts[1] else (
-                f"vmulq_n_f32({value}, {upper})")  # fmt: skip
-        return f"aot_model_four_quantised({ROUNDED[self.op]}({value}), {self.zero}, {self.low}, {self.high})"
+def rounded(rounding: Rounding, value: str) -> str:
+    """C of four integers for the vector `value` of four floats `rounding.real`."""
+    if rounding.parts is not None:
+        high, low = (float_literal(n, DType.FLOAT32) for n in rounding.parts)
+        value = f"aot_model_four_divided({value}, {high}, {low})" if rounding.parts[1] else (
+            f"vmulq_n_f32({value}, {high})")  # fmt: skip
+    return (f"aot_model_four_quantised({_ROUNDED[rounding.op]}({value}), {rounding.zero}, {rounding.low}, "
+            f"{rounding.high})")
 
 
 def _from_integer(x: Call) -> bool:
@@ -186,4 +159,4 @@ class _Writer(LaneWriter):
         rounding = Rounding.of(x)
         if rounding is None:
             raise Plain
-        return rounding.text(self.vector(rounding.real))
+        return rounded(rounding, self.vector(rounding.real))

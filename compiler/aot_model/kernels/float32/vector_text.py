@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from aot_model.c.expr import SUMMAND
-from aot_model.c.float_vectors import ROUNDED, Rounding
+from aot_model.c.float_vectors import rounded
 from aot_model.c.literal import float_literal
+from aot_model.c.rounding import Rounding
 from aot_model.c.statements import CWriter
 from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, walk
 from aot_model.ir.index import substitute
@@ -43,15 +44,14 @@ def rounding_of(element: Expr) -> Rounding | None:
     """What a tail rounds and stores as an integer of at most 16 bits; None where it does something else."""
     if not (isinstance(element, Call) and element.op == "cast" and element.dtype.bits <= 16):
         return None
-    whole = element.args[0]
-    return Rounding.of(whole) if isinstance(whole, Call) and whole.op in ROUNDED else None
+    return Rounding.of(element.args[0])
 
 
 def store_rounded(y: str, rounding: Rounding, value: str, to: DType) -> str:
     """C that stores at y the integers of a vector `value` of floats."""
     own, letter = (f"int{to.bits}_t", "b" if to.bits == 8 else "h")
     place = y if to.c_type == own else f"({own} *)({y})"
-    return f"vstr{letter}q_s32(aot_model_written_{own}({place}), {rounding.text(value)});"
+    return f"vstr{letter}q_s32(aot_model_written_{own}({place}), {rounded(rounding, value)});"
 
 
 def _along(position: Expr, channel: Expr | None) -> bool:

@@ -163,6 +163,20 @@ AOT_MODEL_INLINE int32_t aot_model_shifted_within(int32_t whole, int32_t bits, i
 }
 #endif
 
+/* x / by, which is rounded to a whole number: high + low is 1 / by, and the compiler has compared the two products with the
+ * quotient on both sides of every half. */
+AOT_MODEL_INLINE float aot_model_quotient(float x, float by, float high, float low)
+{
+#if defined(__GNUC__) && (defined(__FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA))
+    (void)by;
+    return __builtin_fmaf(x, high, x * low);
+#else
+    (void)high;
+    (void)low;
+    return x / by;
+#endif
+}
+
 /* The whole number that is nearest to x, plus a zero point, within [low, high]; a NaN is as 0. Differences of the limits
  * and the zero point are less than 2^22. Ties are even: beside 1.5 * 2^23 the last bit of a float is 1. */
 AOT_MODEL_INLINE int32_t aot_model_quantise_rint(float x, int32_t zero, int32_t low, int32_t high)
