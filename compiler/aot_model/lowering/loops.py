@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from aot_model.c import float_vectors, integer_vectors, vector_nests
 from aot_model.c.statements import CWriter
+from aot_model.c.turns import is_copy, is_short
 from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, var, walk
 from aot_model.ir.index import add, flatten, floordiv, mod, mul, substitute
 from aot_model.ir.nibbles import element_text, read_parameter
@@ -40,10 +41,12 @@ def loop_nest(name: str,
               position: Expr,
               element: Expr,
               note: str = "",
-              dialect: str = "scalar") -> LoopNest:
+              dialect: str = "scalar",
+              turns: int = 1) -> LoopNest:
     """The function that does out[position] = element for all values of the index variables.
 
-    dialect: the vectors of the target. position: where in `out` (elements) the element at `index` goes.
+    position: where in `out` (elements) the element at `index` goes. dialect: the vectors of the target.
+    turns: how many of a short loop are written one behind the other.
     """
     loops = [v for v in index if isinstance(v, Var)]
     element, position = flatten(element), position
@@ -55,11 +58,19 @@ def loop_nest(name: str,
     reads = _memory_reads(element)
     names = {v: f"x{k}" if len(reads) > 1 else "x" for k, v in enumerate(reads)}
     headers: set[str] = set()
-    writer = CWriter(lambda c, text: element_text(c, names[c.value], text, headers))
-    writer.open_loops(loops)
-    (text,) = writer.compute(element)
-    writer.line(f"y[{writer.text(position)}] = {text};")
-    writer.close_loops(len(loops))
+    writer = CWriter(lambda c, text: element_text(c, names[c.value], text, headers), turns=turns)
+
+    def store(element: Expr, position: Expr) -> None:
+        (text,) = writer.compute(element)
+        writer.line(f"y[{writer.text(position)}] = {text};")
+
+    writer.open_loops(loops[:-1])
+    if loops:
+        short = is_short(element) and not is_copy(loops[-1], element, position)
+        writer.along(loops[-1], (element, position), store, turns if short else 1)
+        writer.close_loops(len(loops) - 1)
+    else:
+        store(element, position)
     in_order = True
     for kind, header, vectors_of in _VECTORS if dialect == "mve" else ():
         vectors = vectors_of(loops, position, element, out.dtype, names)
