@@ -10,7 +10,9 @@ from aot_model.c.hoisting import branches, hoistable
 from aot_model.c.literal import literal
 from aot_model.c.reading_order import ascends
 from aot_model.c.text import IN_ORDER
-from aot_model.ir.expr import Call, Cell, Expr, Reduce, Var
+from aot_model.c.turns import TURNS, is_short
+from aot_model.ir.expr import Call, Cell, Expr, Reduce, Var, call, const, reduce, var
+from aot_model.ir.index import add, mul, substitute
 from aot_model.ir.scalar_ops import SCALAR_OPS
 from aot_model.ir.types import DType
 
@@ -26,10 +28,12 @@ behind it can take.
 class CWriter(ExprWriter):
     """Writes statements that compute expressions. `address` gives the C text of an element in memory."""
 
-    def __init__(self, address: Callable[[Cell, str], str], indent: int = 1) -> None:
+    def __init__(self, address: Callable[[Cell, str], str], indent: int = 1, turns: int = 1) -> None:
+        """turns: how many of a short loop are written one behind the other."""
         super().__init__(address)
         self.lines: list[str] = []
         self.indent = indent
+        self.turns = turns
         self._count = 0
 
     def line(self, text: str) -> None:
@@ -40,7 +44,10 @@ class CWriter(ExprWriter):
         for node in hoistable(roots):
             if node in self._names:
                 continue
-            if isinstance(node, Reduce):
+            if isinstance(node, Reduce) and _is_long(node):
+                (text,) = self.compute(_sum_of_sums(node))
+                self._names[node] = text if text.isidentifier() else f"({text})"
+            elif isinstance(node, Reduce):
                 self._fold(node)
             elif isinstance(node, Call) and branches(node):
                 self._decide(node)
@@ -86,58 +93,60 @@ class CWriter(ExprWriter):
         start = _IDENTITY.get(node.op, high if node.op == "min" else low)
         self.line(f"{c_type} {name} = {literal(start, node.dtype)};")
         self.headers.add("math.h" if infix_of(node) and node.dtype.is_float else "aot_model/scalar.h")
-        if node.op == "add" and node.dtype.is_float and math.prod(v.extent for v in node.over) >= LONG_SUM:
-            self._sum_of_sums(node, name)
-        else:
-            self.open_loops(node.over)
-            self._accumulate(node, name)
-            self.close_loops(len(node.over))
+        self._accumulate(node, name)
         self._names = outer
         self._names[node] = name
 
     def _accumulate(self, node: Reduce, name: str) -> None:
-        if node.dtype.is_float and infix_of(node) and not ascends(node):
-            self.line(IN_ORDER)
-        self.compute(node.body)
-        self.line(f"{name} = {self._combine(node, name)};")
 
-    def _sum_of_sums(self, node: Reduce, name: str) -> None:
-        """About as many sums as each has terms: loops around them, and of one loop so many turns at once."""
-        terms = math.isqrt(math.prod(v.extent for v in node.over))
-        k = next(k for k in range(len(node.over)) if math.prod(v.extent for v in node.over[k + 1 :]) <= terms)
-        split, inner, part = node.over[k], node.over[k + 1 :], self._local(node.dtype)
-        turns = terms // math.prod(v.extent for v in inner)
-        self.open_loops(node.over[:k])
-        step = f"{split.name}++" if turns == 1 else f"{split.name}_at += {turns}"
-        first = split.name if turns == 1 else f"{split.name}_at"
-        self.line(f"for (int32_t {first} = 0; {first} < {split.extent}; {step}) {{")
-        self.indent += 1
-        if turns > 1 and split.extent % turns:
-            self.line(f"const int32_t {split.name}_end = {first} < {split.extent - turns} ? "
-                      f"{first} + {turns} : {split.extent};")
-        self.line(f"{value_type(node.dtype)} {part} = {literal(0, node.dtype)};")
-        if turns > 1:
-            end = f"{split.name}_end" if split.extent % turns else f"{first} + {turns}"
-            self.line(f"for (int32_t {split.name} = {first}; {split.name} < {end}; {split.name}++) {{")
+        def combine(body: Expr) -> None:
+            self.compute(body)
+            self.line(f"{name} = {self._combine(node, name, body)};")
+
+        before = IN_ORDER if node.dtype.is_float and infix_of(node) and not ascends(node) else ""
+        self.open_loops(node.over[:-1])
+        self.along(node.over[-1], (node.body,), combine, self.turns if is_short(node.body) else 1, before)
+        self.close_loops(len(node.over) - 1)
+
+    def along(self, v: Var, roots: Sequence[Expr], turn: Callable[..., None], by: int,
+              before: str = "") -> None:
+        """A loop over v whose body `turn` writes, given the roots at an element: `by` of them at a time, and
+        one by one what is left. before: a line in front of them.
+        """
+        def write(at: Expr) -> None:
+            turn(*(root if at is v else substitute(root, {v: at}) for root in roots))
+
+        whole = v.extent // by * by
+        if by == 1 or whole > by:
+            first, names = var(v.name, whole - by + 1), dict(self._names)
+            step = f"{v.name}++" if by == 1 else f"{v.name} += {by}"
+            self.line(f"for (int32_t {v.name} = 0; {v.name} < {whole}; {step}) {{")
             self.indent += 1
-        self.open_loops(inner)
-        self._accumulate(node, part)
-        self.close_loops(len(inner) + (turns > 1))
-        self.line(f"{name} = {name} + {part};")
-        self.close_loops(k + 1)
+            if before:
+                self.line(before)
+            for k in range(by):
+                write(add(first, k))
+            self.close_loops(1)
+            self._names = names
+        else:
+            whole = 0
+            if before:
+                self.line(before)
+        for k in range(whole, v.extent):
+            write(const(k))
 
-    def _combine(self, node: Reduce, name: str) -> str:
-        """The next value of an accumulator."""
+    def _combine(self, node: Reduce, name: str, body: Expr) -> str:
+        """The next value of an accumulator, of a fold that has this body."""
         infix = SCALAR_OPS[node.op].infix
         if infix is None:
-            text = f"aot_model_{node.op}_{compute_label(node.dtype)}({name}, {self.text(node.body)})"
+            text = f"aot_model_{node.op}_{compute_label(node.dtype)}({name}, {self.text(body)})"
             return f"({node.dtype.c_type}){text}" if node.dtype.is_integer and node.dtype.bits < 32 else text
         if node.dtype.is_integer:
             unsigned = f"uint{max(node.dtype.bits, 32)}_t"
             return (f"({node.dtype.c_type})(({unsigned}){name} {infix} "
-                    f"({unsigned}){self.text(node.body, UNARY)})")
+                    f"({unsigned}){self.text(body, UNARY)})")
         return (f"{name} {infix} "
-                f"{self.text(node.body, PRECEDENCE[infix] + 1 if infix == '*' else PRECEDENCE[infix])}")
+                f"{self.text(body, PRECEDENCE[infix] + 1 if infix == '*' else PRECEDENCE[infix])}")
 
     def open_loops(self, over: Sequence[Var]) -> None:
         for v in over:
@@ -148,6 +157,29 @@ class CWriter(ExprWriter):
         for _ in range(count):
             self.indent -= 1
             self.line("}")
+
+
+def _is_long(node: Reduce) -> bool:
+    return node.op == "add" and node.dtype.is_float and math.prod(v.extent for v in node.over) >= LONG_SUM
+
+
+def _sum_of_sums(node: Reduce) -> Expr:
+    """A sum whose terms are sums, about as many as each has terms: of one loop so many turns at once. What it
+    leaves is a sum of its own.
+    """
+    terms = math.isqrt(math.prod(v.extent for v in node.over))
+    k = next(k for k in range(len(node.over)) if math.prod(v.extent for v in node.over[k + 1 :]) <= terms)
+    split, inner = node.over[k], node.over[k + 1 :]
+    turns = terms // math.prod(v.extent for v in inner)
+    turns -= 0 if inner else turns % TURNS
+    whole = split.extent // turns * turns
+    sums = []
+    for begin, parts, length in ((0, whole // turns, turns), (whole, 1, split.extent - whole)):
+        of, one = var(f"{split.name}_of", parts), var(f"{split.name}_in", length)
+        body = substitute(node.body, {split: add(mul(of, turns), add(one, begin))})
+        if length:
+            sums.append(reduce("add", (*node.over[:k], of), reduce("add", (one, *inner), body)))
+    return call("add", *sums) if len(sums) > 1 else sums[0]
 
 
 def infix_of(node: Reduce) -> str | None:

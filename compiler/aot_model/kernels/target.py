@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from aot_model.c.turns import TURNS
 from aot_model.errors import fail
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.program import Program
@@ -70,6 +71,8 @@ class Target:
     kernels: tuple[Kernel, ...] = ()
     vector: str | None = None
     """Name of the float vector dialect of kernels/float32."""
+    unrolls: bool | None = None
+    """Whether several turns of short loops over elements are written one behind the other (c/turns.py)."""
     c_flags: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
     """Linker flags of the libraries that its functions call, for `aot-model run` and `verify`."""
@@ -146,6 +149,12 @@ class Target:
         chosen = next((self.option("vector") for t in self.lineage() if "vector" in t.attributes), "auto")
         return str(chosen) if chosen != "auto" else next(
             (t.vector for t in self.lineage() if t.vector), "scalar")
+
+    def turns(self) -> int:
+        """Turns of a short loop over elements that are written one behind the other."""
+        unrolls = next((t.unrolls for t in self.lineage() if t.unrolls is not None), False)
+        compact = self.has_option("optimize") and self.option("optimize") == "size"
+        return TURNS if unrolls and not compact else 1
 
     def kernel_for(self, node: Node, chain: Chain) -> Kernel | None:
         """The first kernel of the target or its ancestors that takes the node."""

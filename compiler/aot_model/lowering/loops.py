@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from aot_model.c import float_vectors, integer_vectors, vector_nests
 from aot_model.c.statements import CWriter
+from aot_model.c.turns import is_copy, is_short
 from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, var, walk
 from aot_model.ir.index import add, flatten, floordiv, mod, mul, substitute
 from aot_model.ir.nibbles import element_text, read_parameter
@@ -42,23 +43,27 @@ def loop_nest(name: str,
               position: Expr,
               element: Expr,
               note: str = "",
-              dialect: str = "scalar") -> LoopNest:
+              dialect: str = "scalar",
+              turns: int = 1) -> LoopNest:
     """The function that does out[position] = element for all values of the index variables.
 
-    dialect: the vectors of the target. position: where in `out` (elements) the element at `index` goes.
+    position: where in `out` (elements) the element at `index` goes. dialect: the vectors of the target.
+    turns: how many of a short loop are written one behind the other.
     """
     whole = _named(_merged(Section([v for v in index if isinstance(v, Var)], position, flatten(element))))
     parts = sections(whole)
     reads = _memory_reads(whole.element)
     names = {v: f"x{k}" if len(reads) > 1 else "x" for k, v in enumerate(reads)}
     alone = len(parts) == 1
-    written = [_written(p if alone else _named(_merged(p)), out.dtype, names, dialect) for p in parts]
+    nests = parts if alone else [_named(_merged(p)) for p in parts]
+    written = [_written(nest, out.dtype, names, dialect, turns) for nest in nests]
     params = (*(read_parameter(names[v], v) for v in reads), Param("y", out.dtype, Access.WRITE))
     headers = frozenset(header for nest in written for header in nest.headers)
     function = Function(name, params, "\n".join(_body(written)), headers, note=note)
-    turns, element = math.prod(v.extent for v in whole.loops), whole.element
+    elements, element = math.prod(v.extent for v in whole.loops), whole.element
     overlaps = tuple(_overlaps(reads, element, whole.position, out, alone and written[0].in_order))
-    return LoopNest(function, reads, overlaps, turns * _macs(element), turns * _operations(element, 1, set()))
+    return LoopNest(function, reads, overlaps, elements * _macs(element),
+                    elements * _operations(element, 1, set()))
 
 
 @dataclass(frozen=True)
@@ -74,13 +79,21 @@ class _Written:
     in_order: bool = True
 
 
-def _written(part: Section, to: DType, names: dict[Value, str], dialect: str) -> _Written:
+def _written(part: Section, to: DType, names: dict[Value, str], dialect: str, turns: int) -> _Written:
     headers: set[str] = set()
-    writer = CWriter(lambda c, text: element_text(c, names[c.value], text, headers))
-    writer.open_loops(part.loops)
-    (text,) = writer.compute(part.element)
-    writer.line(f"y[{writer.text(part.position)}] = {text};")
-    writer.close_loops(len(part.loops))
+    writer = CWriter(lambda c, text: element_text(c, names[c.value], text, headers), turns=turns)
+
+    def store(element: Expr, position: Expr) -> None:
+        (text,) = writer.compute(element)
+        writer.line(f"y[{writer.text(position)}] = {text};")
+
+    writer.open_loops(part.loops[:-1])
+    if part.loops:
+        short = is_short(part.element) and not is_copy(part.loops[-1], part.element, part.position)
+        writer.along(part.loops[-1], (part.element, part.position), store, turns if short else 1)
+        writer.close_loops(len(part.loops) - 1)
+    else:
+        store(part.element, part.position)
     headers |= writer.headers
     for kind, header, vectors_of in _VECTORS if dialect == "mve" else ():
         parted = _parted(part)

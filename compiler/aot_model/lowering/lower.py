@@ -331,7 +331,7 @@ class Lowering:
         if isinstance(node.op, Reshaping) and out in self.buffers and self._is_alias(node, out):
             return None
         nest = loop_nest(snake_case(node.kind), out, index, dense_position(index, out.shape), element,
-                         dialect=self.target.dialect())
+                         dialect=self.target.dialect(), turns=self.target.turns())
         self._call(node, nest, out)
         return None
 
@@ -368,7 +368,7 @@ class Lowering:
                 for i, stride in zip(index, strides, strict=True):
                     position = add(position, mul(i, stride))
                 nest = loop_nest("concat", out, index, position, self.at(value, index),
-                                 dialect=self.target.dialect())
+                                 dialect=self.target.dialect(), turns=self.target.turns())
                 self._call(node, nest, out)
             begin += value.shape[axis]
 

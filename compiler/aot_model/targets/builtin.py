@@ -91,7 +91,7 @@ def _targets_of_cores() -> tuple[Target, ...]:
         own = {"c_checks": (), "c_advice": _faster_than(core.name), **_EXTENSIONS.get(core.name, {})}
         own["c_checks"] = (LITTLE_ENDIAN, *own["c_checks"])
         made[core.name] = Target(core.name, core.description, made[core.parent], c_flags=core.flags,
-                                 vector=core.vector, **own)
+                                 vector=core.vector, unrolls=core.unrolls, **own)
     return tuple(made.values())[1:]
 
 

@@ -26,6 +26,8 @@ class Core:
     vector: str
     """How it multiplies and adds floats: a dialect of kernels/float32. `apart` where VMUL and VADD take less
     time than VFMA."""
+    unrolls: bool = False
+    """Whether a branch costs more than the rest of a short loop."""
     mhz: int = 25
     """Clock of the board's core."""
     note: str = ""
@@ -50,11 +52,11 @@ CORES = (Core("cortex-m0",
          Core("cortex-m3", "Armv7-M, no FPU", "c", _SOFT, "mps2-an385", "mps2.ld",
               "scalar"),
          Core("cortex-m4", "Armv7E-M with DSP extension and single-precision FPU", "cortex-m3",
-              ("-mfpu=fpv4-sp-d16", *_HARD), "mps2-an386", "mps2.ld", "apart"),
+              ("-mfpu=fpv4-sp-d16", *_HARD), "mps2-an386", "mps2.ld", "apart", True),
          Core("cortex-m7", "Armv7E-M, dual issue, with FPU", "cortex-m4", ("-mfpu=fpv5-sp-d16", *_HARD),
-              "mps2-an500", "mps2.ld", "scalar"),
+              "mps2-an500", "mps2.ld", "scalar", True),
          Core("cortex-m33", "Armv8-M Mainline with DSP extension and FPU", "cortex-m4",
-              ("-mfpu=fpv5-sp-d16", *_HARD), "mps2-an505", "mps2-an505.ld", "scalar", 20),
+              ("-mfpu=fpv5-sp-d16", *_HARD), "mps2-an505", "mps2-an505.ld", "scalar", True, 20),
          Core("cortex-m55", "Armv8.1-M with Helium vectors", "cortex-m33", _HARD, "mps3-an547",
-              "mps3-an547.ld", "mve", 32),
+              "mps3-an547.ld", "mve", mhz=32),
          )

@@ -1,0 +1,43 @@
+"""Loops over elements whose bodies are so short that their branches cost as much as they do: which they are.
+
+Several turns of such a loop are written one behind the other, in the order in which they would run, where the
+target asks for it (`Target.unrolls`). On a core that does one thing after the other a turn of a sum takes two
+instructions, and three more cycles to come round.
+"""
+
+from __future__ import annotations
+
+from aot_model.c.reading_order import step_of
+from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var
+from aot_model.ir.scalar_ops import SCALAR_OPS
+
+TURNS = 4
+"""Turns at once."""
+LONGEST = 12
+"""Loads and operations of a turn that is short."""
+_PLAIN = frozenset("min max abs neg cast select isum".split())
+"""What takes a few instructions, beside the operators of C."""
+
+
+def is_short(body: Expr) -> bool:
+    """Whether a turn that computes this is short: no loop in it, no function to speak of."""
+    seen: set[Expr] = set()
+    waiting = [body]
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node, Reduce) or len(seen) > LONGEST:
+            return False
+        if isinstance(node, Call):
+            if node.op not in _PLAIN and not SCALAR_OPS[node.op].infix:
+                return False
+            waiting += node.children
+    return True
+
+
+def is_copy(over: Var, element: Expr, position: Expr) -> bool:
+    """Whether a loop moves neighbours to neighbours, or fills: compilers call a function for it."""
+    return step_of(position, over) == 1 and (isinstance(element, Const) or (
+        isinstance(element, Cell) and step_of(element.position, over) == 1))
