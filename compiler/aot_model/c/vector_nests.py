@@ -27,8 +27,7 @@ def vector_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
         return _first(folds, position, element, to)
     if to not in NARROW:
         return None
-    moves = (MoveWriter(v, names, to, n) for v in loops[-1:] for n in (16, 8)
-             if n * to.bits <= 128 and v.extent % n == 0)  # fmt: skip
+    moves = (MoveWriter(v, names, to, n) for v in loops[-1:] for n in _moved_at_once(v.extent, to))
     lanes = (LaneWriter(v, names) for v in loops[-1:] if v.extent >= LANES)
     products = (ProductWriter(v, names) for v in loops[-1:] if v.extent > LANES)
     orders = turned(loops, position, element)
@@ -36,6 +35,13 @@ def vector_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
     near = ((w, loops) for w in (*products, *lanes))
     writers = [*((w, loops) for w in moves), *folds, *near, *across]
     return _first(writers, position, element, to)
+
+
+def _moved_at_once(extent: int, to: DType) -> list[int]:
+    """Elements of a vector that moves them: those that leave no rest before those of a whole register."""
+    most = 128 // to.bits
+    whole = [n for n in (16, 8) if n <= most and extent % n == 0]
+    return [*whole, *([most] if most > LANES < extent else [])]
 
 
 def turned(loops: Sequence[Var], position: Expr, element: Expr) -> list[list[Var]]:
@@ -133,9 +139,10 @@ class MoveWriter(LaneWriter):
         own_type = f"int{self.to.bits}_t"
         at = f"{self.names[x.value]} + {self.scalar.text(x.position, SUMMAND)}"
         at = at if self.to.c_type == own_type else f"(const {own_type} *)({at})"
-        if 128 // self.lanes != self.to.bits:
+        if self.partial or 128 // self.lanes != self.to.bits:
             at = f"aot_model_read_{own_type}({at})"
-        return f"vldr{'b' if self.to.bits == 8 else 'h'}q_{self.kind}({at})"
+        z, inside = ("_z", ", inside") if self.partial else ("", "")
+        return f"vldr{'b' if self.to.bits == 8 else 'h'}q{z}_{self.kind}({at}{inside})"
 
 
 class ProductWriter(LaneWriter):
