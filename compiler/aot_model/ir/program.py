@@ -165,7 +165,8 @@ class Generic:
 
 @dataclass(eq=False)
 class Call:
-    """One call. `arguments` are positional; layer, op, macs and shapes are for reports and comments.
+    """One call. `arguments` are positional; layer, op, macs (of all turns of a loop that counts) and shapes
+    are for reports and comments.
 
     target: name of the target that took it over; empty: the processor. generic: it is the loop of an
     expression.

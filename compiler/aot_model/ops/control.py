@@ -6,14 +6,14 @@ the next one beside it and copies it back. Source: ONNX operator specification.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
-from aot_model.ir.program import Access, Branch, Buffer, Call, Function, Param, Role, Step
+from aot_model.ir.program import Access, Branch, Buffer, Call, Function, Param, Role, Step, walk_calls
 from aot_model.ir.program import Loop as LoopStep
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
@@ -55,6 +55,14 @@ def _clear_step(site: Site, stack: Buffer, shape: Buffer) -> Call:
     params = (Param("y", stack.type.dtype, Access.WRITE), Param("shape", DType.INT32, Access.WRITE))
     function = Function("no_results", params, "\n".join(lines), frozenset({"string.h"}))
     return Call(function, (stack, shape), (), site.node.name, site.node.kind, 0, f"-> {stack.type}")
+
+
+def _count_turns(steps: list[Step], turns: int) -> None:
+    """What reports say of a body that runs so many times: the work of all turns."""
+    for call in walk_calls(steps):
+        call.macs *= turns
+        if call.generic is not None:
+            call.generic = replace(call.generic, operations=call.generic.operations * turns)
 
 
 def _count_step(site: Site, counter: Buffer, shape: Buffer) -> Call:
@@ -202,6 +210,8 @@ class Loop(Operator):
         fixed = turns if turns is not None else max(ints(
             limit.data)[0], 0) if limit is not None and limit.data is not None else ENDLESS
         limit_from = site.buffer(limit) if limit is not None and limit.data is None else None
+        if limit_from is None and condition is None and fixed < ENDLESS:
+            _count_turns(steps, fixed)
         site.add(LoopStep(steps, fixed, limit_from, condition, counter, (*stacks, *shapes)))
 
     @classmethod
