@@ -4,6 +4,7 @@ beside them, in QEMU at every optimisation.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from functools import partial
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from aot_model.c.statements import LONG_SUM
 from aot_model.installation import include_dir
 from aot_model.ir.expr import Expr, Index, call, cast, const, load, reduce, select, var
 from aot_model.ir.index import add as index_add
@@ -198,6 +200,18 @@ def nests() -> list[LoopNest]:
     for f in ("exp", "erf", "rational_tanh", "rational_logistic"):
         for shape in ((3, 8), (2, 27)):
             found.append(nest(len(found), shape, lambda i, f=f, n=shape: of_function(i, f, n), DType.INT8))
+
+    def summed(i: Index, n: tuple[int, ...], over: tuple[int, ...], f: str) -> Expr:
+        """A mean over rows of each column; long ones are sums of sums."""
+        terms = tuple(var(f"r{k}", extent) for k, extent in enumerate(over))
+        x = at("a", i[0], *terms, i[1], shape=(n[0], *over, n[1]))
+        total = reduce("add", terms, call("mul", x, call(f, x)) if f else x)  # type: ignore[arg-type]
+        return call("div", total, const(float(math.prod(over)), F32))
+
+    for over in ((5,), (3, 4), (2, LONG_SUM // 2 + 3)):
+        for shape in ((1, 8), (2, 5)):
+            for f in ("", "rational_logistic"):
+                take(shape, partial(summed, n=shape, over=over, f=f))
     return found
 
 
@@ -209,7 +223,8 @@ def plain() -> list[LoopNest]:
         nest(1, (3, ), lambda i: call("exp", at("a", *i, shape=(3, )))),
         nest(2, (6, 10), lambda i: call("exp", at("a", i[1], i[0], shape=(10, 6)))),
         nest(3, (3, 10),
-             lambda i: reduce("add", (r, ), call("exp", at("a", i[0], r, i[1], shape=(3, 5, 10))))),
+             lambda i: reduce("max", (r, ), call("exp", at("a", i[0], r, i[1], shape=(3, 5, 10))))),
+        nest(3, (10, 3), lambda i: reduce("add", (r, ), at("a", i[0], r, i[1], shape=(10, 5, 3)))),
         nest(4, (3, 10),
              lambda i: call("mul", at("a", *i, shape=(3, 10)), call("exp", at("b", i[0], shape=(3, ))))),
         nest(5, (12, ), lambda i: cast(cast(at("a", *i, shape=(12, ), dtype=DType.INT64), DType.INT32), F32)),

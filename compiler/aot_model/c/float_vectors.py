@@ -12,6 +12,7 @@ from aot_model.c.expr import SUMMAND
 from aot_model.c.integer_vectors import FAR, LANES, NARROW, LaneWriter, Nest, Plain
 from aot_model.c.literal import float_literal
 from aot_model.c.rounding import ROUNDED, Rounding
+from aot_model.c.statements import is_long, sum_of_sums
 from aot_model.c.vector_nests import turned
 from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, walk
 from aot_model.ir.types import DType
@@ -31,13 +32,13 @@ _UNARY = {"neg": "vnegq_f32", "abs": "vabsq_f32"}
 
 def float_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
                 names: dict[Value, str]) -> Nest | None:
-    """C of the nest that stores y[position] = element, or None where it stays a plain loop, as one of sums
-    and products alone does: compilers find vectors for it.
+    """C of the nest that stores y[position] = element, or None where it stays a plain loop, as one that adds
+    and multiplies alone does, without folds: compilers find vectors for it.
     """
     if not loops or loops[-1].extent < LANES or to is not DType.FLOAT32:
         return None
-    changing = (n for n in walk(element) if isinstance(n, Call) and (
-        n.op in _FUNCTIONS or _from_integer(n) or _chooses(n)))  # fmt: skip
+    changing = (n for n in walk(element) if isinstance(n, Reduce) or (isinstance(n, Call) and (
+        n.op in _FUNCTIONS or _from_integer(n) or _chooses(n))))  # fmt: skip
     if not any(v is loops[-1] for n in changing for v in walk(n)):
         return None
     try:
@@ -98,9 +99,11 @@ class _Writer(LaneWriter):
             return self.quantised(x)
         if x.dtype is not DType.FLOAT32:
             return super().text(x)
-        if any(isinstance(n, Reduce) for n in walk(x)):
-            raise Plain
+        if isinstance(x, Reduce):
+            return self.fold(x)
         if self.uniform(x):
+            if any(isinstance(n, Reduce) for n in walk(x)):
+                raise Plain
             return f"vdupq_n_f32({self.scalar.text(x)})"
         if isinstance(x, Cell):
             if self.stride(x.position) != 1 or any(isinstance(n, Cell) for n in walk(x.position)):
@@ -132,6 +135,14 @@ class _Writer(LaneWriter):
         if self.uniform(b):
             return f"{_BINARY[x.op]}_n_f32({self.vector(a)}, {self.scalar.text(b)})"
         return f"{_BINARY[x.op]}_f32({self.vector(a)}, {self.vector(b)})"
+
+    def fold(self, x: Reduce) -> str:
+        """Sums of floats, the terms of each in the order in which a plain loop adds them."""
+        if x.dtype is not DType.FLOAT32:
+            return super().fold(x)
+        if x.op != "add" or self.uniform(x):
+            raise Plain
+        return self.vector(sum_of_sums(x)) if is_long(x) else self.folded(x, "0.0f", "vaddq_f32")
 
     def choice(self, x: Call) -> str:
         """One of two vectors, lane by lane where floats are compared."""

@@ -229,14 +229,16 @@ class LaneWriter:
         return {"add": 0, "min": int(x.dtype.limits[1]), "max": int(x.dtype.limits[0])}[x.op]
 
     def fold(self, x: Reduce) -> str:
-        start = self.begin(x)
+        return self.folded(x, literal(self.begin(x), DType.INT32), _LIMITS.get(x.op, "vaddq_s32"))
+
+    def folded(self, x: Reduce, start: str, function: str) -> str:
+        """The name of four folds, each of the terms of its lane."""
         name, outer = f"v{self.count}", dict(self.known)
         self.count += 1
-        self.line(f"int32x4_t {name} = vdupq_n_s32({literal(start, DType.INT32)});")
+        self.line(f"{self.ctype_of(x)} {name} = vdupq_n_{function[-3:]}({start});")
         for v in x.over:
             self.line(f"for (int32_t {v.name} = 0; {v.name} < {v.extent}; {v.name}++) {{")
             self.indent += 1
-        function = _LIMITS.get(x.op, "vaddq_s32")
         self.line(f"{name} = {function}({name}, {self.vector(x.body)});")
         for _ in x.over:
             self.indent -= 1

@@ -44,8 +44,8 @@ class CWriter(ExprWriter):
         for node in hoistable(roots):
             if node in self._names:
                 continue
-            if isinstance(node, Reduce) and _is_long(node):
-                (text,) = self.compute(_sum_of_sums(node))
+            if isinstance(node, Reduce) and is_long(node):
+                (text,) = self.compute(sum_of_sums(node))
                 self._names[node] = text if text.isidentifier() else f"({text})"
             elif isinstance(node, Reduce):
                 self._fold(node)
@@ -159,11 +159,12 @@ class CWriter(ExprWriter):
             self.line("}")
 
 
-def _is_long(node: Reduce) -> bool:
+def is_long(node: Reduce) -> bool:
+    """Whether a fold is one of the sums that are sums of sums."""
     return node.op == "add" and node.dtype.is_float and math.prod(v.extent for v in node.over) >= LONG_SUM
 
 
-def _sum_of_sums(node: Reduce) -> Expr:
+def sum_of_sums(node: Reduce) -> Expr:
     """A sum whose terms are sums, about as many as each has terms: of one loop so many turns at once. What it
     leaves is a sum of its own.
     """
