@@ -37,7 +37,11 @@ def is_short(body: Expr) -> bool:
     return True
 
 
-def is_copy(over: Var, element: Expr, position: Expr) -> bool:
-    """Whether a loop moves neighbours to neighbours, or fills: compilers call a function for it."""
-    return step_of(position, over) == 1 and (isinstance(element, Const) or (
-        isinstance(element, Cell) and step_of(element.position, over) == 1))
+def is_better_whole(over: Var, element: Expr, position: Expr) -> bool:
+    """Whether compilers do more with a loop as it is: of neighbours that are moved to neighbours, or filled,
+    they make a call, of bytes that are looked up words.
+    """
+    if step_of(position, over) != 1 or not isinstance(element, (Cell, Const)):
+        return False
+    step = 1 if isinstance(element, Const) else step_of(element.position, over)
+    return step == 1 or (step is None and element.dtype.size == 1)

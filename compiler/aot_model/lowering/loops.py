@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from aot_model.c import float_vectors, integer_vectors, vector_nests
 from aot_model.c.statements import CWriter
-from aot_model.c.turns import is_copy, is_short
+from aot_model.c.turns import is_better_whole, is_short
 from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, var, walk
 from aot_model.ir.index import add, flatten, floordiv, mod, mul, substitute
 from aot_model.ir.nibbles import element_text, read_parameter
@@ -66,7 +66,7 @@ def loop_nest(name: str,
 
     writer.open_loops(loops[:-1])
     if loops:
-        short = is_short(element) and not is_copy(loops[-1], element, position)
+        short = is_short(element) and not is_better_whole(loops[-1], element, position)
         writer.along(loops[-1], (element, position), store, turns if short else 1)
         writer.close_loops(len(loops) - 1)
     else:

@@ -1,7 +1,7 @@
 /* exp, tanh, erf and the logistic function of generated code. On a Cortex-M they are computed here, in single precision and
  * without branches on the argument but one; a C library for such a core takes two to four times as long for them. Elsewhere
  * they are the C library's.
- * Largest errors, in units in the last place, all arguments tried (tests/runtime/test_exponential.py tries a part): exp 1.0,
+ * Largest errors, in units in the last place, all arguments tried (tests/runtime/test_exponential.py tries a part): exp 1.1,
  * tanh 1.6, erf 1.6, logistic 2.6. The polynomials are minimax approximations, each coefficient rounded before those of higher
  * powers were found.
  * Part of aot-model. */
