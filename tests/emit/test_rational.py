@@ -14,7 +14,9 @@ from onnx import helper
 from aot_model.arithmetic import rational
 from aot_model.host.program import build
 from aot_model.pipeline import Request, compile_model
+from batch import Case, run_cases
 from onnx_models import model, save, tensor
+from qemu import available
 
 _CPU = Path("/proc/cpuinfo").read_text().split() if Path("/proc/cpuinfo").exists() else []
 NUMPY = {"Tanh": rational.tanh, "Sigmoid": rational.logistic}
@@ -71,6 +73,20 @@ def test_vectors(op: str, dialect: str, flags: list[str], needs: str, tmp_path: 
                                                    != "v4"), "vectors that round twice do not compute it"
     ((y,),) = build(found.view, found.texts, tmp_path, flags).run([[x]])
     np.testing.assert_array_equal(y, NUMPY[op](x + np.float32(0)))
+
+
+@pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
+def test_on_a_core() -> None:
+    """Where arguments are compared as integers, and beside the limit of that comparison."""
+    eight = np.arange(-40, 40) + np.float32(8).view(np.uint32)
+    near = eight.astype(np.uint32).view(np.float32)
+    x = np.concatenate([X, near, -near])
+    x = np.where(np.isnan(x), np.float32(np.nan), x)
+    cases = [Case(op, model([helper.make_node(op, ["x"], ["y"])], [tensor("x", x.shape)],
+                            [tensor("y", x.shape)]), (x,)) for op in NUMPY]  # fmt: skip
+    for case, outcome in zip(cases, run_cases(cases, "cortex-m4", sanitize=False, board="m4"), strict=True):
+        assert outcome.status == "ok", outcome.message
+        np.testing.assert_array_equal(_bits(outcome.outputs[0]), _bits(NUMPY[case.name](x)))
 
 
 def test_a_nan_in_a_vector(tmp_path: Path) -> None:

@@ -222,11 +222,11 @@ def pool_case(rng: np.random.Generator, kind: str) -> Case:
             max((out[0] - 1) * shape.stride_h + kernel[0] - shape.in_h, 0) // 2,
             max((out[1] - 1) * shape.stride_w + kernel[1] - shape.in_w, 0) // 2
         ]
-    c = int(rng.choice([1, 3, 4, 8]))
+    c = int(rng.choice([1, 3, 4, 6, 8]))
     s = ConvShape(shape.batch, shape.in_h, shape.in_w, c, *out, c, *kernel, shape.stride_h, shape.stride_w, 1,
                   1, *pad, 1)
-    dtype = str(rng.choice(["int8", "uint8"]))
-    low, high = (-128, 127) if dtype == "int8" else (0, 255)
+    dtype = str(rng.choice(["int8", "uint8", "int16"]))
+    low, high = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}[dtype]
     x = rng.integers(low, high + 1, (s.batch, s.in_h, s.in_w, c)).astype(dtype)
     want = (arithmetic.average_pool if kind == "average" else arithmetic.max_pool)(x, s, low, high)
     return Case(pooling.pool(kind, s, dtype, bool(rng.random() < 0.7)), x, want)  # type: ignore[arg-type]

@@ -298,11 +298,14 @@ def _is_small(x: Call) -> bool:
     shift = x.args[-1]
     assert isinstance(shift, Const)
     by = int(shift.value)
-    most = ((1 << 30) - 1) >> max(by, 0) if x.op == "requantise" else (1 << 31) - (2 if by == 1 else 1)
+    if x.op == "requantise":
+        least, most = -((1 << 30) >> max(by, 0)), ((1 << 30) - 1) >> max(by, 0)
+    else:
+        least, most = 1 - (1 << 31), (1 << 31) - (2 if by == 1 else 1)
 
     def fits() -> bool:
         low, high = bounds(x.args[0])
-        return low is not None and high is not None and -most <= low and high <= most
+        return low is not None and high is not None and least <= low and high <= most
 
     with only_asking():
         if not fits():

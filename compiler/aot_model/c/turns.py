@@ -17,18 +17,21 @@ LONGEST = 12
 """Loads and operations of a turn that is short."""
 _PLAIN = frozenset("min max abs neg cast select isum".split())
 """What takes a few instructions, beside the operators of C."""
+_CHOICE = 4
+"""A choice of floats is so many."""
 
 
 def is_short(body: Expr) -> bool:
     """Whether a turn that computes this is short: no loop in it, no function to speak of."""
     seen: set[Expr] = set()
-    waiting = [body]
+    waiting, choices = [body], 0
     while waiting:
         node = waiting.pop()
         if node in seen:
             continue
         seen.add(node)
-        if isinstance(node, Reduce) or len(seen) > LONGEST:
+        choices += isinstance(node, Call) and node.op in ("min", "max") and node.dtype.is_float
+        if isinstance(node, Reduce) or len(seen) + choices * (_CHOICE - 1) > LONGEST:
             return False
         if isinstance(node, Call):
             if node.op not in _PLAIN and not SCALAR_OPS[node.op].infix:
@@ -37,7 +40,11 @@ def is_short(body: Expr) -> bool:
     return True
 
 
-def is_copy(over: Var, element: Expr, position: Expr) -> bool:
-    """Whether a loop moves neighbours to neighbours, or fills: compilers call a function for it."""
-    return step_of(position, over) == 1 and (isinstance(element, Const) or (
-        isinstance(element, Cell) and step_of(element.position, over) == 1))
+def is_better_whole(over: Var, element: Expr, position: Expr) -> bool:
+    """Whether compilers do more with a loop as it is: of neighbours that are moved to neighbours, or filled,
+    they make a call, of bytes that are looked up words.
+    """
+    if step_of(position, over) != 1 or not isinstance(element, (Cell, Const)):
+        return False
+    step = 1 if isinstance(element, Const) else step_of(element.position, over)
+    return step == 1 or (step is None and element.dtype.size == 1)

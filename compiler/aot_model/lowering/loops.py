@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from aot_model.c import float_vectors, integer_vectors, vector_nests
 from aot_model.c.statements import CWriter
-from aot_model.c.turns import is_copy, is_short
+from aot_model.c.turns import is_better_whole, is_short
 from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, var, walk
 from aot_model.ir.index import add, flatten, floordiv, mod, mul, substitute
 from aot_model.ir.nibbles import element_text, read_parameter
@@ -89,7 +89,7 @@ def _written(part: Section, to: DType, names: dict[Value, str], dialect: str, tu
 
     writer.open_loops(part.loops[:-1])
     if part.loops:
-        short = is_short(part.element) and not is_copy(part.loops[-1], part.element, part.position)
+        short = is_short(part.element) and not is_better_whole(part.loops[-1], part.element, part.position)
         writer.along(part.loops[-1], (part.element, part.position), store, turns if short else 1)
         writer.close_loops(len(part.loops) - 1)
     else:

@@ -75,7 +75,7 @@ class Gemm(Operator):
 
 @operator("Softmax", stepwise=True)
 class Softmax(Operator):
-    """exp(x - max) / sum(exp(x - max)) along an axis."""
+    """exp(x - max) / sum(exp(x - max)) along an axis, as runtimes compute it: by the sum's reciprocal."""
 
     axis: int = -1
 
@@ -91,7 +91,7 @@ class Softmax(Operator):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         shifted, axes = self._shifted(build, required(inputs))
         e = build(op("Exp"), shifted)
-        return [build(op("Div"), e, reduction("ReduceSum", build, e, axes))]
+        return [build(op("Mul"), e, build(op("Reciprocal"), reduction("ReduceSum", build, e, axes)))]
 
     @classmethod
     def samples(cls) -> list[Sample]:

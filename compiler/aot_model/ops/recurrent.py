@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from aot_model.c.statements import CWriter
-from aot_model.ir.expr import Expr, call, leaf
+from aot_model.ir.expr import Call, Expr, call, leaf
 from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.program import Access
+from aot_model.ir.scalar_ops import APART, SCALAR_OPS
 from aot_model.ir.strided import dense
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
@@ -176,9 +177,10 @@ class _Recurrence(RecurrentAttributes):
         }
         results = {"y": site.wanted(0), "yh": site.wanted(1), "yc": site.wanted(2)}
         present = {k: v for k, v in {**optional, **results}.items() if v is not None}
-        activations = self._activations(direction, x.dtype)
+        dialect = DIALECTS[site.target.dialect()]
+        activations = self._activations(direction, x.dtype, dialect.name == "apart")
         layer = self._layer(site, direction, frozenset(present), activations)
-        panels = panels_for(layer, DIALECTS[site.target.dialect()])
+        panels = panels_for(layer, dialect)
         arguments = [Argument("x", x if x.is_const else site.window(0))]
         arguments += [Argument(k, v) for k, v in present.items() if k in optional]
         weights, prologue = self._weights(layer, panels, w, r, b, direction)
@@ -241,8 +243,11 @@ class _Recurrence(RecurrentAttributes):
                 prologue += packing_text(layer, panels, number, one_pass, b is not None, direction)
         return arguments, prologue
 
-    def _activations(self, direction: int, dtype: DType) -> _Activations:
-        """The activations of a direction; alphas and betas are consumed in order by those that have them."""
+    def _activations(self, direction: int, dtype: DType, apart: bool = False) -> _Activations:
+        """The activations of a direction; alphas and betas are consumed in order by those that have them.
+
+        apart: products and sums are rounded one by one, as those of the gates are.
+        """
         names = self.activations or self.defaults * self.directions
         if len(names) != len(self.defaults) * self.directions:
             raise OperatorError(
@@ -250,16 +255,19 @@ class _Recurrence(RecurrentAttributes):
         headers: set[str] = set()
         texts: list[Callable[[str], str]] = []
         for name, (alpha, beta) in zip(names, self.activation_numbers(names), strict=True):
-            texts.append(_text_of(self.functions[name.lower()][0], alpha, beta, dtype, headers))
+            texts.append(_text_of(self.functions[name.lower()][0], alpha, beta, dtype, headers, apart))
         first = direction * len(self.defaults)
         return _Activations(tuple(texts[first : first + len(self.defaults)]), frozenset(headers))
 
 
 def _text_of(meaning: _Scalar, alpha: float, beta: float, dtype: DType,
-             headers: set[str]) -> Callable[[str], str]:
+             headers: set[str], apart: bool) -> Callable[[str], str]:
     def text(name: str) -> str:
         writer = CWriter(lambda c, t: t)
-        result = writer.text(meaning(leaf(name, dtype), alpha, beta))
+        value = meaning(leaf(name, dtype), alpha, beta)
+        if apart and isinstance(value, Call) and value.op + APART in SCALAR_OPS:
+            value = call(value.op + APART, *value.args)
+        result = writer.text(value)
         headers.update(writer.headers)
         return f"({result})"
 

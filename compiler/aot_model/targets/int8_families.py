@@ -90,6 +90,11 @@ def _pooled_by_helium(shape: ConvShape, dtype: str) -> bool:
     return wide or dtype in ("int8", "uint8")
 
 
+def _pooled_in_pairs(shape: ConvShape, dtype: str) -> bool:
+    """Sums of int16 have 32 bits."""
+    return dtype in ("int8", "uint8") or shape.kernel_h * shape.kernel_w < 1 << 16
+
+
 def _always(shape: ConvShape, quant: QuantSpec) -> bool:
     return True
 
@@ -121,6 +126,7 @@ def _dsp_for(family: Family, reading: Reading) -> Family:
 
 DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, partial(_pool, dsp=True),
              depthwise_dsp.depthwise, depthwise_dsp.applicable,
+             pool_fits=_pooled_in_pairs,
              accumulators=True,
              sum_row=affine_sum.dsp_sum,
              winograd=True,

@@ -109,6 +109,7 @@ _MEANINGS: dict[str, tuple[int, object]] = {
 _OF_LANES = {
     "sadd16": _lanes(np.add), "ssub16": _lanes(np.subtract), "sxtab16": _added(np.int8),
     "uxtab16": _added(np.uint8), "max_int8": _greater("i1"), "max_uint8": _greater("u1"),
+    "max_int16": _greater("i2"),
 }  # fmt: skip
 DSP = InstructionSet("DSP extension", HEADER, "", {
     **{name: _called(name, count, meaning) for name, (count, meaning) in _MEANINGS.items()},

@@ -1,8 +1,8 @@
-"""Average and maximum pooling of int8/uint8, channels last, as TensorFlow Lite computes them.
+"""Average and maximum pooling of int8, uint8 and int16, channels last, as TensorFlow Lite computes them.
 
 average: the sum of what lies inside of the image, divided by how many they are, ties away from zero; no zero
 points. With the DSP extension four channels share a word: SXTAB16 adds two of them at a time in 16-bit lanes,
-which hold sums of up to 255 values; the maximum of four is SSUB8 and SEL.
+which hold sums of up to 255 values; the maximum of four is SSUB8 and SEL. Of int16 a word has two channels.
 """
 
 from __future__ import annotations
@@ -29,15 +29,19 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
     if s.x_strides is not None or s.dilation_h != 1 or s.dilation_w != 1:
         raise ValueError("pooling: dense input without dilation")
     cast, size, inside = f"{dtype}_t", s.kernel_h * s.kernel_w, s.inside
-    width = 2 if dtype.endswith("16") else 1
-    four = dsp and s.in_c % 4 == 0 and (kind == "max" or size <= _LANES)
-    step = 4 if four else 1
+    width = 2 if dtype == "int16" else 1
+    step = 4 // width if dsp and s.in_c % (4 // width) == 0 else 1
+    if step == 4 and kind == "average" and size > _LANES:
+        step = 1
 
     def finish(value: str, channel: str) -> list[str]:
         lines = [f"int32_t v = {value};"]
         if kind == "average":
             half, count = (str(size // 2), str(size)) if inside else ("count / 2", "count")
-            lines.append(f"v = (v > 0 ? v + {half} : v - {half}) / {count};")
+            if inside and size > 1 and size & (size - 1) == 0:
+                lines.append(f"v = (v + {half} + (v >> 31)) >> {size.bit_length() - 1};")
+            elif size > 1:
+                lines.append(f"v = (v > 0 ? v + {half} : v - {half}) / {count};")
         if tail is None:
             return [*lines, f"out[{channel}] = ({cast})v;"]
         stored = tail.store("pooled", ("n", "row", "column", channel), 1).rstrip()
@@ -51,15 +55,24 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
         loops = [f"for (int32_t i = 0; i < {height}; i++, from += {s.in_w * s.in_c}) {{",
                  f"const {cast} *at = from;",
                  f"for (int32_t j = 0; j < {width}; j++, at += {s.in_c}) {{", body("at"), "}", "}"]
-        if not dsp or compact or size > _WRITTEN_OUT:
+        if not dsp or compact or s.kernel_w > _WRITTEN_OUT or (size > _WRITTEN_OUT and not inside):
             return loops
+        if size > _WRITTEN_OUT:
+            row = [body(f"from + {j * s.in_c}") for j in range(s.kernel_w)]
+            return [loops[0], *row, "}"]
         places = [f"from + {(i * s.in_w + j) * s.in_c}" for i in range(s.kernel_h) for j in range(s.kernel_w)]
         whole = [body(place) for place in places[begun:]]
         if inside:
             return whole
         return [f"if (height == {s.kernel_h} && width == {s.kernel_w}) {{", *whole, "} else {", *loops, "}"]
 
-    if four and kind == "average":
+    if step == 2 and kind == "average":
+        work = ["int32_t low = 0, high = 0;",
+                *walk("{\nconst uint32_t pair = dsp_bytes_at(at);\nlow += (int16_t)(pair & 0xffffu);\n"
+                      "high += (int16_t)(pair >> 16);\n}"),
+                *(line for k, sum_of in enumerate(("low", "high"))
+                  for line in ("{", *finish(sum_of, f"c + {k}"), "}"))]
+    elif step == 4 and kind == "average":
         add, half = ("dsp_sxtab16", "int16_t") if dtype == "int8" else ("dsp_uxtab16", "uint16_t")
         lanes = [f"({half})({pair}{shift})" for shift in (" & 0xffffu", " >> 16") for pair in ("even", "odd")]
         each = (line for k, lane in enumerate(lanes) for line in ("{", *finish(lane, f"c + {k}"), "}"))
@@ -69,12 +82,12 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
                 *walk(lambda at: f"even = {add}(even, dsp_bytes_at({at}));\n"
                       f"odd = {add}(odd, dsp_bytes_at({at}) >> 8 | dsp_bytes_at({at}) << 24);"),
                 *(turns if compact or tail is not None else each)]
-    elif four:
+    elif step > 1:
         work = ["uint32_t most = dsp_bytes_at(from);",
                 *walk(lambda at: f"most = dsp_max_{dtype}(most, dsp_bytes_at({at}));", begun=1),
                 *(["memcpy(out + c, &most, sizeof most);"] if tail is None else [
-                    "for (int32_t k = 0; k < 4; k++, most >>= 8) {",
-                    *finish(f"({cast})(most & 0xffu)", "c + k"), "}"])]
+                    f"for (int32_t k = 0; k < {step}; k++, most >>= {8 * width}) {{",
+                    *finish(f"({cast})(most & {2**(8 * width) - 1:#x}u)", "c + k"), "}"])]
     elif kind == "average":
         work = ["int32_t sum = 0;", *walk(lambda at: f"sum += *({at});"), *finish("sum", "c")]
     else:
@@ -106,7 +119,7 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
     ]  # fmt: skip
     return KernelCode(
         body="\n".join(lines) + "\n",
-        includes=frozenset({HEADER}) if four else frozenset(),
+        includes=frozenset({HEADER}) if step > 1 else frozenset(),
         slack=by_pixels(shape, 1, by_channel=True, sizes=(width, width)),
         note=f"{kind} of {s.kernel_h}x{s.kernel_w}, {counted(step, 'channel')} at a time",
     )

@@ -1,7 +1,7 @@
 /* exp, tanh, erf and the logistic function of generated code. On a Cortex-M they are computed here, in single precision and
  * without branches on the argument but one; a C library for such a core takes two to four times as long for them. Elsewhere
  * they are the C library's.
- * Largest errors, in units in the last place, all arguments tried (tests/runtime/test_exponential.py tries a part): exp 1.0,
+ * Largest errors, in units in the last place, all arguments tried (tests/runtime/test_exponential.py tries a part): exp 1.1,
  * tanh 1.6, erf 1.6, logistic 2.6. The polynomials are minimax approximations, each coefficient rounded before those of higher
  * powers were found.
  * Part of aot-model. */
@@ -17,16 +17,18 @@
 /* exp(x) = 2^n * exp(r), n an integer and |r| <= log(2) / 2. The second is the result, r is x. |x| <= 128. */
 AOT_MODEL_INLINE float aot_model_exp_parts(float x, int32_t *n)
 {
-    const int32_t above = (int32_t)(x * 1.44269504f + 192.5f); /* positive, so that what is cut off is what rounding cuts */
-    const float whole = (float)above - 192.0f;
+    const float above = x * 1.44269504f + 12582912.0f; /* n + 3 * 2^22: the place of its last digit is that of one */
+    const float whole = above - 12582912.0f;
     const float r = (x - whole * 0.693145752f) - whole * 1.42860677e-6f; /* the logarithm of 2: 15 bits, its rest */
     const float square = r * r;
     const float q = (0.49999994f + 0.16666521f * r) + square * ((0.041668255f + 0.008368662f * r) + square * 0.0013821454f);
-    *n = above - 192;
+    uint32_t bits;
+    memcpy(&bits, &above, sizeof bits);
+    *n = (int32_t)(bits - 0x4B400000u);
     return 1.0f + (r + square * q);
 }
 
-/* For results that are no normal numbers: NaN, too large, too small. */
+/* For large x, whose results may be no normal numbers: NaN, too large, too small. */
 AOT_MODEL_FUNCTION float aot_model_exp_beyond(float x)
 {
     float y;
@@ -49,7 +51,8 @@ AOT_MODEL_INLINE float aot_model_short_exp(float x)
     int32_t n;
     uint32_t bits;
     float y;
-    if (!(fabsf(x) <= 87.0f)) {
+    memcpy(&bits, &x, sizeof bits);
+    if ((bits << 1) > 0x85000000u) { /* not |x| <= 64 */
         return aot_model_exp_beyond(x);
     }
     y = aot_model_exp_parts(x, &n);

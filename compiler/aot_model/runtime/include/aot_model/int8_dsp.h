@@ -193,6 +193,19 @@ AOT_MODEL_INLINE uint32_t dsp_max_int8(uint32_t a, uint32_t b)
 #endif
     return greater;
 }
+AOT_MODEL_INLINE uint32_t dsp_max_int16(uint32_t a, uint32_t b)
+{
+    uint32_t greater = 0;
+#if AOT_MODEL_DSP
+    __asm__("ssub16 %0, %1, %2\n\tsel %0, %1, %2" : "=&r"(greater) : "r"(a), "r"(b) : "cc");
+#else
+    for (uint32_t i = 0; i < 32; i += 16) {
+        const int16_t one = (int16_t)(a >> i & 0xffffu), other = (int16_t)(b >> i & 0xffffu);
+        greater |= (uint32_t)(uint16_t)(one > other ? one : other) << i;
+    }
+#endif
+    return greater;
+}
 AOT_MODEL_INLINE uint32_t dsp_max_uint8(uint32_t a, uint32_t b)
 {
     uint32_t greater = 0;

@@ -251,7 +251,7 @@ AOT_MODEL_INLINE int32_t aot_model_high_word(int32_t a, int32_t b)
     return (int32_t)(((int64_t)a * b + INT64_C(0x80000000)) >> 32);
 }
 
-/* aot_model_requantise() where |acc| * 2^shift < 2^30, for a shift that is not negative or for none. */
+/* aot_model_requantise() where -2^30 <= acc * 2^shift < 2^30, for a shift that is not negative or for none. */
 AOT_MODEL_INLINE int32_t aot_model_requantise_small(int32_t acc, int32_t multiplier, int32_t shift)
 {
     const int32_t left = (shift > 0) ? shift : 0;
