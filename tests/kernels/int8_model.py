@@ -12,18 +12,23 @@ from aot_model.kernels.int8.spec import QuantSpec
 def requantise(acc: np.ndarray, spec: QuantSpec) -> np.ndarray:
     """acc: int64 [..., channels].
 
-    double: rounding doubling high multiply, rounding shift with ties away from 0; single: one rounding.
-    Accumulators and the left shift are int32 and wrap.
+    double: rounding doubling high multiply, rounding shift with ties away from 0; the left shift is int32 and
+    wraps. single, even: the product in whole numbers, rounded once. Accumulators are int32 and wrap.
     """
     m, s = np.asarray(spec.multiplier, np.int64), np.asarray(spec.shift, np.int64)
-    shifted = (acc.astype(np.int32).astype(np.int64) << np.maximum(s, 0)).astype(np.int32).astype(np.int64)
-    h = (shifted * m + (1 << 30)) >> 31
-    right = np.maximum(-s, 0)
-    mask = (np.int64(1) << right) - 1
+    acc = acc.astype(np.int32).astype(np.int64)
     if spec.rounding == "double":
+        shifted = (acc << np.maximum(s, 0)).astype(np.int32).astype(np.int64)
+        h = (shifted * m + (1 << 30)) >> 31
+        right = np.maximum(-s, 0)
+        mask = (np.int64(1) << right) - 1
         v = (h >> right) + ((h & mask) > (mask >> 1) + (h < 0))
     else:
-        v = (shifted * m + (np.int64(1) << (30 + right))) >> (31 + right)
+        product, halves = acc.astype(object) * m, np.left_shift(1, (30 - s).astype(object))
+        v = (product + halves) // (2 * halves)
+        if spec.rounding == "even":
+            v = v - ((product + halves) % (2 * halves) == 0) * (v % 2)
+        v = v.astype(np.int64)
     return np.clip(v + spec.out_zero_point, spec.act_min, spec.act_max).astype(np.int8)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -121,8 +122,11 @@ class Draw:
             bias = r.integers(-(1 << 13), 1 << 13, channels).astype(np.int32)
             if r.random() < 0.2:
                 bias[int(r.integers(channels))] = int(r.choice([-1, 1])) * ((1 << 31) - 1)
-        rounding = str(r.choice(["double", "double", "double", "single"]))
-        if rounding == "single":  # all channels shift right, or none
+        rounding = str(r.choice(["double", "double", "double", "single", "even"]))
+        if rounding == "even":  # few bits, so that there are ties
+            multiplier = np.where(multiplier % 7 < 5, multiplier >> 28 << 28, multiplier)
+            multiplier = np.full(count, 1 << 30) if r.random() < 0.5 else multiplier
+        if rounding != "double":  # all channels shift right, or none
             shift = np.minimum(shift, -1) if r.random() < 0.8 else np.maximum(shift, 0)
         arrays = multiplier.astype(np.int32), shift.astype(np.int32)
         return QuantSpec(x_zero, *arrays, zero, low, high, rounding=rounding), bias
@@ -321,9 +325,61 @@ def sum_cases() -> list[Case]:
     return cases
 
 
+def tie_cases() -> list[Case]:
+    """Sums around halves of every size, of both signs, within the activation range and beyond it: all
+    kernels; factors with one bit and more, one and several for a layer.
+    """
+    draw, cases, lowered = Draw(8), [], []
+    one = ConvShape(1, 1, 1, 9, 1, 1, 13)
+    dense = (one, replace(one, out_c=8), replace(one, in_w=7, out_w=7, in_c=3),
+             replace(one, in_h=6, in_w=9, out_h=5, out_w=8, in_c=2, kernel_h=2, kernel_w=2))  # fmt: skip
+    apart = [replace(one, in_h=6, in_w=w, out_h=6, out_w=w, in_c=13, kernel_h=k, kernel_w=k, pad_top=k // 2,
+                     pad_left=k // 2, groups=13) for k, w in ((3, 3), (3, 8), (5, 9), (1, 7))]  # fmt: skip
+    kernels = [(conv, shape) for shape in dense]
+    kernels += [(kernel, s) for s in apart for kernel in (depthwise_taps, depthwise_columns)]
+    kernels += [(depthwise3x3, s) for s in apart[:2]]
+    for kernel, shape in kernels:
+        for odd, least in ((1, 1), (3, 1), (5, 1), (1, 0), (7, 0), (3, -1)):
+            for several in (False, True):
+                count = shape.out_c if several and least > 0 else 1
+                right = draw.rng.integers(least, 7, count) if least > 0 else np.full(1, least)
+                multiplier = np.full(count, odd << (31 - odd.bit_length()))
+                if several and odd > 1:  # some channels have no ties
+                    other = draw.rng.integers(1 << 30, 1 << 31, count)
+                    multiplier = np.where(np.arange(count) % 3 == 2, other, multiplier)
+                case, met = _ties(draw, kernel, shape, multiplier, -right, odd.bit_length())
+                cases.append(case)
+                lowered.append(met)
+    total = np.concatenate(lowered)
+    assert (total < 0).sum() > 1000 and (total > 0).sum() > 1000
+    return cases
+
+
+def _ties(draw: Draw, kernel: Callable[..., KernelCode], shape: ConvShape, multiplier: np.ndarray,
+          shift: np.ndarray, bits: int) -> tuple[Case, np.ndarray]:  # fmt: skip
+    """A layer whose weights are half a unit, or as much of it as fits them, 0, or the same below 0; and its
+    results, without zero point, that ties up would make larger.
+    """
+    r, s = draw.rng, shape
+    zero, low, high = ((-128, -128, 127), (3, -128, 127), (-20, -20, 90))[int(r.integers(3))]
+    spec = QuantSpec(int(r.integers(-3, 4)), multiplier.astype(np.int32), shift.astype(np.int32), zero, low,
+                     high, rounding="even")  # fmt: skip
+    half = np.int64(1) << np.clip(bits - 1 - shift, 0, 5)
+    unit = r.choice([-1, 1], s.out_c) * np.broadcast_to(half, (s.out_c,))
+    bias = (r.integers(-60, 60, s.out_c) * unit).astype(np.int32)
+    x = r.integers(-5, 6, (s.batch, s.in_h, s.in_w, s.in_c)).astype(np.int8)
+    x[..., 0] = draw.int8(s.batch, s.in_h, s.in_w)
+    w = (r.integers(-1, 2, (s.kernel_h, s.kernel_w, s.in_c // s.groups, s.out_c)) * unit).astype(np.int8)
+    w = w[:, :, 0] if s.groups > 1 else w.transpose(3, 0, 1, 2)
+    model = int8_model.depthwise if s.groups > 1 else int8_model.conv
+    expected, up = (model(s, x, w, bias, replace(spec, rounding=rule)) for rule in ("even", "single"))
+    met = expected[up != expected].astype(np.int64) - zero
+    return Case(f"{kernel.__name__} {s} {spec}", kernel(s, w, bias, spec), x, expected), met
+
+
 FAMILIES = {
     "conv": conv_cases, "groups": group_cases, "depthwise": depthwise_cases, "dense": dense_cases,
-    "pool": pool_cases, "sum": sum_cases
+    "ties": tie_cases, "pool": pool_cases, "sum": sum_cases
 }
 
 
@@ -357,7 +413,9 @@ def _conv1x1(spec: QuantSpec, **changes: int) -> KernelCode:
 
 
 @pytest.mark.parametrize("change",
-                         [{"rounding": "even"}, {"x_dtype": "uint8"}, {"out_dtype": "int16"},
+                         [{"rounding": "even", "multiplier": np.array([-3])},
+                          {"rounding": "even", "multiplier": np.array([3 << 25]), "shift": np.array([-26])},
+                          {"x_dtype": "uint8"}, {"out_dtype": "int16"},
                           {"weight_zero_point": 3}, {"out_zero_point": 200}, {"act_min": 5, "act_max": 4}],
                          )
 def test_refuses_what_it_does_not_compute(change: dict[str, object]) -> None:

@@ -74,12 +74,28 @@ def split_shift(rq: Requantiser) -> list[str]:
 
 
 def scalar_result(rq: Requantiser, shift: str) -> str:
-    """C of the result in a twin: `acc` without bias, constants k[2 c], k[2 c + 1], `shift` as `signed_shift`.
+    """C of the result in a twin: `acc` without bias, the constants of channel c in k, `shift` as
+    `signed_shift`.
     """
-    acc = "(int32_t)((uint32_t)acc + (uint32_t)k[2 * c])"
+    k = [f"k[{rq.numbers.shape[1]} * c + {i}]" for i in range(3)]
+    acc = f"(int32_t)((uint32_t)acc + (uint32_t){k[0]})"
     left, right = (f"({shift} > 0 ? {shift} : 0)", f"({shift} < 0 ? {shift} : 0)") if rq.has_left else ("0",
                                                                                                         shift)
-    return rq.scalar(acc, "k[2 * c + 1]", left, right)
+    return rq.scalar(acc, k[1], left, right, k[2])
+
+
+def load_numbers(rq: Requantiser) -> list[str]:
+    """Instructions for a channel's bias in r12 and multiplier in r8, and r7 behind its numbers."""
+    n = 4 * rq.numbers.shape[1]
+    return [f"ldrd r12, r8, [r7], #{n}" if rq.multiplies else f"ldr r12, [r7], #{n}"]
+
+
+def requantised(rq: Requantiser, vectors: tuple[str, ...], temp: str) -> list[str]:
+    """Instructions for sums of one channel, up to the shift; they spoil r0, r2, r4."""
+    lines = [*split_shift(rq), *(["ldr r2, [r7, #-4]"] if rq.ties == "even" else [])]
+    for q in vectors:
+        lines += rq.vector(q, temp, "r8", "r4", "r2" if rq.has_left else "r10", "r0", "r2")
+    return lines
 
 
 def finished_block(rq: Requantiser, steps: int, partial: bool, zero: str | None = None, bits: int = 32,
@@ -90,8 +106,7 @@ def finished_block(rq: Requantiser, steps: int, partial: bool, zero: str | None 
     """
     store = f"vstrb{'t' if partial else ''}.{bits} q0, [r3, {offsets}]"
     return [
-        *gathered_sums("q0"), "vadd.i32 q0, q0, r12", *split_shift(rq),
-        *rq.vector("q0", "q7", "r8", "r4", "r2" if rq.has_left else "r10"),
+        *gathered_sums("q0"), "vadd.i32 q0, q0, r12", *requantised(rq, ("q0",), "q7"),
         *rq.narrow("q0", None, "q7", zero), *([f"vldrh.16 {offsets}, [{reload}]"] if reload else []),
         *(["vpst"] if partial else []), store, f"addw r3, r3, #{steps}",
     ]  # fmt: skip
@@ -123,10 +138,7 @@ def finished_eight(rq: Requantiser, first: str, step: int, temp: str, zero: str 
     bytes from an output to the next. reload: a core register that points to the offsets, which `offsets` is
     loaded from.
     """
-    right = "r2" if rq.has_left else "r10"
-    lines = [f"vadd.i32 {first}, {first}, r12", "vadd.i32 q0, q0, r12", *split_shift(rq)]
-    for q in (first, "q0"):
-        lines += rq.vector(q, temp, "r8", "r4", right)
+    lines = [f"vadd.i32 {first}, {first}, r12", "vadd.i32 q0, q0, r12", *requantised(rq, (first, "q0"), temp)]
     lines += rq.narrow(first, "q0", temp, zero)
     lines += [f"vldrh.16 {offsets}, [{reload}]"] if reload else []
     return [*lines, f"vstrb.16 {first}, [r3, {offsets}]", *forward("r3", EIGHT * step)]
@@ -226,9 +238,8 @@ class ChannelRows:
         records[:, before:before + matrix.shape[1]] = matrix[order]
         if rq.common_right is None:
             records[:, -1] = rq.signed_shift[order]
-        numbers = np.stack([rq.bias, rq.multiplier], 1)[order].astype(np.int32)
         return [Packed("w", records.reshape(-1), admissible=ANYTHING),
-                Packed("k", numbers, admissible=ANYTHING)]  # fmt: skip
+                Packed("k", rq.numbers[order], admissible=ANYTHING)]  # fmt: skip
 
     def kernel(self, base: str, comment: str, before: list[str], load: list[str], sums: list[str],
                place: str, window: str, product: str, first: str, zero: str | None = None,
@@ -249,7 +260,7 @@ class ChannelRows:
         lines += [f"mov r0, #{pixels}", "vctp.32 r0"] if pixels < FOUR else even_lanes(
             s.out_w) if eight else []
         lines += [*(rq.zero_point_constant(zero) if zero else []), f"movw r9, #{self.channels}"]
-        loop = channel_loop(["ldrd r12, r8, [r7], #8", *shift, *load], block, s.out_w, across,
+        loop = channel_loop([*load_numbers(rq), *shift, *load], block, s.out_w, across,
                             (across * self.step, across * s.out_c), self.next_channel,
                             four if eight else None)  # fmt: skip
         # r5 moves on at the end of a channel, before the loop's own count
@@ -271,7 +282,7 @@ class ChannelRows:
         if self.calls == 1:
             text = f"{kernel}({x}, w, k, {tables}, {to});\n"
         else:
-            own = f"w + m * {self.record * self.channels}, k + m * {2 * self.channels}"
+            own = f"w + m * {self.record * self.channels}, k + m * {self.rq.numbers.shape[1] * self.channels}"
             further = "m" if self.apart else f"m * {self.channels}"
             text = (f"for (int32_t m = 0; m < {self.calls}; m++) {{\n"
                     f"{kernel}({x}, {own}, {tables}, {to} + {further});\n}}\n")

@@ -21,7 +21,15 @@ from aot_model.c.words import counted
 from ...ir.admissible import ANYTHING
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_rows
-from .channel_rows_mve import channel_loop, finished_block, row_kernel, rows_to_tail, rows_twin, scalar_result
+from .channel_rows_mve import (
+    channel_loop,
+    finished_block,
+    load_numbers,
+    row_kernel,
+    rows_to_tail,
+    rows_twin,
+    scalar_result,
+)
 from .conv_mve import INCLUDES
 from .requantise_mve import Requantiser, requantiser
 from .row_tail import tail_helpers
@@ -56,9 +64,9 @@ def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None,
                admissible=ANYTHING,
                layout="for each channel: a word of zeros, three of a column of taps and a zero each"),
         Packed("k",
-               np.stack([rq.bias, rq.multiplier], 1).astype(np.int32),
+               rq.numbers,
                admissible=ANYTHING,
-               layout="for each channel: bias, multiplier")
+               layout="for each channel: bias, numbers of the requantisation")
     ]
     if rq.common_right is None:
         constants.append(Packed("right", rq.signed_shift, admissible=ANYTHING))
@@ -159,7 +167,7 @@ def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
     # A last single row of a pair of rows, or a row shorter than a block: only the first lanes are stored.
     limit = ["lsl r4, r4, #1" if square else f"mov r4, #{s.out_w}", "vctp.32 r4"] if partial else []
     lines = ["vldrh.16 q5, [r0]", "vldrw.32 q6, [r2]", *limit, f"movw r9, #{c}"]
-    per_channel = [*weights, "ldrd r12, r8, [r7], #8"]
+    per_channel = [*weights, *load_numbers(rq)]
     per_channel += ["ldrsb r10, [r11], #1"] if rq.common_right is None else []
     lines += channel_loop(per_channel, block, s.out_w, across, (x_step, y_step), (2, 1))
     return _function(s, rq, lines, partial)

@@ -97,8 +97,7 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> 
         lines += [line for p in x for line in advance(f"%[{p}]", -padded, "r0")]
     lines += [f"subs %[left], %[left], #{block}", "bgt 1b"]
     # q5 is free: it holds what all blocks share.
-    shared = ["vldrw.32 q5, [%[w]], #16"
-              ] if rq.common_multiplier is not None else rq.zero_point_constant("q5")
+    shared = ["vldrw.32 q5, [%[w]], #16"] if len(rq.head()) else rq.zero_point_constant("q5")
     code = [*shared, "1:", *lines]
     outs = ["w", "left", *y, *(x if mutable else [])]
     ins = [] if mutable else x
@@ -193,7 +192,7 @@ def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool
     puts them in order. 1 x 4: q6.
     """
     lines = []
-    common = rq.common_multiplier is not None
+    common = len(rq.head()) > 0
     vectors = ["q6"] if pixels * block == 4 else ["q6", "q7"]
     for v, vector in enumerate(vectors):
         step = len(vectors)
@@ -204,12 +203,13 @@ def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool
     for v, vector in enumerate(vectors):
         if v == 0 or pixels == 1:
             lines.append("vldrw.32 q0, [%[w]], #16")
-            lines += ["vldrw.32 q1, [%[w]], #16"] if not common else []
+            lines += ["vldrw.32 q1, [%[w]], #16"] if rq.own_multipliers else []
             lines += ["vldrb.s32 q2, [%[w]], #4"] if rq.has_left else []
             lines += ["vldrb.s32 q3, [%[w]], #4"] if rq.common_right is None else []
-        lines += [
-            f"vadd.i32 {vector}, {vector}, q0", *rq.vector(vector, "q4", "q5" if common else "q1", "q2", "q3")
-        ]
+        last = pixels == 1 or v + 1 == len(vectors)  # of the vectors that share a record
+        lines += [f"vadd.i32 {vector}, {vector}, q0",
+                  *rq.vector(vector, "q4", "q5" if common else "q1", "q2", "q3", "r0",
+                             "[%[w]], #16" if last else "[%[w]]")]  # fmt: skip
     lines += rq.narrow("q6", "q7" if len(vectors) == 2 else None, "q0", None if common else "q5")
     if block == 8:
         store = [("vstrb{t}.16", "q6, [%[y0]], #8")]
@@ -230,12 +230,13 @@ def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool
 def _twin(depth: int, rq: Requantiser, pixels: int, block: int) -> str:
     """The same blocks in portable C."""
     right = -1 if rq.common_right is None else rq.common_right
+    ties = "AWAY" if rq.rounding == "double" else rq.ties.upper()
     second = ("x1", "y1") if pixels == 2 else ("x0", "y0")
     return f"""\
     static const aot_mve_dot_form form = {{
         .pixels = {pixels}, .block = {block}, .depth = {depth},
-        .multipliers = {int(rq.common_multiplier is None)}, .left = {int(rq.has_left)}, .right = {right},
-        .half = {'1 << 30' if rq.rounds_product else '0'}, .away = {int(rq.rounding == "double")},
+        .multipliers = {int(rq.own_multipliers)}, .left = {int(rq.has_left)}, .right = {right},
+        .half = {'1 << 30' if rq.rounds_product else '0'}, .ties = AOT_MVE_TIES_{ties},
         .zero = {rq.zero_point}, .low = {rq.act_min}, .high = {rq.act_max},
     }};
     aot_mve_dot(&form, x0, {second[0]}, w, channels, y0, {second[1]});

@@ -79,6 +79,13 @@ TABLE: dict[str, Instruction] = {
     "vrmulh.s32": _row("vrmulh.s32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: (a * b + (1 << 31)) >> 32),
     "vshl.s32": _row("vshl.s32 {d}, {0}, {1}", (WORDS, _LEFT), lambda a, b: a << b),
     "vrshl.s32": _row("vrshl.s32 {d}, {0}, {1}", (WORDS, _RIGHT), lambda a, b: _rounded(a, -b)),
+    "vqshl.s32": _row("vqshl.s32 {d}, {0}, {1}", (WORDS, _LEFT), lambda a, b: _saturated(32, a << b)),
+    **dict(_immediate("vshl.i32", n, lambda a, n=n: a << n) for n in (1, 30)),  # type: ignore[misc]
+    "vclz.i32": _row("vclz.i32 {d}, {0}", (WORDS,),
+                     lambda a: 31 - np.floor(np.log2((a & 0xFFFFFFFF) + 0.5)).astype(np.int64)),
+    "vmla.s32": _row("vmla.s32 {d}, {1}, {2}", (WORDS, WORDS, CORE), lambda d, a, b: d + a * b),
+    "vmlas.s32": _row("vmlas.s32 {d}, {1}, {2}", (WORDS, WORDS, CORE), lambda d, a, b: d * a + b),
+    "vsub.i32": _row("vsub.i32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: a - b),
     "vadd.i32": _row("vadd.i32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: a + b),
     "vadd.i32 r": _row("vadd.i32 {d}, {0}, {1}", (WORDS, CORE), lambda a, b: a + b),
     "vadd.i16 r": _row("vadd.i16 {d}, {0}, {1}", (HALVES, CORE), lambda a, b: a + b, HALVES),
@@ -87,7 +94,7 @@ TABLE: dict[str, Instruction] = {
                       HALVES),
     "vand": _row("vand {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: a & b),
     **dict(_immediate("vshr.s32", n, lambda a, n=n: a >> n) for n in (1, 13, 31)),  # type: ignore[misc]
-    **dict(_immediate("vshr.u32", n, lambda a, n=n: (a & 0xFFFFFFFF) >> n) for n in (16,)),  # type: ignore[misc]
+    **dict(_immediate("vshr.u32", n, lambda a, n=n: (a & 0xFFFFFFFF) >> n) for n in (5, 16)),  # type: ignore[misc]
     **dict(_immediate("vrshr.s32", n, lambda a, n=n: _rounded(a, n)) for n in (17, 31)),  # type: ignore[misc]
     **{
         f"vqrshrn{t}.s32 #{n}": _row(f"vqrshrn{t}.s32 {{d}}, {{1}}, #{n}", (HALVES, WORDS),

@@ -39,20 +39,44 @@
 #endif
 
 #if !AOT_MODEL_MVE
+/* a * 2^left, which wraps, or is the nearest int32. */
+AOT_MODEL_INLINE int32_t aot_mve_shifted(int32_t a, int32_t left, int32_t wraps)
+{
+    const int64_t wide = (int64_t)((uint64_t)(int64_t)a << left);
+    const int64_t near = wide < INT32_MIN ? INT32_MIN : (wide > INT32_MAX ? INT32_MAX : wide);
+    return wraps ? (int32_t)((uint32_t)a << left) : (int32_t)near;
+}
 /* ((a * 2^left * m + half) >> 31), then / 2^right: to nearest, ties up, or away from zero where `away` is 1. */
 AOT_MODEL_INLINE int32_t aot_mve_requantise(int32_t a, int32_t m, int32_t left, int32_t right, int32_t half, int32_t away)
 {
-    const int64_t product = (int64_t)(int32_t)((uint32_t)a << left) * m + half;
-    int64_t h = product >> 31;
+    int64_t h = ((int64_t)aot_mve_shifted(a, left, away) * m + half) >> 31;
     if (right > 0) {
         h = (h - (h < 0 ? away : 0) + ((int64_t)1 << (right - 1))) >> right;
     }
     return (int32_t)h;
 }
+/* The same with ties to even: what gives 2^30 times `tie` is lowered. */
+AOT_MODEL_INLINE int32_t aot_mve_requantise_even(int32_t a, int32_t m, int32_t left, int32_t right, int32_t half, int32_t tie)
+{
+    const int32_t shifted = aot_mve_shifted(a, left, 0);
+    const int32_t lowered = (uint32_t)shifted * (uint32_t)tie == (uint32_t)1 << 30 ? 1 : 0;
+    return aot_mve_requantise(shifted - lowered, m, 0, right, half, 0);
+}
+/* (a + 1) / 2^right, ties to even; 0 < right < 32. */
+AOT_MODEL_INLINE int32_t aot_mve_halve_even(int32_t a, int32_t right)
+{
+    return (int32_t)(((int64_t)a + ((a >> right) & 1) + ((int64_t)1 << (right - 1))) >> right);
+}
 AOT_MODEL_INLINE int8_t aot_mve_clamp(int32_t value, int32_t low, int32_t high)
 {
     return (int8_t)(value < low ? low : (value > high ? high : value));
 }
+
+/* Where ties go; BIT: to even, by aot_mve_halve_even. */
+#define AOT_MVE_TIES_UP 0
+#define AOT_MVE_TIES_AWAY 1
+#define AOT_MVE_TIES_EVEN 2
+#define AOT_MVE_TIES_BIT 3
 
 /* What a micro-kernel of dot products does. Records of four channels are behind the weights of a block; of a block of eight, the
  * first is that of the even channels. */
@@ -60,16 +84,17 @@ typedef struct {
     int32_t pixels, block, depth;        /* depth: of each pixel, rounded up */
     int32_t multipliers;                 /* whether each channel has its own; else that of all comes before the first block */
     int32_t left, right;                 /* left: whether channels have left shifts; right: of all, -1: each has its own */
-    int32_t half, away, zero, low, high; /* of the requantisation */
+    int32_t half, ties, zero, low, high; /* of the requantisation */
 } aot_mve_dot_form;
 
 AOT_MODEL_INLINE void aot_mve_dot(const aot_mve_dot_form *f, const int8_t *x0, const int8_t *x1, const int8_t *w, int32_t channels,
                                   int8_t *y0, int8_t *y1)
 {
     const int32_t step = f->block / 4, full = f->depth / 16 * 16, shifts = f->multipliers ? 32 : 16;
-    const int32_t size = shifts + 4 * f->left + (f->right < 0 ? 4 : 0);
+    const int32_t tie_at = shifts + 4 * f->left + (f->right < 0 ? 4 : 0);
+    const int32_t size = tie_at + (f->ties == AOT_MVE_TIES_EVEN ? 16 : 0);
     int32_t multiplier = 0;
-    if (!f->multipliers) {
+    if (!f->multipliers && f->ties != AOT_MVE_TIES_BIT) {
         memcpy(&multiplier, w, 4);
         w += 16;
     }
@@ -78,8 +103,11 @@ AOT_MODEL_INLINE void aot_mve_dot(const aot_mve_dot_form *f, const int8_t *x0, c
             const int8_t *record = w + f->depth * f->block + c % step * size;
             const int32_t lane = c / step, left = f->left ? record[shifts + lane] : 0;
             const int32_t right = f->right < 0 ? -record[shifts + 4 * f->left + lane] : f->right;
-            int32_t bias;
+            int32_t bias, tie = 0;
             memcpy(&bias, record + 4 * lane, 4);
+            if (f->ties == AOT_MVE_TIES_EVEN) {
+                memcpy(&tie, record + tie_at + 4 * lane, 4);
+            }
             if (f->multipliers) {
                 memcpy(&multiplier, record + 16 + 4 * lane, 4);
             }
@@ -89,7 +117,14 @@ AOT_MODEL_INLINE void aot_mve_dot(const aot_mve_dot_form *f, const int8_t *x0, c
                 for (int32_t k = 0; k < f->depth; k++) {
                     acc += x[k] * w[k / 16 * 16 * f->block + c * (k < full ? 16 : f->depth - full) + k % 16];
                 }
-                acc = aot_mve_requantise((int32_t)((uint32_t)acc + (uint32_t)bias), multiplier, left, right, f->half, f->away);
+                acc = (int32_t)((uint32_t)acc + (uint32_t)bias);
+                if (f->ties == AOT_MVE_TIES_BIT) {
+                    acc = aot_mve_halve_even(acc, right);
+                } else if (f->ties == AOT_MVE_TIES_EVEN) {
+                    acc = aot_mve_requantise_even(acc, multiplier, left, right, f->half, tie);
+                } else {
+                    acc = aot_mve_requantise(acc, multiplier, left, right, f->half, f->ties);
+                }
                 (p ? y1 : y0)[first + c] = aot_mve_clamp(acc + f->zero, f->low, f->high);
             }
         }
