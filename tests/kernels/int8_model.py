@@ -29,7 +29,7 @@ def requantise(acc: np.ndarray, spec: QuantSpec) -> np.ndarray:
         if spec.rounding == "even":
             v = v - ((product + halves) % (2 * halves) == 0) * (v % 2)
         v = v.astype(np.int64)
-    return np.clip(v + spec.out_zero_point, spec.act_min, spec.act_max).astype(np.int8)
+    return np.clip(v + spec.out_zero_point, spec.act_min, spec.act_max).astype(spec.out_dtype)
 
 
 def _taps(shape: ConvShape, x: np.ndarray, fill: int) -> tuple[np.ndarray, np.ndarray]:

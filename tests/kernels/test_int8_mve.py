@@ -44,12 +44,13 @@ class Inverted:
     """A fused tail: stores ~acc."""
 
     shape: ConvShape
+    to: str = "int8"
 
     def store(self, acc: str, index: tuple[str, str, str, str], lanes: int) -> str:
         n, y, x, c = index
         s = self.shape
         at = f"((({n}) * {s.out_h} + ({y})) * {s.out_w} + ({x})) * {s.out_c} + ({c})"
-        return f"y[{at}] = (int8_t)(~({acc}));\n"
+        return f"y[{at}] = ({self.to}_t)(~({acc}));\n"
 
 
 @dataclass(frozen=True)
@@ -129,20 +130,34 @@ class Draw:
         if rounding != "double":  # all channels shift right, or none
             shift = np.minimum(shift, -1) if r.random() < 0.8 else np.maximum(shift, 0)
         arrays = multiplier.astype(np.int32), shift.astype(np.int32)
-        return QuantSpec(x_zero, *arrays, zero, low, high, rounding=rounding), bias
+        return self.typed(QuantSpec(x_zero, *arrays, zero, low, high, rounding=rounding)), bias
+
+    def typed(self, spec: QuantSpec) -> QuantSpec:
+        """The same of uint8 at one end or both, at times."""
+        if self.rng.random() < 0.3:
+            spec = replace(spec, x_dtype="uint8", x_zero_point=spec.x_zero_point + 128)
+        if self.rng.random() < 0.3:
+            ends = spec.out_zero_point + 128, spec.act_min + 128, spec.act_max + 128
+            spec = replace(spec, out_dtype="uint8", out_zero_point=ends[0], act_min=ends[1], act_max=ends[2])
+        return spec
+
+    def input(self, spec: QuantSpec, *shape: int) -> np.ndarray:
+        x = self.int8(*shape)
+        return x if spec.x_dtype == "int8" else (x.astype(np.int16) + 128).astype(np.uint8)
 
 
 def _with_tail(draw: Draw, shape: ConvShape, expected: np.ndarray) -> tuple[Tail | None, np.ndarray]:
     if draw.rng.random() < 0.75:
         return None, expected
-    kind = InvertedRows if draw.rng.random() < 0.3 else Inverted
-    return kind(shape), ~expected
+    signed = expected.dtype == np.int8
+    kind = InvertedRows if signed and draw.rng.random() < 0.3 else Inverted
+    return kind(shape, expected.dtype.name), ~expected
 
 
 def conv_case(draw: Draw, shape: ConvShape) -> Case:
     channels = shape.in_c // shape.groups
     spec, bias = draw.quantised(shape.kernel_h * shape.kernel_w * channels, shape.out_c)
-    x = draw.int8(shape.batch, shape.in_h, shape.in_w, shape.in_c)
+    x = draw.input(spec, shape.batch, shape.in_h, shape.in_w, shape.in_c)
     w = draw.weights(shape.out_c, shape.kernel_h, shape.kernel_w, channels)
     expected = int8_model.conv(shape, x, w, bias, spec)
     tail, expected = _with_tail(draw, shape, expected)
@@ -151,7 +166,7 @@ def conv_case(draw: Draw, shape: ConvShape) -> Case:
 
 def depthwise_case(draw: Draw, shape: ConvShape, kernel=depthwise) -> Case:
     spec, bias = draw.quantised(shape.kernel_h * shape.kernel_w, shape.out_c)
-    x = draw.int8(shape.batch, shape.in_h, shape.in_w, shape.in_c)
+    x = draw.input(spec, shape.batch, shape.in_h, shape.in_w, shape.in_c)
     w = draw.weights(shape.kernel_h, shape.kernel_w, shape.out_c)
     expected = int8_model.depthwise(shape, x, w, bias, spec)
     tail, expected = _with_tail(draw, shape, expected)
@@ -255,7 +270,7 @@ def dense_cases() -> list[Case]:
     ):
         shape = ConvShape(1, 1, 1, in_c, 1, 1, out_c)
         spec, bias = draw.quantised(in_c, out_c)
-        x, w = draw.int8(1, 1, 1, in_c), draw.weights(out_c, in_c)
+        x, w = draw.input(spec, 1, 1, 1, in_c), draw.weights(out_c, in_c)
         expected = int8_model.conv(shape, x, w[:, None, None], bias, spec)
         tail, expected = _with_tail(draw, shape, expected)
         cases.append(
@@ -415,7 +430,7 @@ def _conv1x1(spec: QuantSpec, **changes: int) -> KernelCode:
 @pytest.mark.parametrize("change",
                          [{"rounding": "even", "multiplier": np.array([-3])},
                           {"rounding": "even", "multiplier": np.array([3 << 25]), "shift": np.array([-26])},
-                          {"x_dtype": "uint8"}, {"out_dtype": "int16"},
+                          {"x_dtype": "int16"}, {"out_dtype": "int16"},
                           {"weight_zero_point": 3}, {"out_zero_point": 200}, {"act_min": 5, "act_max": 4}],
                          )
 def test_refuses_what_it_does_not_compute(change: dict[str, object]) -> None:

@@ -19,6 +19,7 @@ from ..overlap import by_pixels, by_rows
 from .mve import asm_lines, clobbers
 from .requantise_mve import HEADER, Requantiser
 from .row_tail import tail_helpers, tail_loop
+from .unsigned_mve import Ends
 
 FOUR, EIGHT = 4, 8
 ACCUMULATORS = ("r0", "r2", "r4", "r6")
@@ -218,6 +219,7 @@ class ChannelRows:
     """Whether blocks are of eight outputs."""
     weights: int
     """Bytes of a channel's weights, with the zeros around them."""
+    ends: Ends
 
     @property
     def apart(self) -> bool:
@@ -278,7 +280,8 @@ class ChannelRows:
         `y`; x, too, may name call `m`. down: the shape's rows are the columns of the layer.
         """
         s = self.shape
-        to = "row" if tail is not None else f"y + (n * {s.out_h} + oy) * {s.out_w * s.out_c}"
+        to = self.ends.row if tail is not None else (
+            f"{self.ends.y} + (n * {s.out_h} + oy) * {s.out_w * s.out_c}")
         if self.calls == 1:
             text = f"{kernel}({x}, w, k, {tables}, {to});\n"
         else:
@@ -298,14 +301,15 @@ class ChannelRows:
         s = self.shape
         inner = self.row(kernel[0], *places, tail, down)
         scratch = [Scratch("ring", ring.nbytes)] if ring else []
-        scratch += [Scratch("row", s.out_w * s.out_c)] if tail is not None else []
+        scratch += [self.ends.results(s.out_w * s.out_c)] if tail is not None else []
         before, slack = "", by_pixels(s, s.out_w, reread=True)
         if ring:
             before = f"int32_t filled = 0;\naot_mve_fill(ring, {ring.zero}, {ring.nbytes});\n"
             inner = ring_loop(s, ring.fill) + ring.table + inner
             slack = by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, 1, ring_unread(s))
-        return KernelCode(begin + image_loops(s, before, inner), tuple(constants), tuple(scratch),
-                          frozenset({HEADER}), (kernel[1], *tail_helpers(tail)), slack, note=note)
+        body = begin + image_loops(s, self.ends.x, before, inner)
+        return KernelCode(body, tuple(constants), tuple(scratch), frozenset({HEADER}),
+                          (kernel[1], *tail_helpers(tail)), slack, note=note)  # fmt: skip
 
 
 def rows_to_tail(s: ConvShape, rows: str, tail: Tail, index: tuple[str, str, str]) -> str:
@@ -333,11 +337,11 @@ for (; filled < oy * {s.stride_h} + {s.tall}; filled++) {{
 """
 
 
-def image_loops(s: ConvShape, before: str, inner: str) -> str:
-    """For each image `before`, and for each of its rows of outputs `inner`."""
+def image_loops(s: ConvShape, x: str, before: str, inner: str) -> str:
+    """For each image `before`, and for each of its rows of outputs `inner`; x: C of the input."""
     return f"""\
 for (int32_t n = 0; n < {s.batch}; n++) {{
-    const int8_t *image = x + n * {s.in_h * s.in_w * s.in_c};
+    const int8_t *image = {x} + n * {s.in_h * s.in_w * s.in_c};
     {before}for (int32_t oy = 0; oy < {s.out_h}; oy++) {{
 {inner}}}
 }}

@@ -34,6 +34,7 @@ from .conv_mve import INCLUDES
 from .requantise_mve import Requantiser, requantiser
 from .row_tail import tail_helpers
 from .spec import QuantSpec
+from .unsigned_mve import Ends
 
 
 def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
@@ -50,6 +51,7 @@ def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None,
     if not applicable(s):
         raise ValueError(f"not for the 3x3 depthwise kernel: {s}")
     matrix = np.asarray(weights, np.int8).reshape(9, s.out_c).T
+    ends, spec = Ends.of(spec), Ends.of(spec).signed(spec)
     rq = requantiser(spec, matrix, bias)
     columns, used, pair = _row_pair(s)
     name, text = _row_kernel(s, rq)
@@ -57,7 +59,7 @@ def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None,
     step = 2 if s.stride_h == 1 else 1
     scratch = [Scratch("pairs", total)]
     if tail is not None:
-        scratch.append(Scratch("row", step * s.out_w * s.out_c))
+        scratch.append(ends.results(step * s.out_w * s.out_c))
     constants = [
         Packed("w",
                _pack(matrix),
@@ -75,15 +77,17 @@ def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None,
         "batch": s.batch, "in_h": s.in_h, "in_row": s.in_w * s.in_c, "out_h": s.out_h,
         "out_row": s.out_w * s.out_c, "pad_top": s.pad_top, "step": step, "pair": pair,
         "left": 2 * s.pad_left * s.in_c, "used": used * s.in_c, "total": total, "fill": spec.x_zero_point,
+        **({"unsigned_rows": 1} if ends.unsigned_x else {}),
     }
     geometry = "static const aot_mve_depthwise_shape shape = {\n"
     geometry += "".join(f"    .{name} = {value},\n" for name, value in fields.items()) + "};\n"
     right = "right" if rq.common_right is None else "NULL"
     unread = [2 * (j + 1) - s.pad_top if j else 0 for j in range(-(-s.out_h // step))]
     if tail is None:
-        body = geometry + f"aot_mve_depthwise3x3(&shape, {name}, pairs, x, w, k, {right}, offsets, y);\n"
+        tables = f"w, k, {right}, offsets"
+        body = f"{geometry}aot_mve_depthwise3x3(&shape, {name}, pairs, {ends.x}, {tables}, {ends.y});\n"
     else:
-        body = geometry + _body(s, name, right, tail)
+        body = geometry + _body(s, name, right, ends, tail)
     return KernelCode(body=body,
                       constants=tuple(constants),
                       scratch=tuple(scratch),
@@ -197,17 +201,18 @@ memcpy(to, scatter, sizeof to);
     return row_kernel(f"aot_mve_depthwise3x3_s{s.stride_h}_c{s.out_c}", comment, parameters, lines, twin)
 
 
-def _body(s: ConvShape, kernel: str, right: str, tail: Tail) -> str:
+def _body(s: ConvShape, kernel: str, right: str, ends: Ends, tail: Tail) -> str:
     """The loops of aot_mve_depthwise3x3, the outputs of a step passing through `row` to the tail."""
     step = 2 if s.stride_h == 1 else 1
+    tables = f"w + 4, k, {right}, offsets + j % 2 * 8, offsets + 16"
     return f"""\
 for (int32_t n = 0; n < {s.batch}; n++) {{
-    const int8_t *image = x + n * {s.in_h * s.in_w * s.in_c};
+    const int8_t *image = {ends.x} + n * {s.in_h * s.in_w * s.in_c};
     aot_mve_fill(pairs, shape.fill, shape.total);
     aot_mve_depthwise3x3_step(&shape, 0, image, pairs);
     for (int32_t j = 0; j < {-(-s.out_h // step)}; j++) {{
         aot_mve_depthwise3x3_step(&shape, j + 1, image, pairs);
-        {kernel}(pairs, w + 4, k, {right}, offsets + j % 2 * 8, offsets + 16, {s.out_h} - {step} * j, row);
+        {kernel}(pairs, {tables}, {s.out_h} - {step} * j, {ends.row});
         for (int32_t r = 0; r < {step} && {step} * j + r < {s.out_h}; r++) {{
             const int32_t oy = {step} * j + r;
 {rows_to_tail(s, f"row + r * {s.out_w * s.out_c}", tail, ("n", "oy", "ox"))}}}

@@ -18,6 +18,7 @@ from ..base import ConvShape, KernelCode, Packed, Tail
 from .channel_rows_mve import ACCUMULATORS, EIGHT, FOUR, ChannelRows, Ring, forward, scattered
 from .requantise_mve import requantiser
 from .spec import QuantSpec
+from .unsigned_mve import Ends, padding
 
 RESIDENT = 2
 """Vectors of weights, and of their taps' offsets, that stay in registers along a row."""
@@ -112,8 +113,8 @@ def depthwise_taps(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | Non
     matrix = by_column.reshape(s.out_c, taps)
     p = tap_plan(s, compact)
     rows = ChannelRows(s, requantiser(spec, matrix, bias), 8 * p.chunks, p.step, s.in_c, p.multiplier,
-                       (1, p.multiplier), p.eight, p.before + 8 * p.chunks)  # fmt: skip
-    table, image_row, zero = 8 * p.chunks, s.in_w * s.in_c, spec.x_zero_point
+                       (1, p.multiplier), p.eight, p.before + 8 * p.chunks, Ends.of(spec))  # fmt: skip
+    table, image_row, zero = 8 * p.chunks, s.in_w * s.in_c, padding(spec)
     scatter, ring = f"offsets + {max(p.slots, 1) * table}", None
     places = f"image + oy * {s.stride_h * image_row}", f"offsets, {scatter}"
     if p.slots:
@@ -171,10 +172,12 @@ def tap_offsets(p: TapPlan, outputs: np.ndarray) -> np.ndarray:
     return np.concatenate([np.array(phases).reshape(-1).astype("<u2"), outputs])
 
 
-def tap_sums(p: TapPlan, pixels: int, weights: list[str]) -> list[str]:
-    """The sums of up to four outputs; moves r1 behind them. weights: registers, those of one output first."""
+def tap_sums(p: TapPlan, pixels: int, weights: list[str], sign: str = "s") -> list[str]:
+    """The sums of up to four outputs; moves r1 behind them. weights: registers, those of one output first.
+    sign: s or u, of bytes of the input.
+    """
     lines: list[str] = []
-    accumulators, gather = ACCUMULATORS[:pixels], "vldrb.s16" if p.size == 1 else "vldrh.u16"
+    accumulators, gather = ACCUMULATORS[:pixels], f"vldrb.{sign}16" if p.size == 1 else "vldrh.u16"
     if p.chunks == 1:
         for k in range(0, pixels, p.together):
             group = k // p.together
@@ -216,9 +219,11 @@ def _row_kernel(p: TapPlan, rows: ChannelRows) -> tuple[str, str]:
     if p.together > 1:
         own = f"(column + lane / {p.together} * {p.together})"
         where += f" + {p.before} - lane % {p.together} * {p.further}"
-    window = f"const int8_t *from = x + {own} * {p.step} + c;\nconst int8_t *weight = w + {where};"
+    sign, of_x = ("u", "uint8_t") if rows.ends.unsigned_x else ("s", "int8_t")
+    x = f"(const {of_x} *)x" if rows.ends.unsigned_x else "x"
+    window = f"const {of_x} *from = {x} + {own} * {p.step} + c;\nconst int8_t *weight = w + {where};"
     count = s.kernel_h * s.kernel_w
     return rows.kernel(f"aot_mve_depthwise_t{count}_c{s.out_c}",
                        f"One row of {s.out_w} outputs, {s.in_c} channels, {count} taps at given offsets.",
-                       p.resident_offsets, load, tap_sums(p, min(s.out_w, FOUR), weights), "uint16_t", window,
-                       "from[taps[tap]] * weight[tap]", first, None, offsets, reload)  # fmt: skip
+                       p.resident_offsets, load, tap_sums(p, min(s.out_w, FOUR), weights, sign), "uint16_t",
+                       window, "from[taps[tap]] * weight[tap]", first, None, offsets, reload)  # fmt: skip

@@ -42,6 +42,13 @@ def _into(top: bool, bits: int) -> Callable[..., Lanes]:
     return narrow
 
 
+def _unsigned_into(before: Lanes, values: Lanes) -> Lanes:
+    """The same of uint8 into the even bytes."""
+    after: Lanes = before.copy()
+    after[::2] = np.clip(values, 0, 255).astype(np.uint8).astype(np.int8)
+    return after
+
+
 def _row(text: str,
          operands: tuple[Operand, ...],
          meaning: Callable[..., Lanes],
@@ -105,6 +112,7 @@ TABLE: dict[str, Instruction] = {
         f"vqmovn{t}.s32": _row(f"vqmovn{t}.s32 {{d}}, {{1}}", (HALVES, WORDS), _into(t == "t", 16), HALVES)
         for t in "bt"
     },
+    "vqmovunb.s16": _row("vqmovunb.s16 {d}, {1}", (BYTES, HALVES), _unsigned_into, BYTES),
     "vqmovnb.s16": _row("vqmovnb.s16 {d}, {1}", (BYTES, HALVES), _into(False, 8), BYTES),
     **{
         f"v{name}.s{bits}": _row(f"v{name}.s{bits} {{d}}, {{0}}, {{1}}", (lanes, lanes), meaning, lanes)

@@ -32,8 +32,8 @@ none. Where all factors are powers of two, as in networks whose scales are, noth
 A tie between an odd and an even number has lost its half but where the lower one is odd. (Bit s of a - 1 is
 not that of a where a is a whole number of units: then either sum ends there.)
 
-The sum v + zero_point is taken in saturating int16. That is exact: |zero_point| <= 128, so a value cut to
-int16 stays outside of int8 after the addition.
+The sum v + zero_point is taken in saturating int16. That is exact: |zero_point| <= 255, so a value cut to
+int16 stays outside of int8 and uint8 after the addition.
 """
 
 from __future__ import annotations
@@ -65,6 +65,8 @@ class Requantiser:
     decides.
     """
     rounding: Rounding | None
+    unsigned: bool
+    """Whether the results are uint8."""
     tie: np.ndarray
     """int32: what gives 2^30 modulo 2^32 times a number that 'even' lowers; 0: the channel has none."""
 
@@ -211,10 +213,10 @@ class Requantiser:
         return [f"add {spare}, {right}, #31", f"vmov {temp}, {acc}", f"vshl.s32 {temp}, {spare}"]
 
     def narrow(self, even: str, odd: str | None, temp: str, zero: str | None = None) -> list[str]:
-        """Instructions that bring two vectors to int8: 16-bit lane 2i is lane i of `even`, 2i + 1 lane i of
-        `odd`.
+        """Instructions that bring two vectors to int8 or uint8: 16-bit lane 2i is lane i of `even`, 2i + 1
+        lane i of `odd`.
 
-        The result is in `even`, each int8 in the low byte of its 16-bit lane. odd = None: only the even lanes
+        The result is in `even`, each byte in the low byte of its 16-bit lane. odd = None: only the even lanes
         count. zero: a register that already holds `zero_point_constant`.
         """
         shift = self.common_right
@@ -227,8 +229,8 @@ class Requantiser:
         if self.zero_point:
             lines += [] if zero else self.zero_point_constant(temp)
             lines.append(f"vqadd.s16 {even}, {even}, {zero or temp}")
-        if self.act_min == -128 and self.act_max == 127:
-            return [*lines, f"vqmovnb.s16 {even}, {even}"]
+        if (self.act_min, self.act_max) == ((0, 255) if self.unsigned else (-128, 127)):
+            return [*lines, f"vqmov{'u' * self.unsigned}nb.s16 {even}, {even}"]
         lines += [_constant_s16(temp, self.act_min), f"vmax.s16 {even}, {even}, {temp}"]
         return [*lines, _constant_s16(temp, self.act_max), f"vmin.s16 {even}, {even}, {temp}"]
 
@@ -259,9 +261,10 @@ def supports(spec: QuantSpec) -> bool:
 
     One rounding takes one kind of multiplication for all channels: all shift right, or none does.
     """
-    kinds = (spec.x_dtype, spec.out_dtype, spec.weight_zero_point)
-    in_range = -128 <= spec.out_zero_point <= 127 and -128 <= spec.act_min <= spec.act_max <= 127
-    if kinds != ("int8", "int8", 0) or not in_range or bool(np.any(np.abs(spec.shift) > 31)):
+    bytes_ = {spec.x_dtype, spec.out_dtype} <= {"int8", "uint8"} and not spec.weight_zero_point
+    low, high = spec.out_range
+    in_range = low <= spec.out_zero_point <= high and low <= spec.act_min <= spec.act_max <= high
+    if not bytes_ or not in_range or bool(np.any(np.abs(spec.shift) > 31)):
         return False
     multiplier, shift = np.broadcast_arrays(spec.multiplier, spec.shift)
     if spec.rounding == "even" and not _even(multiplier, shift):
@@ -315,4 +318,4 @@ def requantiser(spec: QuantSpec, weights: np.ndarray, bias: np.ndarray | None) -
     else:
         ties = "away" if np.all(right > 0) else "mixed"
     return Requantiser(start, multiplier, left, right, spec.out_zero_point, spec.act_min, spec.act_max, ties,
-                       spec.rounding, tie)
+                       spec.rounding, spec.out_dtype == "uint8", tie)

@@ -179,6 +179,29 @@ static inline void aot_mve_fill(int8_t *to, int8_t value, int32_t n)
 #endif
 }
 
+/* n bytes, n >= 0: uint8 as int8, less 128. */
+static inline void aot_mve_turn_signs(int8_t *p, int32_t n)
+{
+#if AOT_MODEL_MVE
+    const int8x16_t sign = vdupq_n_s8(-128);
+    __asm__ volatile(
+        "wlstp.8 lr, %[n], 2f\n\t"
+        "1:\n\t"
+        "vldrb.8 q0, [%[p]]\n\t"
+        "veor q0, q0, %q[sign]\n\t"
+        "vstrb.8 q0, [%[p]], #16\n\t"
+        "letp lr, 1b\n\t"
+        "2:\n\t"
+        : [p] "+r"(p)
+        : [n] "r"(n), [sign] "w"(sign)
+        : "lr", "q0", "memory");
+#else
+    for (int32_t i = 0; i < n; i++) {
+        p[i] = (int8_t)(p[i] ^ -128);
+    }
+#endif
+}
+
 /* Unit i of n goes from `from` to the byte places[i] of `to`: units of 1, 2 or 4 bytes. */
 #if AOT_MODEL_MVE
 #define AOT_MVE_SCATTER(name, unit, bits, load, bytes, next, store)                                                    \
@@ -338,6 +361,7 @@ typedef struct {
     int32_t used;  /* bytes of an input row that are read */
     int32_t total; /* bytes of both row pairs */
     int8_t fill;   /* input zero point */
+    int8_t unsigned_rows; /* of the image: they become int8 */
 } aot_mve_depthwise_shape;
 
 typedef void aot_mve_depthwise_kernel(const int8_t *x, const int8_t *w, const int32_t *k, const int8_t *right,
@@ -348,8 +372,13 @@ AOT_MODEL_MVE_LOOP void aot_mve_depthwise3x3_step(const aot_mve_depthwise_shape 
 {
     AOT_MODEL_BARRIER;
     const int32_t a = 2 * j - s->pad_top;
-    aot_mve_interleave(pairs + j % 2 * s->pair + s->left, a >= 0 && a < s->in_h ? image + a * s->in_row : NULL,
-                       a + 1 >= 0 && a + 1 < s->in_h ? image + (a + 1) * s->in_row : NULL, s->fill, s->used);
+    int8_t *to = pairs + j % 2 * s->pair + s->left;
+    aot_mve_interleave(to, a >= 0 && a < s->in_h ? image + a * s->in_row : NULL,
+                       a + 1 >= 0 && a + 1 < s->in_h ? image + (a + 1) * s->in_row : NULL,
+                       (int8_t)(s->unsigned_rows ? s->fill ^ -128 : s->fill), s->used);
+    if (s->unsigned_rows) {
+        aot_mve_turn_signs(to, 2 * s->used);
+    }
     AOT_MODEL_BARRIER;
 }
 
@@ -376,7 +405,34 @@ typedef struct {
     int32_t slots;             /* bytes from one column to the next of a channel */
     int32_t plane;             /* bytes from one channel to the next */
     int8_t fill;
+    int8_t unsigned_rows;      /* of the image: they, and `fill`, become int8 */
 } aot_mve_turned_rows;
+
+#if AOT_MODEL_MVE
+#define AOT_MVE_TURN_CHANNELS(turned)                                                                                  \
+    __asm__ volatile("wls lr, %[n], 2f\n\t"                                                                            \
+                     "1:\n\t"                                                                                          \
+                     "vldrb.s16 q0, [%[from]]\n\t"                                                                     \
+                     "add %[from], %[from], %[step]\n\t" turned "vstrb.16 q0, [%[into], %q[at]]\n\t"                   \
+                     "add %[into], %[into], %[slots]\n\t"                                                              \
+                     "le lr, 1b\n\t"                                                                                   \
+                     "2:\n\t"                                                                                          \
+                     : [from] "+l"(from), [into] "+r"(into)                                                            \
+                     : [n] "r"(s->columns), [step] "r"(step), [slots] "r"(s->slots), [at] "w"(at), [sign] "w"(sign)    \
+                     : "lr", "q0", "memory")
+#define AOT_MVE_TURN_COLUMNS(turned)                                                                                   \
+    __asm__ volatile("wlstp.16 lr, %[n], 2f\n\t"                                                                       \
+                     "1:\n\t"                                                                                          \
+                     "vldrb.s16 q0, [%[from], %q[where]]\n\t"                                                          \
+                     "add %[from], %[from], %[step]\n\t" turned "vstrb.16 q0, [%[into], %q[at]]\n\t"                   \
+                     "add %[into], %[into], %[slots]\n\t"                                                              \
+                     "letp lr, 1b\n\t"                                                                                 \
+                     "2:\n\t"                                                                                          \
+                     : [from] "+r"(from), [into] "+r"(into)                                                            \
+                     : [n] "r"(s->columns), [step] "r"(step), [slots] "r"(8 * s->slots), [at] "w"(at),                 \
+                       [where] "w"(where), [sign] "w"(sign)                                                            \
+                     : "lr", "q0", "memory")
+#endif
 
 /* One row of the image, channels last, apart by channels: to[c * plane + x * slots] = row[x * channels + c]; `fill` where the
  * row is null. */
@@ -387,6 +443,7 @@ AOT_MODEL_MVE_LOOP void aot_mve_turn(int8_t *to, const aot_mve_turned_rows *s, c
     const uint16x8_t lanes = aot_model_lanes_u16();
     int8_t outside[16];
     vstrbq_s8(outside, vdupq_n_s8(s->fill));
+    const uint16x8_t sign = vdupq_n_u16(0x80);
     if (s->channels >= 8) { /* eight channels of a column at a time; the last ones cover some once more */
         const uint16x8_t at = vmulq_n_u16(lanes, (uint16_t)s->plane);
         const int32_t step = row ? s->channels : 0;
@@ -394,18 +451,11 @@ AOT_MODEL_MVE_LOOP void aot_mve_turn(int8_t *to, const aot_mve_turned_rows *s, c
             const int32_t first = c + 8 <= s->channels ? c : s->channels - 8;
             const int8_t *from = row ? row + first : outside;
             int8_t *into = to + first * s->plane;
-            __asm__ volatile(
-                "wls lr, %[n], 2f\n\t"
-                "1:\n\t"
-                "vldrb.s16 q0, [%[from]]\n\t"
-                "add %[from], %[from], %[step]\n\t"
-                "vstrb.16 q0, [%[into], %q[at]]\n\t"
-                "add %[into], %[into], %[slots]\n\t"
-                "le lr, 1b\n\t"
-                "2:\n\t"
-                : [from] "+l"(from), [into] "+r"(into)
-                : [n] "r"(s->columns), [step] "r"(step), [slots] "r"(s->slots), [at] "w"(at)
-                : "lr", "q0", "memory");
+            if (s->unsigned_rows) {
+                AOT_MVE_TURN_CHANNELS("veor q0, q0, %q[sign]\n\t");
+            } else {
+                AOT_MVE_TURN_CHANNELS("");
+            }
         }
     } else { /* eight columns of a channel */
         const uint16x8_t at = vmulq_n_u16(lanes, (uint16_t)s->slots);
@@ -414,24 +464,18 @@ AOT_MODEL_MVE_LOOP void aot_mve_turn(int8_t *to, const aot_mve_turned_rows *s, c
         for (int32_t c = 0; c < s->channels; c++) {
             const int8_t *from = row ? row + c : outside;
             int8_t *into = to + c * s->plane;
-            __asm__ volatile(
-                "wlstp.16 lr, %[n], 2f\n\t"
-                "1:\n\t"
-                "vldrb.s16 q0, [%[from], %q[where]]\n\t"
-                "add %[from], %[from], %[step]\n\t"
-                "vstrb.16 q0, [%[into], %q[at]]\n\t"
-                "add %[into], %[into], %[slots]\n\t"
-                "letp lr, 1b\n\t"
-                "2:\n\t"
-                : [from] "+r"(from), [into] "+r"(into)
-                : [n] "r"(s->columns), [step] "r"(step), [slots] "r"(8 * s->slots), [at] "w"(at), [where] "w"(where)
-                : "lr", "q0", "memory");
+            if (s->unsigned_rows) {
+                AOT_MVE_TURN_COLUMNS("veor q0, q0, %q[sign]\n\t");
+            } else {
+                AOT_MVE_TURN_COLUMNS("");
+            }
         }
     }
 #else
     for (int32_t x = 0; x < s->columns; x++) {
         for (int32_t c = 0; c < s->channels; c++) {
-            to[c * s->plane + x * s->slots] = row ? row[x * s->channels + c] : s->fill;
+            const int8_t v = row ? row[x * s->channels + c] : s->fill;
+            to[c * s->plane + x * s->slots] = (int8_t)(s->unsigned_rows ? v ^ -128 : v);
         }
     }
 #endif
