@@ -67,10 +67,10 @@ def average_pool(shape: ConvShape, x: np.ndarray, act_min: int, act_max: int) ->
     taps, ok = _taps(shape, x, 0)
     total, count = taps.sum(axis=(3, 4)), ok.sum(axis=(2, 3))[None, ..., None]
     mean = np.where(total > 0, (total + count // 2) // count, -((-total + count // 2) // count))
-    return np.clip(mean, act_min, act_max).astype(np.int8)
+    return np.clip(mean, act_min, act_max).astype(x.dtype)
 
 
 def max_pool(shape: ConvShape, x: np.ndarray, act_min: int, act_max: int) -> np.ndarray:
     """Largest element inside of the image."""
     taps, _ = _taps(shape, x, -128)
-    return np.clip(taps.max(axis=(3, 4)), act_min, act_max).astype(np.int8)
+    return np.clip(taps.max(axis=(3, 4)), act_min, act_max).astype(x.dtype)

@@ -282,17 +282,21 @@ def pool_cases() -> list[Case]:
     draw, cases = Draw(4), []
     shapes = [ConvShape(1, 25, 5, 64, 1, 1, 64, 25, 5), ConvShape(1, 40, 30, 13, 1, 1, 13, 40, 30)]
     shapes += [ConvShape(1, 17, 15, 5, 1, 1, 5, 17, 15), ConvShape(1, 16, 16, 5, 1, 1, 5, 16, 16)]
+    shapes += [ConvShape(1, 16, 8, 5, 1, 1, 5, 16, 8), ConvShape(1, 43, 3, 5, 1, 1, 5, 43, 3)]
+    shapes += [ConvShape(1, 63, 63, 3, 1, 1, 3, 63, 63)]
     for kernel in ((2, 2), (3, 3), (1, 1), (3, 5)) * 2:
         c = int(draw.rng.integers(1, 40))
         shape = draw.geometry(kernel, c, c)
         shapes.append(replace(shape, dilation_h=1, dilation_w=1, pad_top=0, pad_left=0, out_h=1, out_w=1))
         shapes.append(ConvShape(2, 7, 9, c, 4, 5, c, 3, 3, 2, 2, 1, 1, 1, 1))
     for shape in shapes:
-        x = draw.int8(shape.batch, shape.in_h, shape.in_w, shape.in_c)
-        _, low, high = RANGES[int(draw.rng.integers(len(RANGES)))]
+        limits = RANGES[int(draw.rng.integers(len(RANGES)))]
+        spec = draw.typed(QuantSpec(0, np.array([1]), np.array([0]), *limits))
+        spec, low, high = replace(spec, x_dtype=spec.out_dtype), spec.act_min, spec.act_max
+        x = draw.input(spec, shape.batch, shape.in_h, shape.in_w, shape.in_c)
         for kind, model in (("average", int8_model.average_pool), ("max", int8_model.max_pool)):
             tail, expected = _with_tail(draw, shape, model(shape, x, low, high))
-            code = HELIUM.pool(kind, shape, low, high, tail=tail)  # type: ignore[arg-type]
+            code = HELIUM.pool(kind, shape, low, high, x.dtype.name, tail)  # type: ignore[arg-type]
             cases.append(Case(f"{kind} {shape}", code, x, expected))
     return cases
 
