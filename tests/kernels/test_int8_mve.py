@@ -298,6 +298,13 @@ def pool_cases() -> list[Case]:
             tail, expected = _with_tail(draw, shape, model(shape, x, low, high))
             code = HELIUM.pool(kind, shape, low, high, x.dtype.name, tail)  # type: ignore[arg-type]
             cases.append(Case(f"{kind} {shape}", code, x, expected))
+    for tall in (64, 127):  # means just below halves: a quotient that is one too large shows
+        n, s = 2 * tall, ConvShape(1, tall, 2, 60, 1, 1, 60, tall, 2)
+        for start in (0, 130, 195):
+            sums = np.arange(start, start + 60) * n + n // 2 - 1
+            x = (sums // n + (np.arange(n)[:, None] < sums % n)).astype(np.uint8).reshape(1, tall, 2, 60)
+            code, expected = HELIUM.pool("average", s, 0, 255, "uint8"), int8_model.average_pool(s, x, 0, 255)
+            cases.append(Case(f"around halves {s}", code, x, expected))
     return cases
 
 
