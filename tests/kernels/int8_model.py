@@ -44,11 +44,15 @@ def _taps(shape: ConvShape, x: np.ndarray, fill: int) -> tuple[np.ndarray, np.nd
     return np.where(ok[None, ..., None], values, fill), ok
 
 
+def _weights(w: np.ndarray, spec: QuantSpec) -> np.ndarray:
+    return w.astype(np.int64) - spec.weight_zero_point
+
+
 def conv(shape: ConvShape, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None,
          spec: QuantSpec) -> np.ndarray:
     """x [n, h, w, ic], w [oc, kh, kw, ic / groups]."""
     taps = _taps(shape, x, spec.x_zero_point)[0] - spec.x_zero_point
-    parts = zip(np.split(taps, shape.groups, -1), np.split(w.astype(np.int64), shape.groups), strict=True)
+    parts = zip(np.split(taps, shape.groups, -1), np.split(_weights(w, spec), shape.groups), strict=True)
     acc = np.concatenate([np.einsum("nyxijc,oijc->nyxo", t, own) for t, own in parts], -1)
     return requantise(acc + (0 if bias is None else bias.astype(np.int64)), spec)
 
@@ -58,7 +62,7 @@ def depthwise(shape: ConvShape, x: np.ndarray, w: np.ndarray, bias: np.ndarray |
     """x [n, h, w, c], w [kh, kw, c * multiplier]."""
     taps, _ = _taps(shape, x, spec.x_zero_point)
     taps = np.repeat(taps - spec.x_zero_point, shape.out_c // shape.in_c, axis=-1)
-    acc = np.einsum("nyxijc,ijc->nyxc", taps, w.astype(np.int64))
+    acc = np.einsum("nyxijc,ijc->nyxc", taps, _weights(w, spec))
     return requantise(acc + (0 if bias is None else bias.astype(np.int64)), spec)
 
 

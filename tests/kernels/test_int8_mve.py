@@ -14,7 +14,7 @@ from int8_program import Case, program
 
 from aot_model.installation import include_dir
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
-from aot_model.kernels.int8 import depthwise_columns_mve
+from aot_model.kernels.int8 import depthwise_columns_mve, depthwise_taps_mve
 from aot_model.kernels.int8.affine_sum import Rescaling, affine, mve_sum
 from aot_model.kernels.int8.conv_mve import conv
 from aot_model.kernels.int8.depthwise3x3_mve import depthwise3x3
@@ -141,6 +141,12 @@ class Draw:
             spec = replace(spec, out_dtype="uint8", out_zero_point=ends[0], act_min=ends[1], act_max=ends[2])
         return spec
 
+    def zero_point(self, spec: QuantSpec) -> QuantSpec:
+        """The same with a zero point of weights, at times."""
+        if self.rng.random() < 0.6:
+            return spec
+        return replace(spec, weight_zero_point=int(self.rng.choice([-128, 127, self.rng.integers(-20, 20)])))
+
     def input(self, spec: QuantSpec, *shape: int) -> np.ndarray:
         x = self.int8(*shape)
         return x if spec.x_dtype == "int8" else (x.astype(np.int16) + 128).astype(np.uint8)
@@ -157,6 +163,7 @@ def _with_tail(draw: Draw, shape: ConvShape, expected: np.ndarray) -> tuple[Tail
 def conv_case(draw: Draw, shape: ConvShape) -> Case:
     channels = shape.in_c // shape.groups
     spec, bias = draw.quantised(shape.kernel_h * shape.kernel_w * channels, shape.out_c)
+    spec = draw.zero_point(spec) if shape.groups == 1 else spec
     x = draw.input(spec, shape.batch, shape.in_h, shape.in_w, shape.in_c)
     w = draw.weights(shape.out_c, shape.kernel_h, shape.kernel_w, channels)
     expected = int8_model.conv(shape, x, w, bias, spec)
@@ -166,6 +173,8 @@ def conv_case(draw: Draw, shape: ConvShape) -> Case:
 
 def depthwise_case(draw: Draw, shape: ConvShape, kernel=depthwise) -> Case:
     spec, bias = draw.quantised(shape.kernel_h * shape.kernel_w, shape.out_c)
+    if kernel in (depthwise, depthwise_taps) and depthwise_taps_mve.applicable(shape):
+        spec = draw.zero_point(spec)
     x = draw.input(spec, shape.batch, shape.in_h, shape.in_w, shape.in_c)
     w = draw.weights(shape.kernel_h, shape.kernel_w, shape.out_c)
     expected = int8_model.depthwise(shape, x, w, bias, spec)
@@ -270,6 +279,7 @@ def dense_cases() -> list[Case]:
     ):
         shape = ConvShape(1, 1, 1, in_c, 1, 1, out_c)
         spec, bias = draw.quantised(in_c, out_c)
+        spec = draw.zero_point(spec)
         x, w = draw.input(spec, 1, 1, 1, in_c), draw.weights(out_c, in_c)
         expected = int8_model.conv(shape, x, w[:, None, None], bias, spec)
         tail, expected = _with_tail(draw, shape, expected)
@@ -442,7 +452,7 @@ def _conv1x1(spec: QuantSpec, **changes: int) -> KernelCode:
                          [{"rounding": "even", "multiplier": np.array([-3])},
                           {"rounding": "even", "multiplier": np.array([3 << 25]), "shift": np.array([-26])},
                           {"x_dtype": "int16"}, {"out_dtype": "int16"},
-                          {"weight_zero_point": 3}, {"out_zero_point": 200}, {"act_min": 5, "act_max": 4}],
+                          {"weight_zero_point": -129}, {"out_zero_point": 200}, {"act_min": 5, "act_max": 4}],
                          )
 def test_refuses_what_it_does_not_compute(change: dict[str, object]) -> None:
     spec = QuantSpec(0, np.array([1 << 30]), np.array([-5]), 0, -128, 127)

@@ -231,9 +231,10 @@ class ChannelRows:
         """Bytes of a channel: weights, and the signed shift where channels differ in it."""
         return self.weights + (self.rq.common_right is None)
 
-    def packed(self, matrix: np.ndarray, before: int = 0) -> list[Packed]:
-        """`w` and `k` for weights [channels, taps], in the order of the calls; before: zeros."""
-        rq, records = self.rq, np.zeros((len(matrix), self.record), np.int8)
+    def packed(self, matrix: np.ndarray, before: int = 0, zero: int = 0) -> list[Packed]:
+        """`w` and `k` for weights [channels, taps], in the order of the calls; before: zeros, which zero is
+        one of."""
+        rq, records = self.rq, np.full((len(matrix), self.record), zero, np.int8)
         order = np.arange(len(matrix))
         if self.apart:
             order = order.reshape(self.channels, self.calls).T.reshape(-1)

@@ -2,7 +2,8 @@
 
 The taps of two pixels are copied next to each other (a patch, channels last: kernel_w * in_c bytes of a
 kernel row are contiguous in the image), taps outside of the image as the zero point, so that the inner loop
-knows no borders. The copy costs 2 instructions per 16 bytes and pixel, against 14 per 16 bytes and 8 outputs
+knows no borders. Where weights have a zero point, what it makes of the sum of a pixel's taps lies behind
+them. The copy costs 2 instructions per 16 bytes and pixel, against 14 per 16 bytes and 8 outputs
 in the micro-kernel; it allows the output to overwrite pixels that were consumed. Of a layer with groups, the
 taps lie apart by groups in the patch (groups_mve.py).
 """
@@ -28,10 +29,11 @@ INCLUDES = frozenset({HEADER})
 
 def applicable(shape: ConvShape, spec: QuantSpec) -> bool:
     """Whether `conv` takes a layer: dense input, sums of products that stay in int32; with groups, places in
-    a patch that have 16 bits.
+    a patch that have 16 bits, and weights without a zero point.
     """
     depth = shape.kernel_h * shape.kernel_w * shape.in_c
-    return shape.dense and depth < (1 << 17 if shape.groups == 1 else 1 << 16) and supports(spec)
+    plain = shape.dense and (shape.groups == 1 or not spec.weight_zero_point)
+    return plain and depth < (1 << 17 if shape.groups == 1 else 1 << 16) and supports(spec)
 
 
 def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
@@ -51,12 +53,13 @@ def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: Q
     fill, spec = padding(spec), ends.signed(spec)
     rq = requantiser(spec, weights.reshape(shape.out_c, -1), bias)
     if shape.one_row:
-        return _row(shape, weights.reshape(shape.out_c, -1), rq, ends, tail)
+        return _row(shape, weights.reshape(shape.out_c, -1), rq, spec, ends, tail)
     g = groups_of(shape, BYTES.lanes)
-    kernel = dot(g.taps, g.outputs, rq, 2, 4)
+    zero = spec.weight_zero_point
+    kernel = dot(g.taps, g.outputs, rq, 2, 4, bool(zero))
     streams = [pack(m, rq, 4, k * g.outputs) for k, m in enumerate(g.matrices(weights))]
     constants = [Packed("w", np.concatenate(streams), admissible=ANYTHING, layout=LAYOUT)]
-    if shape.pointwise and tail is None and g.count == 1 and not ends.unsigned_x:
+    if shape.pointwise and tail is None and g.count == 1 and not ends.unsigned_x and not zero:
         pixels = shape.batch * shape.out_h * shape.out_w
         sizes = f"{pixels}, {g.taps}, {kernel.depth}, {shape.out_c}"
         return KernelCode(
@@ -68,7 +71,8 @@ def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: Q
             slack=by_pixels(shape, 2, through_images=True),
             note=f"{kernel.note}, patch of {2 * kernel.depth} bytes",
         )
-    depth = (g.count - 1) * g.taps + kernel.depth  # what is read behind a pixel meets weights of 0
+    # what is read behind a pixel meets weights of 0
+    depth = (g.count - 1) * g.taps + kernel.depth + 4 * bool(zero)
     if g.count == 1 or shape.kernel_h * shape.kernel_w == 1:
         patch = patch_copier(shape, fill)
         copy = f"{patch.name}(patch + i * {depth}, image, oy, ox);\n"
@@ -77,6 +81,7 @@ def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: Q
         constants.append(places)
         copy = f"{patch.name}(patch + i * {depth}, image, places, oy, ox);\n"
     copy += ends.turned(f"patch + i * {depth}", g.count * g.taps)
+    copy += _zero_point(f"patch + i * {depth}", g.taps, kernel.depth, spec)
     scratch = [Scratch("patch", 2 * depth + patch.overrun)]
     if tail is not None:
         scratch.append(ends.results(2 * shape.out_c))
@@ -93,17 +98,24 @@ def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: Q
     )
 
 
-def _row(shape: ConvShape, matrix: np.ndarray, rq: Requantiser, ends: Ends,
+def _zero_point(pixel: str, taps: int, depth: int, spec: QuantSpec) -> str:
+    """C that puts what the weights' zero point makes of a pixel's taps behind them; none where it is 0."""
+    factor = -spec.weight_zero_point
+    return f"aot_mve_add_behind({pixel}, {taps}, {depth}, {factor});\n" if factor else ""
+
+
+def _row(shape: ConvShape, matrix: np.ndarray, rq: Requantiser, spec: QuantSpec, ends: Ends,
          tail: Tail | None) -> KernelCode:  # fmt: skip
     """One pixel: eight (or four) outputs at once over one read of the input."""
     block = 4 if 1 <= shape.out_c % 8 <= 4 else 8
-    kernel = dot(shape.in_c, shape.out_c, rq, 1, block)
-    copied = kernel.depth != shape.in_c or ends.unsigned_x  # it would read beyond the input
+    zero = bool(spec.weight_zero_point)
+    kernel = dot(shape.in_c, shape.out_c, rq, 1, block, zero)
+    copied = kernel.depth != shape.in_c or ends.unsigned_x or zero  # it would read beyond the input
     x, y = "patch" if copied else "x", ends.y if tail is None else ends.row
     body = copy_statements("patch", ends.x, shape.in_c) if copied else ""
-    body += ends.turned("patch", shape.in_c)
+    body += ends.turned("patch", shape.in_c) + _zero_point("patch", shape.in_c, kernel.depth, spec)
     body += f"{kernel.name}({x}, w, {shape.out_c}, {y});\n"
-    scratch = [Scratch("patch", kernel.depth)] if copied else []
+    scratch = [Scratch("patch", kernel.depth + 4 * zero)] if copied else []
     if tail is not None:
         scratch.append(ends.results(shape.out_c))
         body += tail_loop(shape.out_c, "row", ("0", "0", "0"), tail)

@@ -72,12 +72,12 @@ def pack(weights: np.ndarray, rq: Requantiser, block: int, begin: int = 0) -> np
     return np.concatenate(stream).view(np.int8)
 
 
-def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> Dot:
+def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int, sums: bool = False) -> Dot:
     """The micro-kernel `name(x0[, x1], w, channels, y0[, y1])`: `pixels` pixels times all channels.
 
     pixels x block is 2 x 4, 1 x 4 or 1 x 8. It reads Dot.depth bytes of each pixel (two pixels may be the
     same, then so may their outputs) and writes exactly `channels` bytes of each output. Layers of one depth
-    share its text.
+    share its text. sums: behind those bytes is an int32 that is added to all sums of the pixel.
     """
     widths = chunk_widths(depth)
     padded = sum(widths)
@@ -91,8 +91,8 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> 
     spare = len(low) > 4
     if spare:
         low.remove("y1")
-    lines += _finish(rq, pixels, block, partial, spare)
     mutable = len(widths) > UNROLL
+    lines += _finish(rq, pixels, block, partial, spare, None if not sums else 0 if mutable else padded)
     if mutable:
         lines += [line for p in x for line in advance(f"%[{p}]", -padded, "r0")]
     lines += [f"subs %[left], %[left], #{block}", "bgt 1b"]
@@ -104,7 +104,7 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> 
     parameters = [f"const int8_t *{p}"
                   for p in x] + ["const int8_t *w", "int32_t channels"] + [f"int8_t *{p}" for p in y]
     pinned = _pin([*sorted(low), *sorted({"left", *x, *y} - low)])
-    twin = _twin(padded, rq, pixels, block)
+    twin = _twin(padded, rq, pixels, block, sums)
     body = f"""\
 {{
 #if AOT_MODEL_MVE
@@ -185,11 +185,12 @@ def _looped(widths: list[int], pixels: int, block: int) -> list[str]:
     return lines
 
 
-def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool) -> list[str]:
+def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool,
+            sum_at: int | None) -> list[str]:  # fmt: skip
     """Accumulators to vectors q6 (and q7), requantisation, store.
 
     Lanes: 2 x 4: q6 is pixel 0, q7 pixel 1. 1 x 8: q6 the even channels, q7 the odd ones, so that narrowing
-    puts them in order. 1 x 4: q6.
+    puts them in order. 1 x 4: q6. sum_at: from a pixel's pointer to a number to add; None: there is none.
     """
     lines = []
     common = len(rq.head()) > 0
@@ -200,6 +201,8 @@ def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool
         lines += [
             f"vmov {vector}[2], {vector}[0], {a[0]}, {a[2]}", f"vmov {vector}[3], {vector}[1], {a[1]}, {a[3]}"
         ]
+    for v, vector in enumerate(vectors if sum_at is not None else []):
+        lines += [f"ldr r0, [%[x{v if pixels == 2 else 0}], #{sum_at}]", f"vadd.i32 {vector}, {vector}, r0"]
     for v, vector in enumerate(vectors):
         if v == 0 or pixels == 1:
             lines.append("vldrw.32 q0, [%[w]], #16")
@@ -227,7 +230,7 @@ def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool
     return lines + (["adds %[y1], %[y1], #4"] if spare else [])
 
 
-def _twin(depth: int, rq: Requantiser, pixels: int, block: int) -> str:
+def _twin(depth: int, rq: Requantiser, pixels: int, block: int, sums: bool) -> str:
     """The same blocks in portable C."""
     right = -1 if rq.common_right is None else rq.common_right
     ties = "AWAY" if rq.rounding == "double" else rq.ties.upper()
@@ -237,7 +240,7 @@ def _twin(depth: int, rq: Requantiser, pixels: int, block: int) -> str:
         .pixels = {pixels}, .block = {block}, .depth = {depth},
         .multipliers = {int(rq.own_multipliers)}, .left = {int(rq.has_left)}, .right = {right},
         .half = {'1 << 30' if rq.rounds_product else '0'}, .ties = AOT_MVE_TIES_{ties},
-        .zero = {rq.zero_point}, .low = {rq.act_min}, .high = {rq.act_max},
+        .zero = {rq.zero_point}, .low = {rq.act_min}, .high = {rq.act_max},{' .sums = 1,' * sums}
     }};
     aot_mve_dot(&form, x0, {second[0]}, w, channels, y0, {second[1]});
 """

@@ -95,6 +95,7 @@ TABLE: dict[str, Instruction] = {
     "vsub.i32": _row("vsub.i32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: a - b),
     "vadd.i32": _row("vadd.i32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: a + b),
     "vadd.i32 r": _row("vadd.i32 {d}, {0}, {1}", (WORDS, CORE), lambda a, b: a + b),
+    "vadd.i16": _row("vadd.i16 {d}, {0}, {1}", (HALVES, HALVES), lambda a, b: a + b, HALVES),
     "vadd.i16 r": _row("vadd.i16 {d}, {0}, {1}", (HALVES, CORE), lambda a, b: a + b, HALVES),
     "vqadd.s32": _row("vqadd.s32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: _saturated(32, a + b)),
     "vqadd.s16": _row("vqadd.s16 {d}, {0}, {1}", (HALVES, HALVES), lambda a, b: _saturated(16, a + b),

@@ -231,12 +231,12 @@ class Requantiser:
             lines.append(f"vqadd.s16 {even}, {even}, {zero or temp}")
         if (self.act_min, self.act_max) == ((0, 255) if self.unsigned else (-128, 127)):
             return [*lines, f"vqmov{'u' * self.unsigned}nb.s16 {even}, {even}"]
-        lines += [_constant_s16(temp, self.act_min), f"vmax.s16 {even}, {even}, {temp}"]
-        return [*lines, _constant_s16(temp, self.act_max), f"vmin.s16 {even}, {even}, {temp}"]
+        lines += [constant_s16(temp, self.act_min), f"vmax.s16 {even}, {even}, {temp}"]
+        return [*lines, constant_s16(temp, self.act_max), f"vmin.s16 {even}, {even}, {temp}"]
 
     def zero_point_constant(self, register: str) -> list[str]:
         """Sets all 16-bit lanes to the zero point, where `narrow` needs it."""
-        return [_constant_s16(register, self.zero_point)] if self.zero_point else []
+        return [constant_s16(register, self.zero_point)] if self.zero_point else []
 
     def scalar(self, acc: str, mult: str, left: str, right: str, tie: str) -> str:
         """C expression of the int8 result, for the portable twin; `right` holds minus the right shift."""
@@ -251,7 +251,7 @@ class Requantiser:
         return f"aot_mve_clamp({value} + ({self.zero_point}), {self.act_min}, {self.act_max})"
 
 
-def _constant_s16(register: str, value: int) -> str:
+def constant_s16(register: str, value: int) -> str:
     """A constant of -256..255 in every 16-bit lane."""
     return f"vmov.i16 {register}, #{value}" if value >= 0 else f"vmvn.i16 {register}, #{~value}"
 
@@ -261,7 +261,7 @@ def supports(spec: QuantSpec) -> bool:
 
     One rounding takes one kind of multiplication for all channels: all shift right, or none does.
     """
-    bytes_ = {spec.x_dtype, spec.out_dtype} <= {"int8", "uint8"} and not spec.weight_zero_point
+    bytes_ = {spec.x_dtype, spec.out_dtype} <= {"int8", "uint8"} and -128 <= spec.weight_zero_point <= 127
     low, high = spec.out_range
     in_range = low <= spec.out_zero_point <= high and low <= spec.act_min <= spec.act_max <= high
     if not bytes_ or not in_range or bool(np.any(np.abs(spec.shift) > 31)):

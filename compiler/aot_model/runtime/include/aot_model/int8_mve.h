@@ -85,6 +85,7 @@ typedef struct {
     int32_t multipliers;                 /* whether each channel has its own; else that of all comes before the first block */
     int32_t left, right;                 /* left: whether channels have left shifts; right: of all, -1: each has its own */
     int32_t half, ties, zero, low, high; /* of the requantisation */
+    int32_t sums;                        /* whether behind a pixel is a number that is added to its sums */
 } aot_mve_dot_form;
 
 AOT_MODEL_INLINE void aot_mve_dot(const aot_mve_dot_form *f, const int8_t *x0, const int8_t *x1, const int8_t *w, int32_t channels,
@@ -117,7 +118,11 @@ AOT_MODEL_INLINE void aot_mve_dot(const aot_mve_dot_form *f, const int8_t *x0, c
                 for (int32_t k = 0; k < f->depth; k++) {
                     acc += x[k] * w[k / 16 * 16 * f->block + c * (k < full ? 16 : f->depth - full) + k % 16];
                 }
-                acc = (int32_t)((uint32_t)acc + (uint32_t)bias);
+                int32_t sum = 0;
+                if (f->sums) {
+                    memcpy(&sum, x + f->depth, 4);
+                }
+                acc = (int32_t)((uint32_t)acc + (uint32_t)bias + (uint32_t)sum);
                 if (f->ties == AOT_MVE_TIES_BIT) {
                     acc = aot_mve_halve_even(acc, right);
                 } else if (f->ties == AOT_MVE_TIES_EVEN) {
@@ -200,6 +205,31 @@ static inline void aot_mve_turn_signs(int8_t *p, int32_t n)
         p[i] = (int8_t)(p[i] ^ -128);
     }
 #endif
+}
+
+/* Puts the sum of n bytes, n >= 0, times a factor behind the `depth` bytes of a pixel. */
+static inline void aot_mve_add_behind(int8_t *pixel, int32_t n, int32_t depth, int32_t factor)
+{
+    int32_t sum = 0;
+#if AOT_MODEL_MVE
+    const int8_t *from = pixel;
+    __asm__ volatile(
+        "wlstp.8 lr, %[n], 2f\n\t"
+        "1:\n\t"
+        "vldrb.8 q0, [%[from]], #16\n\t"
+        "vaddva.s8 %[sum], q0\n\t"
+        "letp lr, 1b\n\t"
+        "2:\n\t"
+        : [from] "+r"(from), [sum] "+Te"(sum)
+        : [n] "r"(n)
+        : "lr", "q0", "memory");
+#else
+    for (int32_t i = 0; i < n; i++) {
+        sum += pixel[i];
+    }
+#endif
+    sum = (int32_t)((uint32_t)sum * (uint32_t)factor);
+    memcpy(pixel + depth, &sum, 4);
 }
 
 /* Unit i of n goes from `from` to the byte places[i] of `to`: units of 1, 2 or 4 bytes. */
