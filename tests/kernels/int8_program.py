@@ -58,17 +58,20 @@ def program(cases: list[Case], device: bool, count: bool = False) -> str:
         for scratch in case.code.scratch:
             text += f"static {scratch.ctype} s{i}_{scratch.name}[{scratch.nbytes} / sizeof({scratch.ctype})] "
             text += f"__attribute__((aligned({scratch.align})));\n"
-        text += f"AOT_MODEL_OPAQUE static void k{i}(const int8_t *x, int8_t *y)\n{{\n"
+        text += f"AOT_MODEL_OPAQUE static void k{i}(const int8_t *input, int8_t *output)\n{{\n"
+        of_x, of_y = _c_type(case.x), _c_type(case.expected)
+        text += f"    const {of_x} *const x = (const {of_x} *)input;\n"
+        text += f"    {of_y} *const y = ({of_y} *)output;\n"
         for packed in case.code.constants:
             text += f"    const {_c_type(packed.data)} *const {packed.name} = const{i}_{packed.name};\n"
         for scratch in case.code.scratch:
             text += f"    {scratch.ctype} *const {scratch.name} = s{i}_{scratch.name};\n"
         text += case.code.body + "}\n"
-        calls += f'    failures += check("{case.label}", k{i}, input{i}, {x}, want{i}, {y}, 0, 0);\n'
+        data = f"(const int8_t *)input{i}, {x}, (const int8_t *)want{i}, {y}"
+        calls += f'    failures += check("{case.label}", k{i}, {data}, 0, 0);\n'
         if case.code.slack is not None:
             slack = max(min(case.code.slack, x), -y)
-            calls += (f'    failures += check("{case.label} overlap", k{i}, input{i}, {x}, want{i}, {y}, 1, '
-                      f'{slack});\n')
+            calls += f'    failures += check("{case.label} overlap", k{i}, {data}, 1, {slack});\n'
     largest = max(2 * GUARD + 2 * (c.x.size + c.expected.size) for c in cases)
     text += f"static int8_t arena[{largest}];\n#define COUNT {int(count)}\n" + CHECK
     return text + f"int main(void)\n{{\n    int failures = 0;\n{calls}    return failures != 0;\n}}\n"

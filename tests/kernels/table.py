@@ -133,6 +133,18 @@ class Draw:
         node = Requantise(zero, low, high, DType.of(np.dtype(to)), "single" if turn % 5 == 4 else "double")
         return (*(() if turn % 7 == 6 else (bias,)), Step(node, (m, s)))
 
+    def even(self, channels: int, to: type[Any], turn: int) -> tuple[Step, ...]:
+        """A bias and a requantisation whose halves go to even numbers: by powers of two, one for all channels
+        or several, and by other factors of few bits.
+        """
+        count = channels if turn % 2 else 1
+        m = (np.full(count, 1 << 30) if turn % 3 else self.rng.integers(4, 8, count) << 28).astype(np.int32)
+        s = -self.rng.integers(7, 10, count).astype(np.int32)
+        limits = np.iinfo(to)
+        bias = Step(op("Add"), (self.rng.integers(-150, 150, channels).astype(np.int32) * 32,))
+        low = limits.min + 90 * (turn % 4 == 2)
+        node = Requantise(low + 60 * (turn % 3), low, limits.max, DType.of(np.dtype(to)), "even")
+        return bias, Step(node, (m, s))
 
     def sums(self, channels: int, shape: tuple[int, ...], turn: int) -> tuple[Step, ...]:
         """What takes accumulators without a requantisation: nothing, a bias, a tensor that is added."""
@@ -279,6 +291,17 @@ def int8_convolutions() -> list[Layer]:
     add(np.int8, (2, 5, 6, 4), draw.tensor(np.int8, 4, 3, 3, 1), pads=(1, 1, 1, 1), group=4)
     # more outputs of each channel than channels
     add(np.int8, (1, 6, 7, 2), draw.tensor(np.int8, 10, 3, 3, 1), pads=(1, 1, 1, 1), group=2)
+    # ties to even: inputs and weights are multiples of 4 and 8, so that many sums are halves
+    for turn, (kernel, ins, outs, group) in enumerate(
+        (((1, 1), 16, 8, 1), ((3, 3), 5, 7, 1), ((3, 3), 9, 9, 9), ((5, 5), 6, 6, 6), ((1, 3), 8, 8, 8),
+         ((2, 3), 8, 6, 2), ((3, 3), 8, 8, 1), ((3, 3), 3, 6, 3), ((1, 1), 33, 5, 1))):
+        kind = np.uint8 if turn % 5 == 4 else np.int8
+        x = 4 * (draw.tensor(kind, 2, 8, 9, ins) // 8)
+        w = 8 * (draw.tensor(np.int8, outs, *kernel, ins // group) // 16)
+        node = Convolution(x_zero_point=-4 + 128 * (kind is np.uint8), group=group)
+        more = (Step(Lookup(table)),) if turn in (0, 2, 8) else ()
+        layers.append(Layer(f"{len(layers)} ties {x.dtype} {list(w.shape)} {group}", x,
+                            (Step(node, (w,)), *draw.even(outs, kind, turn), *more)))
     return layers
 
 
@@ -301,6 +324,11 @@ def int8_products() -> list[Layer]:
         steps = draw.sums(columns, (rows, columns), turn)
         layers.append(ProductLayer(f"sums {rows} x {depth} x {columns}", x,
                                    (Step(MatMul(11, 0), (w,)), *steps), zero))
+    for turn, (rows, depth, columns) in enumerate(((1, 64, 33), (9, 23, 9), (1, 30, 37), (7, 16, 16))):
+        x, w = 4 * (draw.tensor(np.int8, rows, depth) // 8), 8 * (draw.tensor(np.int8, depth, columns) // 16)
+        zero = Step(Convolution((1,), (0, 0), (1,), x_zero_point=12), (w.T.reshape(columns, 1, depth),))
+        layers.append(ProductLayer(f"ties {rows} x {depth} x {columns}", x,
+                                   (Step(MatMul(12, 0), (w,)), *draw.even(columns, np.int8, turn)), zero))
     for rows, depth, columns in ((1, 40, 12), (4, 24, 8)):  # weights of uint8 beyond int8
         x, w = draw.tensor(np.int8, rows, depth), draw.tensor(np.uint8, depth, columns)
         zero = Step(Convolution((1,), (0, 0), (1,), x_zero_point=11), (w.T.reshape(columns, 1, depth),))

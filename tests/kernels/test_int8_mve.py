@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from int8_program import Case, program
 
 from aot_model.installation import include_dir
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
-from aot_model.kernels.int8 import depthwise_columns_mve
+from aot_model.kernels.int8 import depthwise_columns_mve, depthwise_taps_mve
 from aot_model.kernels.int8.affine_sum import Rescaling, affine, mve_sum
 from aot_model.kernels.int8.conv_mve import conv
 from aot_model.kernels.int8.depthwise3x3_mve import depthwise3x3
@@ -43,12 +44,13 @@ class Inverted:
     """A fused tail: stores ~acc."""
 
     shape: ConvShape
+    to: str = "int8"
 
     def store(self, acc: str, index: tuple[str, str, str, str], lanes: int) -> str:
         n, y, x, c = index
         s = self.shape
         at = f"((({n}) * {s.out_h} + ({y})) * {s.out_w} + ({x})) * {s.out_c} + ({c})"
-        return f"y[{at}] = (int8_t)(~({acc}));\n"
+        return f"y[{at}] = ({self.to}_t)(~({acc}));\n"
 
 
 @dataclass(frozen=True)
@@ -121,24 +123,48 @@ class Draw:
             bias = r.integers(-(1 << 13), 1 << 13, channels).astype(np.int32)
             if r.random() < 0.2:
                 bias[int(r.integers(channels))] = int(r.choice([-1, 1])) * ((1 << 31) - 1)
-        rounding = str(r.choice(["double", "double", "double", "single"]))
-        if rounding == "single":  # all channels shift right, or none
+        rounding = str(r.choice(["double", "double", "double", "single", "even"]))
+        if rounding == "even":  # few bits, so that there are ties
+            multiplier = np.where(multiplier % 7 < 5, multiplier >> 28 << 28, multiplier)
+            multiplier = np.full(count, 1 << 30) if r.random() < 0.5 else multiplier
+        if rounding != "double":  # all channels shift right, or none
             shift = np.minimum(shift, -1) if r.random() < 0.8 else np.maximum(shift, 0)
         arrays = multiplier.astype(np.int32), shift.astype(np.int32)
-        return QuantSpec(x_zero, *arrays, zero, low, high, rounding=rounding), bias
+        return self.typed(QuantSpec(x_zero, *arrays, zero, low, high, rounding=rounding)), bias
+
+    def typed(self, spec: QuantSpec) -> QuantSpec:
+        """The same of uint8 at one end or both, at times."""
+        if self.rng.random() < 0.3:
+            spec = replace(spec, x_dtype="uint8", x_zero_point=spec.x_zero_point + 128)
+        if self.rng.random() < 0.3:
+            ends = spec.out_zero_point + 128, spec.act_min + 128, spec.act_max + 128
+            spec = replace(spec, out_dtype="uint8", out_zero_point=ends[0], act_min=ends[1], act_max=ends[2])
+        return spec
+
+    def zero_point(self, spec: QuantSpec) -> QuantSpec:
+        """The same with a zero point of weights, at times."""
+        if self.rng.random() < 0.6:
+            return spec
+        return replace(spec, weight_zero_point=int(self.rng.choice([-128, 127, self.rng.integers(-20, 20)])))
+
+    def input(self, spec: QuantSpec, *shape: int) -> np.ndarray:
+        x = self.int8(*shape)
+        return x if spec.x_dtype == "int8" else (x.astype(np.int16) + 128).astype(np.uint8)
 
 
 def _with_tail(draw: Draw, shape: ConvShape, expected: np.ndarray) -> tuple[Tail | None, np.ndarray]:
     if draw.rng.random() < 0.75:
         return None, expected
-    kind = InvertedRows if draw.rng.random() < 0.3 else Inverted
-    return kind(shape), ~expected
+    signed = expected.dtype == np.int8
+    kind = InvertedRows if signed and draw.rng.random() < 0.3 else Inverted
+    return kind(shape, expected.dtype.name), ~expected
 
 
 def conv_case(draw: Draw, shape: ConvShape) -> Case:
     channels = shape.in_c // shape.groups
     spec, bias = draw.quantised(shape.kernel_h * shape.kernel_w * channels, shape.out_c)
-    x = draw.int8(shape.batch, shape.in_h, shape.in_w, shape.in_c)
+    spec = draw.zero_point(spec) if shape.groups == 1 else spec
+    x = draw.input(spec, shape.batch, shape.in_h, shape.in_w, shape.in_c)
     w = draw.weights(shape.out_c, shape.kernel_h, shape.kernel_w, channels)
     expected = int8_model.conv(shape, x, w, bias, spec)
     tail, expected = _with_tail(draw, shape, expected)
@@ -147,7 +173,9 @@ def conv_case(draw: Draw, shape: ConvShape) -> Case:
 
 def depthwise_case(draw: Draw, shape: ConvShape, kernel=depthwise) -> Case:
     spec, bias = draw.quantised(shape.kernel_h * shape.kernel_w, shape.out_c)
-    x = draw.int8(shape.batch, shape.in_h, shape.in_w, shape.in_c)
+    if kernel in (depthwise, depthwise_taps) and depthwise_taps_mve.applicable(shape):
+        spec = draw.zero_point(spec)
+    x = draw.input(spec, shape.batch, shape.in_h, shape.in_w, shape.in_c)
     w = draw.weights(shape.kernel_h, shape.kernel_w, shape.out_c)
     expected = int8_model.depthwise(shape, x, w, bias, spec)
     tail, expected = _with_tail(draw, shape, expected)
@@ -251,7 +279,8 @@ def dense_cases() -> list[Case]:
     ):
         shape = ConvShape(1, 1, 1, in_c, 1, 1, out_c)
         spec, bias = draw.quantised(in_c, out_c)
-        x, w = draw.int8(1, 1, 1, in_c), draw.weights(out_c, in_c)
+        spec = draw.zero_point(spec)
+        x, w = draw.input(spec, 1, 1, 1, in_c), draw.weights(out_c, in_c)
         expected = int8_model.conv(shape, x, w[:, None, None], bias, spec)
         tail, expected = _with_tail(draw, shape, expected)
         cases.append(
@@ -263,18 +292,29 @@ def pool_cases() -> list[Case]:
     draw, cases = Draw(4), []
     shapes = [ConvShape(1, 25, 5, 64, 1, 1, 64, 25, 5), ConvShape(1, 40, 30, 13, 1, 1, 13, 40, 30)]
     shapes += [ConvShape(1, 17, 15, 5, 1, 1, 5, 17, 15), ConvShape(1, 16, 16, 5, 1, 1, 5, 16, 16)]
+    shapes += [ConvShape(1, 16, 8, 5, 1, 1, 5, 16, 8), ConvShape(1, 43, 3, 5, 1, 1, 5, 43, 3)]
+    shapes += [ConvShape(1, 63, 63, 3, 1, 1, 3, 63, 63)]
     for kernel in ((2, 2), (3, 3), (1, 1), (3, 5)) * 2:
         c = int(draw.rng.integers(1, 40))
         shape = draw.geometry(kernel, c, c)
         shapes.append(replace(shape, dilation_h=1, dilation_w=1, pad_top=0, pad_left=0, out_h=1, out_w=1))
         shapes.append(ConvShape(2, 7, 9, c, 4, 5, c, 3, 3, 2, 2, 1, 1, 1, 1))
     for shape in shapes:
-        x = draw.int8(shape.batch, shape.in_h, shape.in_w, shape.in_c)
-        _, low, high = RANGES[int(draw.rng.integers(len(RANGES)))]
+        limits = RANGES[int(draw.rng.integers(len(RANGES)))]
+        spec = draw.typed(QuantSpec(0, np.array([1]), np.array([0]), *limits))
+        spec, low, high = replace(spec, x_dtype=spec.out_dtype), spec.act_min, spec.act_max
+        x = draw.input(spec, shape.batch, shape.in_h, shape.in_w, shape.in_c)
         for kind, model in (("average", int8_model.average_pool), ("max", int8_model.max_pool)):
             tail, expected = _with_tail(draw, shape, model(shape, x, low, high))
-            code = HELIUM.pool(kind, shape, low, high, tail=tail)  # type: ignore[arg-type]
+            code = HELIUM.pool(kind, shape, low, high, x.dtype.name, tail)  # type: ignore[arg-type]
             cases.append(Case(f"{kind} {shape}", code, x, expected))
+    for tall in (64, 127):  # means just below halves: a quotient that is one too large shows
+        n, s = 2 * tall, ConvShape(1, tall, 2, 60, 1, 1, 60, tall, 2)
+        for start in (0, 130, 195):
+            sums = np.arange(start, start + 60) * n + n // 2 - 1
+            x = (sums // n + (np.arange(n)[:, None] < sums % n)).astype(np.uint8).reshape(1, tall, 2, 60)
+            code, expected = HELIUM.pool("average", s, 0, 255, "uint8"), int8_model.average_pool(s, x, 0, 255)
+            cases.append(Case(f"around halves {s}", code, x, expected))
     return cases
 
 
@@ -321,9 +361,61 @@ def sum_cases() -> list[Case]:
     return cases
 
 
+def tie_cases() -> list[Case]:
+    """Sums around halves of every size, of both signs, within the activation range and beyond it: all
+    kernels; factors with one bit and more, one and several for a layer.
+    """
+    draw, cases, lowered = Draw(8), [], []
+    one = ConvShape(1, 1, 1, 9, 1, 1, 13)
+    dense = (one, replace(one, out_c=8), replace(one, in_w=7, out_w=7, in_c=3),
+             replace(one, in_h=6, in_w=9, out_h=5, out_w=8, in_c=2, kernel_h=2, kernel_w=2))  # fmt: skip
+    apart = [replace(one, in_h=6, in_w=w, out_h=6, out_w=w, in_c=13, kernel_h=k, kernel_w=k, pad_top=k // 2,
+                     pad_left=k // 2, groups=13) for k, w in ((3, 3), (3, 8), (5, 9), (1, 7))]  # fmt: skip
+    kernels = [(conv, shape) for shape in dense]
+    kernels += [(kernel, s) for s in apart for kernel in (depthwise_taps, depthwise_columns)]
+    kernels += [(depthwise3x3, s) for s in apart[:2]]
+    for kernel, shape in kernels:
+        for odd, least in ((1, 1), (3, 1), (5, 1), (1, 0), (7, 0), (3, -1)):
+            for several in (False, True):
+                count = shape.out_c if several and least > 0 else 1
+                right = draw.rng.integers(least, 7, count) if least > 0 else np.full(1, least)
+                multiplier = np.full(count, odd << (31 - odd.bit_length()))
+                if several and odd > 1:  # some channels have no ties
+                    other = draw.rng.integers(1 << 30, 1 << 31, count)
+                    multiplier = np.where(np.arange(count) % 3 == 2, other, multiplier)
+                case, met = _ties(draw, kernel, shape, multiplier, -right, odd.bit_length())
+                cases.append(case)
+                lowered.append(met)
+    total = np.concatenate(lowered)
+    assert (total < 0).sum() > 1000 and (total > 0).sum() > 1000
+    return cases
+
+
+def _ties(draw: Draw, kernel: Callable[..., KernelCode], shape: ConvShape, multiplier: np.ndarray,
+          shift: np.ndarray, bits: int) -> tuple[Case, np.ndarray]:  # fmt: skip
+    """A layer whose weights are half a unit, or as much of it as fits them, 0, or the same below 0; and its
+    results, without zero point, that ties up would make larger.
+    """
+    r, s = draw.rng, shape
+    zero, low, high = ((-128, -128, 127), (3, -128, 127), (-20, -20, 90))[int(r.integers(3))]
+    spec = QuantSpec(int(r.integers(-3, 4)), multiplier.astype(np.int32), shift.astype(np.int32), zero, low,
+                     high, rounding="even")  # fmt: skip
+    half = np.int64(1) << np.clip(bits - 1 - shift, 0, 5)
+    unit = r.choice([-1, 1], s.out_c) * np.broadcast_to(half, (s.out_c,))
+    bias = (r.integers(-60, 60, s.out_c) * unit).astype(np.int32)
+    x = r.integers(-5, 6, (s.batch, s.in_h, s.in_w, s.in_c)).astype(np.int8)
+    x[..., 0] = draw.int8(s.batch, s.in_h, s.in_w)
+    w = (r.integers(-1, 2, (s.kernel_h, s.kernel_w, s.in_c // s.groups, s.out_c)) * unit).astype(np.int8)
+    w = w[:, :, 0] if s.groups > 1 else w.transpose(3, 0, 1, 2)
+    model = int8_model.depthwise if s.groups > 1 else int8_model.conv
+    expected, up = (model(s, x, w, bias, replace(spec, rounding=rule)) for rule in ("even", "single"))
+    met = expected[up != expected].astype(np.int64) - zero
+    return Case(f"{kernel.__name__} {s} {spec}", kernel(s, w, bias, spec), x, expected), met
+
+
 FAMILIES = {
     "conv": conv_cases, "groups": group_cases, "depthwise": depthwise_cases, "dense": dense_cases,
-    "pool": pool_cases, "sum": sum_cases
+    "ties": tie_cases, "pool": pool_cases, "sum": sum_cases
 }
 
 
@@ -357,8 +449,10 @@ def _conv1x1(spec: QuantSpec, **changes: int) -> KernelCode:
 
 
 @pytest.mark.parametrize("change",
-                         [{"rounding": "even"}, {"x_dtype": "uint8"}, {"out_dtype": "int16"},
-                          {"weight_zero_point": 3}, {"out_zero_point": 200}, {"act_min": 5, "act_max": 4}],
+                         [{"rounding": "even", "multiplier": np.array([-3])},
+                          {"rounding": "even", "multiplier": np.array([3 << 25]), "shift": np.array([-26])},
+                          {"x_dtype": "int16"}, {"out_dtype": "int16"},
+                          {"weight_zero_point": -129}, {"out_zero_point": 200}, {"act_min": 5, "act_max": 4}],
                          )
 def test_refuses_what_it_does_not_compute(change: dict[str, object]) -> None:
     spec = QuantSpec(0, np.array([1 << 30]), np.array([-5]), 0, -128, 127)

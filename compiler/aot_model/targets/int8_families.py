@@ -150,4 +150,5 @@ HELIUM = Family("Helium",
                 lookup_row=RowSum("aot_mve_lookup", header=requantise_mve.HEADER),
                 reading=_helium_for,
                 int8_weights=True,
+                zero_points=True,
                 )

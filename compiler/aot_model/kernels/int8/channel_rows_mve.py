@@ -19,6 +19,7 @@ from ..overlap import by_pixels, by_rows
 from .mve import asm_lines, clobbers
 from .requantise_mve import HEADER, Requantiser
 from .row_tail import tail_helpers, tail_loop
+from .unsigned_mve import Ends
 
 FOUR, EIGHT = 4, 8
 ACCUMULATORS = ("r0", "r2", "r4", "r6")
@@ -74,12 +75,28 @@ def split_shift(rq: Requantiser) -> list[str]:
 
 
 def scalar_result(rq: Requantiser, shift: str) -> str:
-    """C of the result in a twin: `acc` without bias, constants k[2 c], k[2 c + 1], `shift` as `signed_shift`.
+    """C of the result in a twin: `acc` without bias, the constants of channel c in k, `shift` as
+    `signed_shift`.
     """
-    acc = "(int32_t)((uint32_t)acc + (uint32_t)k[2 * c])"
+    k = [f"k[{rq.numbers.shape[1]} * c + {i}]" for i in range(3)]
+    acc = f"(int32_t)((uint32_t)acc + (uint32_t){k[0]})"
     left, right = (f"({shift} > 0 ? {shift} : 0)", f"({shift} < 0 ? {shift} : 0)") if rq.has_left else ("0",
                                                                                                         shift)
-    return rq.scalar(acc, "k[2 * c + 1]", left, right)
+    return rq.scalar(acc, k[1], left, right, k[2])
+
+
+def load_numbers(rq: Requantiser) -> list[str]:
+    """Instructions for a channel's bias in r12 and multiplier in r8, and r7 behind its numbers."""
+    n = 4 * rq.numbers.shape[1]
+    return [f"ldrd r12, r8, [r7], #{n}" if rq.multiplies else f"ldr r12, [r7], #{n}"]
+
+
+def requantised(rq: Requantiser, vectors: tuple[str, ...], temp: str) -> list[str]:
+    """Instructions for sums of one channel, up to the shift; they spoil r0, r2, r4."""
+    lines = [*split_shift(rq), *(["ldr r2, [r7, #-4]"] if rq.ties == "even" else [])]
+    for q in vectors:
+        lines += rq.vector(q, temp, "r8", "r4", "r2" if rq.has_left else "r10", "r0", "r2")
+    return lines
 
 
 def finished_block(rq: Requantiser, steps: int, partial: bool, zero: str | None = None, bits: int = 32,
@@ -90,8 +107,7 @@ def finished_block(rq: Requantiser, steps: int, partial: bool, zero: str | None 
     """
     store = f"vstrb{'t' if partial else ''}.{bits} q0, [r3, {offsets}]"
     return [
-        *gathered_sums("q0"), "vadd.i32 q0, q0, r12", *split_shift(rq),
-        *rq.vector("q0", "q7", "r8", "r4", "r2" if rq.has_left else "r10"),
+        *gathered_sums("q0"), "vadd.i32 q0, q0, r12", *requantised(rq, ("q0",), "q7"),
         *rq.narrow("q0", None, "q7", zero), *([f"vldrh.16 {offsets}, [{reload}]"] if reload else []),
         *(["vpst"] if partial else []), store, f"addw r3, r3, #{steps}",
     ]  # fmt: skip
@@ -123,10 +139,7 @@ def finished_eight(rq: Requantiser, first: str, step: int, temp: str, zero: str 
     bytes from an output to the next. reload: a core register that points to the offsets, which `offsets` is
     loaded from.
     """
-    right = "r2" if rq.has_left else "r10"
-    lines = [f"vadd.i32 {first}, {first}, r12", "vadd.i32 q0, q0, r12", *split_shift(rq)]
-    for q in (first, "q0"):
-        lines += rq.vector(q, temp, "r8", "r4", right)
+    lines = [f"vadd.i32 {first}, {first}, r12", "vadd.i32 q0, q0, r12", *requantised(rq, (first, "q0"), temp)]
     lines += rq.narrow(first, "q0", temp, zero)
     lines += [f"vldrh.16 {offsets}, [{reload}]"] if reload else []
     return [*lines, f"vstrb.16 {first}, [r3, {offsets}]", *forward("r3", EIGHT * step)]
@@ -206,6 +219,7 @@ class ChannelRows:
     """Whether blocks are of eight outputs."""
     weights: int
     """Bytes of a channel's weights, with the zeros around them."""
+    ends: Ends
 
     @property
     def apart(self) -> bool:
@@ -217,18 +231,18 @@ class ChannelRows:
         """Bytes of a channel: weights, and the signed shift where channels differ in it."""
         return self.weights + (self.rq.common_right is None)
 
-    def packed(self, matrix: np.ndarray, before: int = 0) -> list[Packed]:
-        """`w` and `k` for weights [channels, taps], in the order of the calls; before: zeros."""
-        rq, records = self.rq, np.zeros((len(matrix), self.record), np.int8)
+    def packed(self, matrix: np.ndarray, before: int = 0, zero: int = 0) -> list[Packed]:
+        """`w` and `k` for weights [channels, taps], in the order of the calls; before: zeros, which zero is
+        one of."""
+        rq, records = self.rq, np.full((len(matrix), self.record), zero, np.int8)
         order = np.arange(len(matrix))
         if self.apart:
             order = order.reshape(self.channels, self.calls).T.reshape(-1)
         records[:, before:before + matrix.shape[1]] = matrix[order]
         if rq.common_right is None:
             records[:, -1] = rq.signed_shift[order]
-        numbers = np.stack([rq.bias, rq.multiplier], 1)[order].astype(np.int32)
         return [Packed("w", records.reshape(-1), admissible=ANYTHING),
-                Packed("k", numbers, admissible=ANYTHING)]  # fmt: skip
+                Packed("k", rq.numbers[order], admissible=ANYTHING)]  # fmt: skip
 
     def kernel(self, base: str, comment: str, before: list[str], load: list[str], sums: list[str],
                place: str, window: str, product: str, first: str, zero: str | None = None,
@@ -249,7 +263,7 @@ class ChannelRows:
         lines += [f"mov r0, #{pixels}", "vctp.32 r0"] if pixels < FOUR else even_lanes(
             s.out_w) if eight else []
         lines += [*(rq.zero_point_constant(zero) if zero else []), f"movw r9, #{self.channels}"]
-        loop = channel_loop(["ldrd r12, r8, [r7], #8", *shift, *load], block, s.out_w, across,
+        loop = channel_loop([*load_numbers(rq), *shift, *load], block, s.out_w, across,
                             (across * self.step, across * s.out_c), self.next_channel,
                             four if eight else None)  # fmt: skip
         # r5 moves on at the end of a channel, before the loop's own count
@@ -267,11 +281,12 @@ class ChannelRows:
         `y`; x, too, may name call `m`. down: the shape's rows are the columns of the layer.
         """
         s = self.shape
-        to = "row" if tail is not None else f"y + (n * {s.out_h} + oy) * {s.out_w * s.out_c}"
+        to = self.ends.row if tail is not None else (
+            f"{self.ends.y} + (n * {s.out_h} + oy) * {s.out_w * s.out_c}")
         if self.calls == 1:
             text = f"{kernel}({x}, w, k, {tables}, {to});\n"
         else:
-            own = f"w + m * {self.record * self.channels}, k + m * {2 * self.channels}"
+            own = f"w + m * {self.record * self.channels}, k + m * {self.rq.numbers.shape[1] * self.channels}"
             further = "m" if self.apart else f"m * {self.channels}"
             text = (f"for (int32_t m = 0; m < {self.calls}; m++) {{\n"
                     f"{kernel}({x}, {own}, {tables}, {to} + {further});\n}}\n")
@@ -287,14 +302,15 @@ class ChannelRows:
         s = self.shape
         inner = self.row(kernel[0], *places, tail, down)
         scratch = [Scratch("ring", ring.nbytes)] if ring else []
-        scratch += [Scratch("row", s.out_w * s.out_c)] if tail is not None else []
+        scratch += [self.ends.results(s.out_w * s.out_c)] if tail is not None else []
         before, slack = "", by_pixels(s, s.out_w, reread=True)
         if ring:
             before = f"int32_t filled = 0;\naot_mve_fill(ring, {ring.zero}, {ring.nbytes});\n"
             inner = ring_loop(s, ring.fill) + ring.table + inner
             slack = by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, 1, ring_unread(s))
-        return KernelCode(begin + image_loops(s, before, inner), tuple(constants), tuple(scratch),
-                          frozenset({HEADER}), (kernel[1], *tail_helpers(tail)), slack, note=note)
+        body = begin + image_loops(s, self.ends.x, before, inner)
+        return KernelCode(body, tuple(constants), tuple(scratch), frozenset({HEADER}),
+                          (kernel[1], *tail_helpers(tail)), slack, note=note)  # fmt: skip
 
 
 def rows_to_tail(s: ConvShape, rows: str, tail: Tail, index: tuple[str, str, str]) -> str:
@@ -322,11 +338,11 @@ for (; filled < oy * {s.stride_h} + {s.tall}; filled++) {{
 """
 
 
-def image_loops(s: ConvShape, before: str, inner: str) -> str:
-    """For each image `before`, and for each of its rows of outputs `inner`."""
+def image_loops(s: ConvShape, x: str, before: str, inner: str) -> str:
+    """For each image `before`, and for each of its rows of outputs `inner`; x: C of the input."""
     return f"""\
 for (int32_t n = 0; n < {s.batch}; n++) {{
-    const int8_t *image = x + n * {s.in_h * s.in_w * s.in_c};
+    const int8_t *image = {x} + n * {s.in_h * s.in_w * s.in_c};
     {before}for (int32_t oy = 0; oy < {s.out_h}; oy++) {{
 {inner}}}
 }}

@@ -2,7 +2,8 @@
 
 The taps of two pixels are copied next to each other (a patch, channels last: kernel_w * in_c bytes of a
 kernel row are contiguous in the image), taps outside of the image as the zero point, so that the inner loop
-knows no borders. The copy costs 2 instructions per 16 bytes and pixel, against 14 per 16 bytes and 8 outputs
+knows no borders. Where weights have a zero point, what it makes of the sum of a pixel's taps lies behind
+them. The copy costs 2 instructions per 16 bytes and pixel, against 14 per 16 bytes and 8 outputs
 in the micro-kernel; it allows the output to overwrite pixels that were consumed. Of a layer with groups, the
 taps lie apart by groups in the patch (groups_mve.py).
 """
@@ -21,16 +22,18 @@ from .patch_mve import copy_statements, patch_copier
 from .requantise_mve import HEADER, Requantiser, requantiser, supports
 from .row_tail import tail_helpers, tail_loop
 from .spec import QuantSpec
+from .unsigned_mve import Ends, padding
 
 INCLUDES = frozenset({HEADER})
 
 
 def applicable(shape: ConvShape, spec: QuantSpec) -> bool:
     """Whether `conv` takes a layer: dense input, sums of products that stay in int32; with groups, places in
-    a patch that have 16 bits.
+    a patch that have 16 bits, and weights without a zero point.
     """
     depth = shape.kernel_h * shape.kernel_w * shape.in_c
-    return shape.dense and depth < (1 << 17 if shape.groups == 1 else 1 << 16) and supports(spec)
+    plain = shape.dense and (shape.groups == 1 or not spec.weight_zero_point)
+    return plain and depth < (1 << 17 if shape.groups == 1 else 1 << 16) and supports(spec)
 
 
 def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
@@ -46,19 +49,21 @@ def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: Q
     """
     if not applicable(shape, spec):
         raise ValueError(f"not for the Helium convolution: {shape}, {spec}")
-    weights = np.asarray(weights, np.int8)
+    weights, ends = np.asarray(weights, np.int8), Ends.of(spec)
+    fill, spec = padding(spec), ends.signed(spec)
     rq = requantiser(spec, weights.reshape(shape.out_c, -1), bias)
     if shape.one_row:
-        return _row(shape, weights.reshape(shape.out_c, -1), rq, tail)
+        return _row(shape, weights.reshape(shape.out_c, -1), rq, spec, ends, tail)
     g = groups_of(shape, BYTES.lanes)
-    kernel = dot(g.taps, g.outputs, rq, 2, 4)
+    zero = spec.weight_zero_point
+    kernel = dot(g.taps, g.outputs, rq, 2, 4, bool(zero))
     streams = [pack(m, rq, 4, k * g.outputs) for k, m in enumerate(g.matrices(weights))]
     constants = [Packed("w", np.concatenate(streams), admissible=ANYTHING, layout=LAYOUT)]
-    if shape.pointwise and tail is None and g.count == 1:
+    if shape.pointwise and tail is None and g.count == 1 and not ends.unsigned_x and not zero:
         pixels = shape.batch * shape.out_h * shape.out_w
         sizes = f"{pixels}, {g.taps}, {kernel.depth}, {shape.out_c}"
         return KernelCode(
-            body=f"aot_mve_pointwise({kernel.name}, {sizes}, patch, x, w, y);\n",
+            body=f"aot_mve_pointwise({kernel.name}, {sizes}, patch, x, w, {ends.y});\n",
             constants=tuple(constants),
             scratch=(Scratch("patch", 2 * kernel.depth),),
             includes=INCLUDES,
@@ -66,19 +71,23 @@ def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: Q
             slack=by_pixels(shape, 2, through_images=True),
             note=f"{kernel.note}, patch of {2 * kernel.depth} bytes",
         )
-    depth = (g.count - 1) * g.taps + kernel.depth  # what is read behind a pixel meets weights of 0
+    # what is read behind a pixel meets weights of 0
+    depth = (g.count - 1) * g.taps + kernel.depth + 4 * bool(zero)
     if g.count == 1 or shape.kernel_h * shape.kernel_w == 1:
-        patch = patch_copier(shape, spec.x_zero_point)
-        fill = f"{patch.name}(patch + i * {depth}, image, oy, ox);\n"
+        patch = patch_copier(shape, fill)
+        copy = f"{patch.name}(patch + i * {depth}, image, oy, ox);\n"
     else:
-        patch, places = scatter(g, spec.x_zero_point, 1)
+        patch, places = scatter(g, fill, 1)
         constants.append(places)
-        fill = f"{patch.name}(patch + i * {depth}, image, places, oy, ox);\n"
+        copy = f"{patch.name}(patch + i * {depth}, image, places, oy, ox);\n"
+    copy += ends.turned(f"patch + i * {depth}", g.count * g.taps)
+    copy += _zero_point(f"patch + i * {depth}", g.taps, kernel.depth, spec)
     scratch = [Scratch("patch", 2 * depth + patch.overrun)]
     if tail is not None:
-        scratch.append(Scratch("row", 2 * shape.out_c))
+        scratch.append(ends.results(2 * shape.out_c))
     return KernelCode(
-        body=pairs_of_pixels(shape, g, kernel.name, depth, len(streams[0]), fill, tail),
+        body=pairs_of_pixels(shape, g, kernel.name, depth, len(streams[0]), copy, tail,
+                             names=(ends.x, ends.y, ends.row)),
         constants=tuple(constants),
         scratch=tuple(scratch),
         includes=INCLUDES,
@@ -89,17 +98,26 @@ def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: Q
     )
 
 
-def _row(shape: ConvShape, matrix: np.ndarray, rq: Requantiser, tail: Tail | None) -> KernelCode:
+def _zero_point(pixel: str, taps: int, depth: int, spec: QuantSpec) -> str:
+    """C that puts what the weights' zero point makes of a pixel's taps behind them; none where it is 0."""
+    factor = -spec.weight_zero_point
+    return f"aot_mve_add_behind({pixel}, {taps}, {depth}, {factor});\n" if factor else ""
+
+
+def _row(shape: ConvShape, matrix: np.ndarray, rq: Requantiser, spec: QuantSpec, ends: Ends,
+         tail: Tail | None) -> KernelCode:  # fmt: skip
     """One pixel: eight (or four) outputs at once over one read of the input."""
     block = 4 if 1 <= shape.out_c % 8 <= 4 else 8
-    kernel = dot(shape.in_c, shape.out_c, rq, 1, block)
-    copied = kernel.depth != shape.in_c  # it would read beyond the input
-    x, y = "patch" if copied else "x", "y" if tail is None else "row"
-    body = copy_statements("patch", "x", shape.in_c) if copied else ""
+    zero = bool(spec.weight_zero_point)
+    kernel = dot(shape.in_c, shape.out_c, rq, 1, block, zero)
+    copied = kernel.depth != shape.in_c or ends.unsigned_x or zero  # it would read beyond the input
+    x, y = "patch" if copied else "x", ends.y if tail is None else ends.row
+    body = copy_statements("patch", ends.x, shape.in_c) if copied else ""
+    body += ends.turned("patch", shape.in_c) + _zero_point("patch", shape.in_c, kernel.depth, spec)
     body += f"{kernel.name}({x}, w, {shape.out_c}, {y});\n"
-    scratch = [Scratch("patch", kernel.depth)] if copied else []
+    scratch = [Scratch("patch", kernel.depth + 4 * zero)] if copied else []
     if tail is not None:
-        scratch.append(Scratch("row", shape.out_c))
+        scratch.append(ends.results(shape.out_c))
         body += tail_loop(shape.out_c, "row", ("0", "0", "0"), tail)
     return KernelCode(
         body=body,
@@ -114,15 +132,16 @@ def _row(shape: ConvShape, matrix: np.ndarray, rq: Requantiser, tail: Tail | Non
 
 def pairs_of_pixels(shape: ConvShape, g: Groups, kernel: str, depth: int, stream: int, fill: str,
                     tail: Tail | None, types: tuple[str, str] = ("int8_t", "int8_t"),
-                    index: tuple[str, str, str] = ("n", "oy", "ox")) -> str:  # fmt: skip
+                    index: tuple[str, str, str] = ("n", "oy", "ox"),
+                    names: tuple[str, str, str] = ("x", "y", "row")) -> str:  # fmt: skip
     """The loops around a micro-kernel of two pixels. depth: elements from a pixel's patch to the other's.
     stream: bytes of a call's weights. fill: C that writes the patch of pixel i. types: of x, and of the
-    results. index: what the tail gets.
+    results. index: what the tail gets. names: C of x, of y, and of the results that wait for a tail.
     """
-    of_x, of_y = types
+    (of_x, of_y), (x, y, row) = types, names
     pixels, oc = shape.out_h * shape.out_w, shape.out_c
     pair = f"(p + 1 < {pixels} ? 2 : 1)" if pixels % 2 else "2"
-    to = "row" if tail is not None else f"out + p * {oc}"
+    to = row if tail is not None else f"out + p * {oc}"
     # of one row oy stays 0: GCC warns of what it would write behind the row (-Wstringop-overflow)
     step = f"if (++ox == {shape.out_w}) {{\n    ox = 0;\n    oy++;\n}}\n" if shape.out_h > 1 else "ox++;\n"
     inner = "const int32_t oy0 = oy, ox0 = ox;\n" if tail is not None else ""
@@ -143,13 +162,13 @@ for (int32_t group = 0; group < {g.count}; group++) {{
     to += {g.outputs};
 }}
 """
-    out = f"{of_y} *out = y + n * {pixels * oc};\n" if tail is None else ""
+    out = f"{of_y} *out = {y} + n * {pixels * oc};\n" if tail is None else ""
     if tail is not None:
         each = tail_loop(oc, f"row + i * {oc}", index, tail) + step
         inner += f"oy = oy0;\nox = ox0;\nfor (int32_t i = 0; i < {pair}; i++) {{\n{each}}}\n"
     return f"""\
 for (int32_t n = 0; n < {shape.batch}; n++) {{
-    const {of_x} *image = x + n * {shape.in_h * shape.in_w * shape.in_c};
+    const {of_x} *image = {x} + n * {shape.in_h * shape.in_w * shape.in_c};
     {out}int32_t oy = 0;
     int32_t ox = 0;
     for (int32_t p = 0; p < {pixels}; p += 2) {{

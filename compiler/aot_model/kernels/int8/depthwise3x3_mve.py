@@ -21,11 +21,20 @@ from aot_model.c.words import counted
 from ...ir.admissible import ANYTHING
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_rows
-from .channel_rows_mve import channel_loop, finished_block, row_kernel, rows_to_tail, rows_twin, scalar_result
+from .channel_rows_mve import (
+    channel_loop,
+    finished_block,
+    load_numbers,
+    row_kernel,
+    rows_to_tail,
+    rows_twin,
+    scalar_result,
+)
 from .conv_mve import INCLUDES
 from .requantise_mve import Requantiser, requantiser
 from .row_tail import tail_helpers
 from .spec import QuantSpec
+from .unsigned_mve import Ends
 
 
 def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
@@ -42,6 +51,7 @@ def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None,
     if not applicable(s):
         raise ValueError(f"not for the 3x3 depthwise kernel: {s}")
     matrix = np.asarray(weights, np.int8).reshape(9, s.out_c).T
+    ends, spec = Ends.of(spec), Ends.of(spec).signed(spec)
     rq = requantiser(spec, matrix, bias)
     columns, used, pair = _row_pair(s)
     name, text = _row_kernel(s, rq)
@@ -49,16 +59,16 @@ def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None,
     step = 2 if s.stride_h == 1 else 1
     scratch = [Scratch("pairs", total)]
     if tail is not None:
-        scratch.append(Scratch("row", step * s.out_w * s.out_c))
+        scratch.append(ends.results(step * s.out_w * s.out_c))
     constants = [
         Packed("w",
                _pack(matrix),
                admissible=ANYTHING,
                layout="for each channel: a word of zeros, three of a column of taps and a zero each"),
         Packed("k",
-               np.stack([rq.bias, rq.multiplier], 1).astype(np.int32),
+               rq.numbers,
                admissible=ANYTHING,
-               layout="for each channel: bias, multiplier")
+               layout="for each channel: bias, numbers of the requantisation")
     ]
     if rq.common_right is None:
         constants.append(Packed("right", rq.signed_shift, admissible=ANYTHING))
@@ -67,15 +77,17 @@ def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None,
         "batch": s.batch, "in_h": s.in_h, "in_row": s.in_w * s.in_c, "out_h": s.out_h,
         "out_row": s.out_w * s.out_c, "pad_top": s.pad_top, "step": step, "pair": pair,
         "left": 2 * s.pad_left * s.in_c, "used": used * s.in_c, "total": total, "fill": spec.x_zero_point,
+        **({"unsigned_rows": 1} if ends.unsigned_x else {}),
     }
     geometry = "static const aot_mve_depthwise_shape shape = {\n"
     geometry += "".join(f"    .{name} = {value},\n" for name, value in fields.items()) + "};\n"
     right = "right" if rq.common_right is None else "NULL"
     unread = [2 * (j + 1) - s.pad_top if j else 0 for j in range(-(-s.out_h // step))]
     if tail is None:
-        body = geometry + f"aot_mve_depthwise3x3(&shape, {name}, pairs, x, w, k, {right}, offsets, y);\n"
+        tables = f"w, k, {right}, offsets"
+        body = f"{geometry}aot_mve_depthwise3x3(&shape, {name}, pairs, {ends.x}, {tables}, {ends.y});\n"
     else:
-        body = geometry + _body(s, name, right, tail)
+        body = geometry + _body(s, name, right, ends, tail)
     return KernelCode(body=body,
                       constants=tuple(constants),
                       scratch=tuple(scratch),
@@ -159,7 +171,7 @@ def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
     # A last single row of a pair of rows, or a row shorter than a block: only the first lanes are stored.
     limit = ["lsl r4, r4, #1" if square else f"mov r4, #{s.out_w}", "vctp.32 r4"] if partial else []
     lines = ["vldrh.16 q5, [r0]", "vldrw.32 q6, [r2]", *limit, f"movw r9, #{c}"]
-    per_channel = [*weights, "ldrd r12, r8, [r7], #8"]
+    per_channel = [*weights, *load_numbers(rq)]
     per_channel += ["ldrsb r10, [r11], #1"] if rq.common_right is None else []
     lines += channel_loop(per_channel, block, s.out_w, across, (x_step, y_step), (2, 1))
     return _function(s, rq, lines, partial)
@@ -189,17 +201,18 @@ memcpy(to, scatter, sizeof to);
     return row_kernel(f"aot_mve_depthwise3x3_s{s.stride_h}_c{s.out_c}", comment, parameters, lines, twin)
 
 
-def _body(s: ConvShape, kernel: str, right: str, tail: Tail) -> str:
+def _body(s: ConvShape, kernel: str, right: str, ends: Ends, tail: Tail) -> str:
     """The loops of aot_mve_depthwise3x3, the outputs of a step passing through `row` to the tail."""
     step = 2 if s.stride_h == 1 else 1
+    tables = f"w + 4, k, {right}, offsets + j % 2 * 8, offsets + 16"
     return f"""\
 for (int32_t n = 0; n < {s.batch}; n++) {{
-    const int8_t *image = x + n * {s.in_h * s.in_w * s.in_c};
+    const int8_t *image = {ends.x} + n * {s.in_h * s.in_w * s.in_c};
     aot_mve_fill(pairs, shape.fill, shape.total);
     aot_mve_depthwise3x3_step(&shape, 0, image, pairs);
     for (int32_t j = 0; j < {-(-s.out_h // step)}; j++) {{
         aot_mve_depthwise3x3_step(&shape, j + 1, image, pairs);
-        {kernel}(pairs, w + 4, k, {right}, offsets + j % 2 * 8, offsets + 16, {s.out_h} - {step} * j, row);
+        {kernel}(pairs, {tables}, {s.out_h} - {step} * j, {ends.row});
         for (int32_t r = 0; r < {step} && {step} * j + r < {s.out_h}; r++) {{
             const int32_t oy = {step} * j + r;
 {rows_to_tail(s, f"row + r * {s.out_w * s.out_c}", tail, ("n", "oy", "ox"))}}}

@@ -16,6 +16,7 @@ from ..base import ConvShape, KernelCode, Packed, Tail
 from .channel_rows_mve import ACCUMULATORS, EIGHT, ChannelRows, Ring, scattered
 from .requantise_mve import requantiser
 from .spec import QuantSpec
+from .unsigned_mve import Ends, padding
 
 RESIDENT = 5
 """Vectors of weights that stay in registers along a row."""
@@ -106,11 +107,13 @@ def depthwise_columns(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | 
     matrix = np.asarray(weights, np.int8).reshape(taps, s.out_c).T
     channels, calls, following = (s.in_c, p.multiplier, (p.plane, p.multiplier)) if p.by_multiple else (
         p.multiplier, s.in_c, (0, 1))
-    rows = ChannelRows(s, requantiser(spec, matrix, bias), 16 * p.chunks, p.step, channels, calls, following,
-                       p.eight, taps + 1)  # fmt: skip
-    used, zero = max(min(s.in_w, p.columns - s.pad_left), 0), spec.x_zero_point
+    ends, fill = Ends.of(spec), padding(spec)
+    rows = ChannelRows(s, requantiser(ends.signed(spec), matrix, bias), 16 * p.chunks, p.step, channels,
+                       calls, following, p.eight, taps + 1, ends)  # fmt: skip
+    used, zero = max(min(s.in_w, p.columns - s.pad_left), 0), ends.signed(spec).x_zero_point
     geometry = (f"static const aot_mve_turned_rows geometry = {{.channels = {s.in_c}, .columns = {used}, "
-                f".slots = {p.slots}, .plane = {p.plane}, .fill = {zero}}};\n")
+                f".slots = {p.slots}, .plane = {p.plane}, .fill = {fill}"
+                f"{', .unsigned_rows = 1' * ends.unsigned_x}}};\n")
     source = f"line >= 0 && line < {s.in_h} ? image + line * {s.in_w * s.in_c} : NULL"
     turn = f"aot_mve_turn(ring + {p.slots * s.pad_left} + filled % {p.slots}, &geometry, {source});"
     ring = Ring(p.ring, zero, turn,

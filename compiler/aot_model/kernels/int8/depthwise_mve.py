@@ -1,4 +1,5 @@
-"""Depthwise convolution, int8, Helium: the 3x3 kernel where it applies, else one of those for any taps.
+"""Depthwise convolution, int8, Helium: the 3x3 kernel where it applies, else one of those for any taps; that
+of gathers, which has 16 bits for a weight, where weights have a zero point.
 
 Turned rows where the image passes through a ring anyway, or where there is room for one.
 """
@@ -22,6 +23,8 @@ def applicable(shape: ConvShape, spec: QuantSpec) -> bool:
     """Whether `depthwise` takes a layer."""
     if shape.groups != shape.in_c or not supports(spec):
         return False
+    if spec.weight_zero_point:
+        return depthwise_taps_mve.applicable(shape)
     return any(k.applicable(shape) for k in (depthwise3x3_mve, depthwise_columns_mve, depthwise_taps_mve))
 
 
@@ -43,6 +46,8 @@ def depthwise(
     Raises:
         ValueError: a layer that is not `applicable`.
     """
+    if spec.weight_zero_point:
+        return depthwise_taps_mve.depthwise_taps(shape, weights, bias, spec, tail, compact)
     if depthwise3x3_mve.applicable(shape):
         return depthwise3x3_mve.depthwise3x3(shape, weights, bias, spec, tail)
     if not depthwise_columns_mve.applicable(shape):

@@ -16,8 +16,9 @@ import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Tail
 from .channel_rows_mve import ACCUMULATORS, EIGHT, FOUR, ChannelRows, Ring, forward, scattered
-from .requantise_mve import requantiser
+from .requantise_mve import constant_s16, requantiser
 from .spec import QuantSpec
+from .unsigned_mve import Ends, padding
 
 RESIDENT = 2
 """Vectors of weights, and of their taps' offsets, that stay in registers along a row."""
@@ -111,9 +112,10 @@ def depthwise_taps(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | Non
     by_column = np.asarray(weights, np.int8).reshape(s.kernel_h, s.kernel_w, s.out_c).transpose(2, 1, 0)
     matrix = by_column.reshape(s.out_c, taps)
     p = tap_plan(s, compact)
+    outside = spec.weight_zero_point
     rows = ChannelRows(s, requantiser(spec, matrix, bias), 8 * p.chunks, p.step, s.in_c, p.multiplier,
-                       (1, p.multiplier), p.eight, p.before + 8 * p.chunks)  # fmt: skip
-    table, image_row, zero = 8 * p.chunks, s.in_w * s.in_c, spec.x_zero_point
+                       (1, p.multiplier), p.eight, p.before + 8 * p.chunks, Ends.of(spec))  # fmt: skip
+    table, image_row, zero = 8 * p.chunks, s.in_w * s.in_c, padding(spec)
     scatter, ring = f"offsets + {max(p.slots, 1) * table}", None
     places = f"image + oy * {s.stride_h * image_row}", f"offsets, {scatter}"
     if p.slots:
@@ -127,8 +129,8 @@ if (line >= 0 && line < {s.in_h}) {{
 }}""", f"const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};\n")
     together = f"{p.together} outputs" if p.together > 1 else "output"
     offsets = Packed("offsets", tap_offsets(p, scattered(p.eight, s.out_c)))
-    return rows.code(_row_kernel(p, rows), [*rows.packed(matrix, p.before), offsets], places, ring, tail,
-                     s is not shape,
+    return rows.code(_row_kernel(p, rows, outside), [*rows.packed(matrix, p.before, outside), offsets],
+                     places, ring, tail, s is not shape,
                      f"{p.chunks} gather(s) of 8 taps per {together}, {p.slots} buffered rows")  # fmt: skip
 
 
@@ -171,10 +173,14 @@ def tap_offsets(p: TapPlan, outputs: np.ndarray) -> np.ndarray:
     return np.concatenate([np.array(phases).reshape(-1).astype("<u2"), outputs])
 
 
-def tap_sums(p: TapPlan, pixels: int, weights: list[str]) -> list[str]:
-    """The sums of up to four outputs; moves r1 behind them. weights: registers, those of one output first."""
+def tap_sums(p: TapPlan, pixels: int, weights: list[str], sign: str = "s",
+             zero: str | None = None) -> list[str]:  # fmt: skip
+    """The sums of up to four outputs; moves r1 behind them. weights: registers, those of one output first.
+    sign: s or u, of bytes of the input. zero: a register that holds minus the zero point of weights that are
+    loaded here.
+    """
     lines: list[str] = []
-    accumulators, gather = ACCUMULATORS[:pixels], "vldrb.s16" if p.size == 1 else "vldrh.u16"
+    accumulators, gather = ACCUMULATORS[:pixels], f"vldrb.{sign}16" if p.size == 1 else "vldrh.u16"
     if p.chunks == 1:
         for k in range(0, pixels, p.together):
             group = k // p.together
@@ -193,6 +199,7 @@ def tap_sums(p: TapPlan, pixels: int, weights: list[str]) -> list[str]:
         return lines
     for i in range(p.chunks):
         lines += [f"vldrb.s16 q1, [r5, #{8 * i}]", f"vldrh.16 q3, [r11, #{16 * i}]"]
+        lines += [f"vadd.i16 q1, q1, {zero}"] if zero else []
         for r in accumulators:
             lines += [f"{gather} q0, [r1, q3]", f"vmladav{'a' if i else ''}.s16 {r}, q0, q1"]
             lines.append(f"addw r1, r1, #{p.step}")
@@ -202,7 +209,7 @@ def tap_sums(p: TapPlan, pixels: int, weights: list[str]) -> list[str]:
     return lines
 
 
-def _row_kernel(p: TapPlan, rows: ChannelRows) -> tuple[str, str]:
+def _row_kernel(p: TapPlan, rows: ChannelRows, zero: int) -> tuple[str, str]:
     """(name, text) of name(x, w, k, taps, scatter, y): one output row, every p.multiplier-th channel."""
     s = p.shape
     resident = p.chunks <= RESIDENT
@@ -212,13 +219,20 @@ def _row_kernel(p: TapPlan, rows: ChannelRows) -> tuple[str, str]:
     offsets, first = ("q7", "q6") if reload else ("q6", "q5")
     load = [f"vldrb.s16 {q}, [r5, #{8 * i if p.chunks > 1 else p.before - i * p.further}]"
             for i, q in enumerate(weights if resident else [])]  # fmt: skip
+    before, lower = p.resident_offsets, None
+    if zero and resident:
+        load += [f"movw r0, #{-zero & 0xffff}", *(f"vadd.i16 {q}, {q}, r0" for q in weights)]
+    elif zero:
+        before, lower = [*before, constant_s16("q4", -zero)], "q4"
     own, where = "(column + lane)", f"{rows.record} * c"
     if p.together > 1:
         own = f"(column + lane / {p.together} * {p.together})"
         where += f" + {p.before} - lane % {p.together} * {p.further}"
-    window = f"const int8_t *from = x + {own} * {p.step} + c;\nconst int8_t *weight = w + {where};"
-    count = s.kernel_h * s.kernel_w
+    sign, of_x = ("u", "uint8_t") if rows.ends.unsigned_x else ("s", "int8_t")
+    x = f"(const {of_x} *)x" if rows.ends.unsigned_x else "x"
+    window = f"const {of_x} *from = {x} + {own} * {p.step} + c;\nconst int8_t *weight = w + {where};"
+    count, weight = s.kernel_h * s.kernel_w, f"(weight[tap] - ({zero}))" if zero else "weight[tap]"
     return rows.kernel(f"aot_mve_depthwise_t{count}_c{s.out_c}",
                        f"One row of {s.out_w} outputs, {s.in_c} channels, {count} taps at given offsets.",
-                       p.resident_offsets, load, tap_sums(p, min(s.out_w, FOUR), weights), "uint16_t", window,
-                       "from[taps[tap]] * weight[tap]", first, None, offsets, reload)  # fmt: skip
+                       before, load, tap_sums(p, min(s.out_w, FOUR), weights, sign, lower), "uint16_t",
+                       window, f"from[taps[tap]] * {weight}", first, None, offsets, reload)  # fmt: skip

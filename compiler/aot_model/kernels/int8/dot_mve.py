@@ -72,12 +72,12 @@ def pack(weights: np.ndarray, rq: Requantiser, block: int, begin: int = 0) -> np
     return np.concatenate(stream).view(np.int8)
 
 
-def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> Dot:
+def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int, sums: bool = False) -> Dot:
     """The micro-kernel `name(x0[, x1], w, channels, y0[, y1])`: `pixels` pixels times all channels.
 
     pixels x block is 2 x 4, 1 x 4 or 1 x 8. It reads Dot.depth bytes of each pixel (two pixels may be the
     same, then so may their outputs) and writes exactly `channels` bytes of each output. Layers of one depth
-    share its text.
+    share its text. sums: behind those bytes is an int32 that is added to all sums of the pixel.
     """
     widths = chunk_widths(depth)
     padded = sum(widths)
@@ -91,21 +91,20 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> 
     spare = len(low) > 4
     if spare:
         low.remove("y1")
-    lines += _finish(rq, pixels, block, partial, spare)
     mutable = len(widths) > UNROLL
+    lines += _finish(rq, pixels, block, partial, spare, None if not sums else 0 if mutable else padded)
     if mutable:
         lines += [line for p in x for line in advance(f"%[{p}]", -padded, "r0")]
     lines += [f"subs %[left], %[left], #{block}", "bgt 1b"]
     # q5 is free: it holds what all blocks share.
-    shared = ["vldrw.32 q5, [%[w]], #16"
-              ] if rq.common_multiplier is not None else rq.zero_point_constant("q5")
+    shared = ["vldrw.32 q5, [%[w]], #16"] if len(rq.head()) else rq.zero_point_constant("q5")
     code = [*shared, "1:", *lines]
     outs = ["w", "left", *y, *(x if mutable else [])]
     ins = [] if mutable else x
     parameters = [f"const int8_t *{p}"
                   for p in x] + ["const int8_t *w", "int32_t channels"] + [f"int8_t *{p}" for p in y]
     pinned = _pin([*sorted(low), *sorted({"left", *x, *y} - low)])
-    twin = _twin(padded, rq, pixels, block)
+    twin = _twin(padded, rq, pixels, block, sums)
     body = f"""\
 {{
 #if AOT_MODEL_MVE
@@ -186,14 +185,15 @@ def _looped(widths: list[int], pixels: int, block: int) -> list[str]:
     return lines
 
 
-def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool) -> list[str]:
+def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool,
+            sum_at: int | None) -> list[str]:  # fmt: skip
     """Accumulators to vectors q6 (and q7), requantisation, store.
 
     Lanes: 2 x 4: q6 is pixel 0, q7 pixel 1. 1 x 8: q6 the even channels, q7 the odd ones, so that narrowing
-    puts them in order. 1 x 4: q6.
+    puts them in order. 1 x 4: q6. sum_at: from a pixel's pointer to a number to add; None: there is none.
     """
     lines = []
-    common = rq.common_multiplier is not None
+    common = len(rq.head()) > 0
     vectors = ["q6"] if pixels * block == 4 else ["q6", "q7"]
     for v, vector in enumerate(vectors):
         step = len(vectors)
@@ -201,15 +201,18 @@ def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool
         lines += [
             f"vmov {vector}[2], {vector}[0], {a[0]}, {a[2]}", f"vmov {vector}[3], {vector}[1], {a[1]}, {a[3]}"
         ]
+    for v, vector in enumerate(vectors if sum_at is not None else []):
+        lines += [f"ldr r0, [%[x{v if pixels == 2 else 0}], #{sum_at}]", f"vadd.i32 {vector}, {vector}, r0"]
     for v, vector in enumerate(vectors):
         if v == 0 or pixels == 1:
             lines.append("vldrw.32 q0, [%[w]], #16")
-            lines += ["vldrw.32 q1, [%[w]], #16"] if not common else []
+            lines += ["vldrw.32 q1, [%[w]], #16"] if rq.own_multipliers else []
             lines += ["vldrb.s32 q2, [%[w]], #4"] if rq.has_left else []
             lines += ["vldrb.s32 q3, [%[w]], #4"] if rq.common_right is None else []
-        lines += [
-            f"vadd.i32 {vector}, {vector}, q0", *rq.vector(vector, "q4", "q5" if common else "q1", "q2", "q3")
-        ]
+        last = pixels == 1 or v + 1 == len(vectors)  # of the vectors that share a record
+        lines += [f"vadd.i32 {vector}, {vector}, q0",
+                  *rq.vector(vector, "q4", "q5" if common else "q1", "q2", "q3", "r0",
+                             "[%[w]], #16" if last else "[%[w]]")]  # fmt: skip
     lines += rq.narrow("q6", "q7" if len(vectors) == 2 else None, "q0", None if common else "q5")
     if block == 8:
         store = [("vstrb{t}.16", "q6, [%[y0]], #8")]
@@ -227,16 +230,17 @@ def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool
     return lines + (["adds %[y1], %[y1], #4"] if spare else [])
 
 
-def _twin(depth: int, rq: Requantiser, pixels: int, block: int) -> str:
+def _twin(depth: int, rq: Requantiser, pixels: int, block: int, sums: bool) -> str:
     """The same blocks in portable C."""
     right = -1 if rq.common_right is None else rq.common_right
+    ties = "AWAY" if rq.rounding == "double" else rq.ties.upper()
     second = ("x1", "y1") if pixels == 2 else ("x0", "y0")
     return f"""\
     static const aot_mve_dot_form form = {{
         .pixels = {pixels}, .block = {block}, .depth = {depth},
-        .multipliers = {int(rq.common_multiplier is None)}, .left = {int(rq.has_left)}, .right = {right},
-        .half = {'1 << 30' if rq.rounds_product else '0'}, .away = {int(rq.rounding == "double")},
-        .zero = {rq.zero_point}, .low = {rq.act_min}, .high = {rq.act_max},
+        .multipliers = {int(rq.own_multipliers)}, .left = {int(rq.has_left)}, .right = {right},
+        .half = {'1 << 30' if rq.rounds_product else '0'}, .ties = AOT_MVE_TIES_{ties},
+        .zero = {rq.zero_point}, .low = {rq.act_min}, .high = {rq.act_max},{' .sums = 1,' * sums}
     }};
     aot_mve_dot(&form, x0, {second[0]}, w, channels, y0, {second[1]});
 """

@@ -42,6 +42,13 @@ def _into(top: bool, bits: int) -> Callable[..., Lanes]:
     return narrow
 
 
+def _unsigned_into(before: Lanes, values: Lanes) -> Lanes:
+    """The same of uint8 into the even bytes."""
+    after: Lanes = before.copy()
+    after[::2] = np.clip(values, 0, 255).astype(np.uint8).astype(np.int8)
+    return after
+
+
 def _row(text: str,
          operands: tuple[Operand, ...],
          meaning: Callable[..., Lanes],
@@ -79,15 +86,23 @@ TABLE: dict[str, Instruction] = {
     "vrmulh.s32": _row("vrmulh.s32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: (a * b + (1 << 31)) >> 32),
     "vshl.s32": _row("vshl.s32 {d}, {0}, {1}", (WORDS, _LEFT), lambda a, b: a << b),
     "vrshl.s32": _row("vrshl.s32 {d}, {0}, {1}", (WORDS, _RIGHT), lambda a, b: _rounded(a, -b)),
+    "vqshl.s32": _row("vqshl.s32 {d}, {0}, {1}", (WORDS, _LEFT), lambda a, b: _saturated(32, a << b)),
+    **dict(_immediate("vshl.i32", n, lambda a, n=n: a << n) for n in (1, 30)),  # type: ignore[misc]
+    "vclz.i32": _row("vclz.i32 {d}, {0}", (WORDS,),
+                     lambda a: 31 - np.floor(np.log2((a & 0xFFFFFFFF) + 0.5)).astype(np.int64)),
+    "vmla.s32": _row("vmla.s32 {d}, {1}, {2}", (WORDS, WORDS, CORE), lambda d, a, b: d + a * b),
+    "vmlas.s32": _row("vmlas.s32 {d}, {1}, {2}", (WORDS, WORDS, CORE), lambda d, a, b: d * a + b),
+    "vsub.i32": _row("vsub.i32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: a - b),
     "vadd.i32": _row("vadd.i32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: a + b),
     "vadd.i32 r": _row("vadd.i32 {d}, {0}, {1}", (WORDS, CORE), lambda a, b: a + b),
+    "vadd.i16": _row("vadd.i16 {d}, {0}, {1}", (HALVES, HALVES), lambda a, b: a + b, HALVES),
     "vadd.i16 r": _row("vadd.i16 {d}, {0}, {1}", (HALVES, CORE), lambda a, b: a + b, HALVES),
     "vqadd.s32": _row("vqadd.s32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: _saturated(32, a + b)),
     "vqadd.s16": _row("vqadd.s16 {d}, {0}, {1}", (HALVES, HALVES), lambda a, b: _saturated(16, a + b),
                       HALVES),
     "vand": _row("vand {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: a & b),
     **dict(_immediate("vshr.s32", n, lambda a, n=n: a >> n) for n in (1, 13, 31)),  # type: ignore[misc]
-    **dict(_immediate("vshr.u32", n, lambda a, n=n: (a & 0xFFFFFFFF) >> n) for n in (16,)),  # type: ignore[misc]
+    **dict(_immediate("vshr.u32", n, lambda a, n=n: (a & 0xFFFFFFFF) >> n) for n in (5, 16)),  # type: ignore[misc]
     **dict(_immediate("vrshr.s32", n, lambda a, n=n: _rounded(a, n)) for n in (17, 31)),  # type: ignore[misc]
     **{
         f"vqrshrn{t}.s32 #{n}": _row(f"vqrshrn{t}.s32 {{d}}, {{1}}, #{n}", (HALVES, WORDS),
@@ -98,6 +113,7 @@ TABLE: dict[str, Instruction] = {
         f"vqmovn{t}.s32": _row(f"vqmovn{t}.s32 {{d}}, {{1}}", (HALVES, WORDS), _into(t == "t", 16), HALVES)
         for t in "bt"
     },
+    "vqmovunb.s16": _row("vqmovunb.s16 {d}, {1}", (BYTES, HALVES), _unsigned_into, BYTES),
     "vqmovnb.s16": _row("vqmovnb.s16 {d}, {1}", (BYTES, HALVES), _into(False, 8), BYTES),
     **{
         f"v{name}.s{bits}": _row(f"v{name}.s{bits} {{d}}, {{0}}, {{1}}", (lanes, lanes), meaning, lanes)

@@ -87,15 +87,16 @@ def _span(c: CText, index: str, axis: str, outputs: int, kernel: int, stride: in
 
 
 def _helium(kind: Kind, s: ConvShape, dtype: str) -> str:
-    """A sum of up to 255 elements has 16-bit lanes."""
-    if dtype == "int16":
-        return f"aot_mve_{'maximum' if kind == 'max' else 'average'}_int16"
-    return "aot_mve_maximum" if kind == "max" else f"aot_mve_average{'_large' * (_area(s) > 255)}"
+    """A sum of up to 255 elements of int8, of 128 of uint8, has 16-bit lanes."""
+    of = "" if dtype == "int8" else f"_{dtype}"
+    large = kind == "average" and _area(s) > {"int8": 255, "uint8": 128}.get(dtype, _area(s))
+    return f"aot_mve_{'maximum' if kind == 'max' else 'average'}{of}{'_large' * large}"
 
 
 AVX2 = Windows("aot_model/int8_avx2_rows.h",
                lambda kind, s, dtype: f"avx2_{'maximum' if kind == 'max' else 'average'}_{dtype}",
                ("int8", "uint8"), wide=128, most=lambda dtype: (1 << 16) - 1)
 """Sums of a row of a window stay within int16, those of all are exact as floats."""
-HELIUM = Windows("aot_model/int8_mve_pool.h", _helium, ("int8", "int16"), wide=5000,
-                 most=lambda dtype: (1 << 16) - 1 if dtype == "int16" else 5000)
+_MOST = {"int8": 5000, "uint8": 4000, "int16": (1 << 16) - 1}
+HELIUM = Windows("aot_model/int8_mve_pool.h", _helium, tuple(_MOST), wide=5000,
+                 most=lambda dtype: _MOST[dtype])

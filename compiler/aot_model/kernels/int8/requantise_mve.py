@@ -14,10 +14,26 @@ What the constants make superfluous is left out:
 * a separate clamp, where the activation range is that of int8: the narrowing saturates.
 
 "single" rounds once, (a * m + 2^(30 + right)) >> (31 + right): VQDMULH, which rounds down, then VRSHL; with
-no right shift anywhere VQRDMULH.
+no right shift anywhere VQRDMULH. A left shift saturates, as what it cuts off is beyond the activation range.
 
-The sum v + zero_point is taken in saturating int16. That is exact: |zero_point| <= 128, so a value cut to
-int16 stays outside of int8 after the addition.
+"even" rounds as "single" does, but of a tie above an even number it rounds a - 1, which is no tie any more.
+Such ties are found in the product's low bits, which are those of half a unit with an even number before them:
+
+    a * (m / 2^right) - 2^30                       VMLA(S): 0 modulo 2^32 for such a tie
+    1 for 0, 0 for all others                      VCLZ, VSHR
+    a - that                                       VSUB
+
+A channel whose m is no multiple of 2^right has no ties that matter (`_even`); its factor is 0, which finds
+none. Where all factors are powers of two, as in networks whose scales are, nothing need be multiplied:
+
+    b = a - 1, and 1 more where bit s of it is 1   the bias has the 1; VSHL and VSHR bring -1 or 0, VSUB
+    (b + 2^(s - 1)) >> s                           VRSHL
+
+A tie between an odd and an even number has lost its half but where the lower one is odd. (Bit s of a - 1 is
+not that of a where a is a whole number of units: then either sum ends there.)
+
+The sum v + zero_point is taken in saturating int16. That is exact: |zero_point| <= 255, so a value cut to
+int16 stays outside of int8 and uint8 after the addition.
 """
 
 from __future__ import annotations
@@ -26,7 +42,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .requantise import fold_zero_point
+from .requantise import bounds, fold_zero_point
 from .spec import QuantSpec, Rounding
 
 HEADER = "aot_model/int8_mve.h"
@@ -44,8 +60,15 @@ class Requantiser:
     act_min: int
     act_max: int
     ties: str
-    """'up': VRSHL alone; 'away': all channels need the -1; 'mixed': only those with a right shift."""
+    """'up': VRSHL alone; 'away': all channels need the -1; 'mixed': only those with a right shift; 'even':
+    the product's low bits say which are lowered; 'bit': factors are powers of two, whose ties one bit
+    decides.
+    """
     rounding: Rounding | None
+    unsigned: bool
+    """Whether the results are uint8."""
+    tie: np.ndarray
+    """int32: what gives 2^30 modulo 2^32 times a number that 'even' lowers; 0: the channel has none."""
 
     @property
     def has_left(self) -> bool:
@@ -65,7 +88,12 @@ class Requantiser:
     @property
     def rounds_product(self) -> bool:
         """Whether the product is rounded before it is shifted; without shifts the one rounding is there."""
-        return self.rounding != "single" or not np.any(self.right)
+        return self.rounding == "double" or not np.any(self.right)
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether there is a product at all."""
+        return self.ties != "bit"
 
     @property
     def common_multiplier(self) -> int | None:
@@ -73,40 +101,60 @@ class Requantiser:
         return int(self.multiplier[0]) if np.all(self.multiplier == self.multiplier[0]) else None
 
     @property
+    def own_multipliers(self) -> bool:
+        """Whether each channel has its own."""
+        return self.multiplies and self.common_multiplier is None
+
+    @property
     def shifts_at(self) -> int:
         """Where in a record the shifts begin, behind the words."""
-        return 16 if self.common_multiplier is not None else 32
+        return 32 if self.own_multipliers else 16
+
+    @property
+    def tie_at(self) -> int:
+        """Where in a record the factors of ties begin, behind the shifts."""
+        return self.shifts_at + 4 * self.has_left + 4 * (self.common_right is None)
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """int32 [channels, 1 to 3]: bias, multiplier, factor of ties, of which a layer has what it needs."""
+        columns = [self.bias, *([self.multiplier] if self.multiplies else []),
+                   *([self.tie] if self.ties == "even" else [])]  # fmt: skip
+        return np.stack(columns, 1).astype(np.int32)
 
     @property
     def record_bytes(self) -> int:
         """Bytes of the constants of four channels in the packed stream."""
-        return self.shifts_at + 4 * self.has_left + 4 * (self.common_right is None)
+        return self.tie_at + 16 * (self.ties == "even")
 
     @property
     def note(self) -> str:
         """What becomes of sums, for the comment above a kernel."""
         shift = "shifts by channel" if self.common_right is None else f">> {self.common_right}"
-        factor = "one factor" if self.common_multiplier is not None else "factors by channel"
+        factor = "factors by channel" if self.own_multipliers else "one factor"
+        factor = factor if self.multiplies else "powers of two"
+        even = ", ties to even" if self.ties in ("even", "bit") else ""
         limits = f"within {self.act_min} .. {self.act_max}"
-        return f"results: {factor}, {shift}, zero point {self.zero_point}, {limits}"
+        return f"results: {factor}, {shift}{even}, zero point {self.zero_point}, {limits}"
 
     def head(self) -> np.ndarray:
         """What precedes all records, uint8: the common multiplier, if there is one, four times."""
-        common = self.common_multiplier
+        common = self.common_multiplier if self.multiplies else None
         return np.frombuffer(np.full(0 if common is None else 4, common or 0, "<i4").tobytes(), np.uint8)
 
     def record(self, channels: np.ndarray) -> np.ndarray:
-        """Constants of four channels as uint8: bias[4], multiplier[4] (int32), left[4], -right[4] (int8).
-
-        Without the multipliers where there is a common one.
+        """Constants of four channels as uint8: bias[4], multiplier[4] (int32), left[4], -right[4] (int8),
+        tie[4] (int32), of which a layer has what it needs.
         """
         parts = [self._at(self.bias, channels, "<i4")]
-        if self.common_multiplier is None:
+        if self.own_multipliers:
             parts.append(self._at(self.multiplier, channels, "<i4"))
         if self.has_left:
             parts.append(self._at(self.left, channels, "i1"))
         if self.common_right is None:
             parts.append(self._at(-self.right, channels, "i1"))
+        if self.ties == "even":
+            parts.append(self._at(self.tie, channels, "<i4"))
         return np.concatenate([np.frombuffer(part.tobytes(), np.uint8) for part in parts])
 
     @staticmethod
@@ -114,17 +162,30 @@ class Requantiser:
         inside = channels < len(values)
         return np.where(inside, values[np.minimum(channels, len(values) - 1)], 0).astype(dtype)
 
-    def vector(self, acc: str, temp: str, mult: str, left: str, right: str) -> list[str]:
+    def vector(self, acc: str, temp: str, mult: str, left: str, right: str, spare: str,
+               tie: str) -> list[str]:  # fmt: skip
         """Instructions for one vector of four int32 that already hold the bias, up to the shift.
 
         `mult`, `left`, `right` are vector registers or, where the four lanes are one channel, core registers.
-        A common right shift is left to `narrow`.
+        spare: a core register to spoil. tie: where the factors of ties are: an address or, for one channel, a
+        core register. A common right shift is left to `narrow`.
         """
         lines = []
         if self.has_left:
+            shift = "vshl.s32" if self.rounding == "double" else "vqshl.s32"
             lines.append(
-                f"vshl.s32 {acc}, {acc}, {left}" if left.startswith("q") else f"vshl.s32 {acc}, {left}")
-        lines.append(f"{'vqrdmulh' if self.rounds_product else 'vqdmulh'}.s32 {acc}, {acc}, {mult}")
+                f"{shift} {acc}, {acc}, {left}" if left.startswith("q") else f"{shift} {acc}, {left}")
+        if self.ties == "even":
+            lines += [f"vmov.i32 {temp}, #0xc0000000", f"vmla.s32 {temp}, {acc}, {tie}"
+                      ] if tie.startswith("r") else [f"vldrw.32 {temp}, {tie}", f"mov {spare}, #0xc0000000",
+                                                     f"vmlas.s32 {temp}, {acc}, {spare}"]  # fmt: skip
+            lines += [f"vclz.i32 {temp}, {temp}", f"vshr.u32 {temp}, {temp}, #5",
+                      f"vsub.i32 {acc}, {acc}, {temp}"]  # fmt: skip
+        if self.ties == "bit":
+            lines += self._bit(acc, temp, right, spare)
+            lines += [f"vshr.s32 {temp}, {temp}, #31", f"vsub.i32 {acc}, {acc}, {temp}"]
+        if self.multiplies:
+            lines.append(f"{'vqrdmulh' if self.rounds_product else 'vqdmulh'}.s32 {acc}, {acc}, {mult}")
         if self.ties == "away":
             lines += [f"vshr.s32 {temp}, {acc}, #31", f"vqadd.s32 {acc}, {acc}, {temp}"]
         elif self.ties == "mixed":
@@ -135,18 +196,27 @@ class Requantiser:
                     f"vdup.32 {temp}, {right}", f"vand {temp}, {temp}, {acc}", f"vshr.s32 {temp}, {temp}, #31"
                 ]
             lines.append(f"vqadd.s32 {acc}, {acc}, {temp}")
-        if self.common_right is None:
+        if self.common_right is None and (self.rounding == "double" or np.any(self.right)):
             lines.append(
                 f"vrshl.s32 {acc}, {acc}, {right}" if right.startswith("q") else f"vrshl.s32 {acc}, {right}")
-        elif self.common_right > 16:
+        elif self.common_right is not None and self.common_right > 16:
             lines.append(f"vrshr.s32 {acc}, {acc}, #{self.common_right}")
         return lines
 
-    def narrow(self, even: str, odd: str | None, temp: str, zero: str | None = None) -> list[str]:
-        """Instructions that bring two vectors to int8: 16-bit lane 2i is lane i of `even`, 2i + 1 lane i of
-        `odd`.
+    def _bit(self, acc: str, temp: str, right: str, spare: str) -> list[str]:
+        """The lowest bit that the right shift leaves, as the sign of `temp`."""
+        if self.common_right is not None:
+            return [f"vshl.i32 {temp}, {acc}, #{31 - self.common_right}"]
+        if right.startswith("q"):
+            return [f"mov {spare}, #31", f"vadd.i32 {temp}, {right}, {spare}",
+                    f"vshl.s32 {temp}, {acc}, {temp}"]  # fmt: skip
+        return [f"add {spare}, {right}, #31", f"vmov {temp}, {acc}", f"vshl.s32 {temp}, {spare}"]
 
-        The result is in `even`, each int8 in the low byte of its 16-bit lane. odd = None: only the even lanes
+    def narrow(self, even: str, odd: str | None, temp: str, zero: str | None = None) -> list[str]:
+        """Instructions that bring two vectors to int8 or uint8: 16-bit lane 2i is lane i of `even`, 2i + 1
+        lane i of `odd`.
+
+        The result is in `even`, each byte in the low byte of its 16-bit lane. odd = None: only the even lanes
         count. zero: a register that already holds `zero_point_constant`.
         """
         shift = self.common_right
@@ -159,39 +229,65 @@ class Requantiser:
         if self.zero_point:
             lines += [] if zero else self.zero_point_constant(temp)
             lines.append(f"vqadd.s16 {even}, {even}, {zero or temp}")
-        if self.act_min == -128 and self.act_max == 127:
-            return [*lines, f"vqmovnb.s16 {even}, {even}"]
-        lines += [_constant_s16(temp, self.act_min), f"vmax.s16 {even}, {even}, {temp}"]
-        return [*lines, _constant_s16(temp, self.act_max), f"vmin.s16 {even}, {even}, {temp}"]
+        if (self.act_min, self.act_max) == ((0, 255) if self.unsigned else (-128, 127)):
+            return [*lines, f"vqmov{'u' * self.unsigned}nb.s16 {even}, {even}"]
+        lines += [constant_s16(temp, self.act_min), f"vmax.s16 {even}, {even}, {temp}"]
+        return [*lines, constant_s16(temp, self.act_max), f"vmin.s16 {even}, {even}, {temp}"]
 
     def zero_point_constant(self, register: str) -> list[str]:
         """Sets all 16-bit lanes to the zero point, where `narrow` needs it."""
-        return [_constant_s16(register, self.zero_point)] if self.zero_point else []
+        return [constant_s16(register, self.zero_point)] if self.zero_point else []
 
-    def scalar(self, acc: str, mult: str, left: str, right: str) -> str:
+    def scalar(self, acc: str, mult: str, left: str, right: str, tie: str) -> str:
         """C expression of the int8 result, for the portable twin; `right` holds minus the right shift."""
         shift = f"-({right})" if self.common_right is None else str(self.common_right)
-        rounding = f"{'1 << 30' if self.rounds_product else '0'}, {int(self.rounding == 'double')}"
-        value = f"aot_mve_requantise({acc}, {mult}, {left if self.has_left else '0'}, {shift}, {rounding})"
+        numbers = f"{acc}, {mult}, {left if self.has_left else '0'}, {shift}"
+        numbers += f", {'1 << 30' if self.rounds_product else '0'}"
+        value = f"aot_mve_requantise({numbers}, {int(self.rounding == 'double')})"
+        if self.ties == "even":
+            value = f"aot_mve_requantise_even({numbers}, {tie})"
+        if self.ties == "bit":
+            value = f"aot_mve_halve_even({acc}, {shift})"
         return f"aot_mve_clamp({value} + ({self.zero_point}), {self.act_min}, {self.act_max})"
 
 
-def _constant_s16(register: str, value: int) -> str:
+def constant_s16(register: str, value: int) -> str:
     """A constant of -256..255 in every 16-bit lane."""
     return f"vmov.i16 {register}, #{value}" if value >= 0 else f"vmvn.i16 {register}, #{~value}"
 
 
 def supports(spec: QuantSpec) -> bool:
-    """Whether the Helium kernels compute this arithmetic.
+    """Whether the Helium kernels compute this arithmetic: the one place that says which forms there are.
 
-    Single rounding takes one kind of multiplication for all channels: all shift right, or none does.
+    One rounding takes one kind of multiplication for all channels: all shift right, or none does.
     """
-    kinds = (spec.x_dtype, spec.out_dtype, spec.weight_zero_point)
-    in_range = -128 <= spec.out_zero_point <= 127 and -128 <= spec.act_min <= spec.act_max <= 127
+    bytes_ = {spec.x_dtype, spec.out_dtype} <= {"int8", "uint8"} and -128 <= spec.weight_zero_point <= 127
+    low, high = spec.out_range
+    in_range = low <= spec.out_zero_point <= high and low <= spec.act_min <= spec.act_max <= high
+    if not bytes_ or not in_range or bool(np.any(np.abs(spec.shift) > 31)):
+        return False
     multiplier, shift = np.broadcast_arrays(spec.multiplier, spec.shift)
-    one_kind = len(set(shift[multiplier != 0] < 0)) < 2
-    alike = spec.rounding == "double" or (spec.rounding == "single" and one_kind)
-    return kinds == ("int8", "int8", 0) and in_range and alike and bool(np.all(np.abs(spec.shift) <= 31))
+    if spec.rounding == "even" and not _even(multiplier, shift):
+        return False
+    alike = len(set(shift[multiplier != 0] < 0)) < 2
+    return spec.rounding == "double" or (spec.rounding in ("single", "even") and alike)
+
+
+def _even(multiplier: np.ndarray, shift: np.ndarray) -> bool:
+    """Whether ties of all channels are found.
+
+    A multiplier that is an odd number of 2^(right - 1) has one tie, of the smallest int32, and no factor that
+    finds it. It is above an even number for 3, 7, ... of them; but where right is not more than 22, that is
+    beyond the activation range.
+    """
+    right = np.maximum(-shift.astype(np.int64), 0)
+    half = np.int64(1) << np.maximum(right - 1, 0)
+    return not bool(np.any((multiplier < 0) | ((right > 22) & (multiplier % (4 * half) == 3 * half))))
+
+
+def _powers_of_two(multiplier: np.ndarray, shift: np.ndarray) -> bool:
+    """Whether a product is a number shifted right by one bit or more, in all channels."""
+    return bool(np.all(multiplier == 1 << 30) and np.all((shift >= -30) & (shift <= 0)))
 
 
 def requantiser(spec: QuantSpec, weights: np.ndarray, bias: np.ndarray | None) -> Requantiser:
@@ -202,15 +298,24 @@ def requantiser(spec: QuantSpec, weights: np.ndarray, bias: np.ndarray | None) -
     """
     if not supports(spec):
         raise ValueError(f"not for the Helium kernels: {spec}")
-    start = fold_zero_point(weights, bias, spec)[1].astype(np.int32)  # wraps, as the accumulators do
+    folded, total = fold_zero_point(weights, bias, spec)
+    start = total.astype(np.int32)  # wraps, as the accumulators do
     multiplier, shift = spec.channels(len(weights))
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
     live = multiplier != 0
     if np.any(live):  # 0 may be shifted at will
         left, right = np.where(live, left, left[live][0]), np.where(live, right, right[live][0])
-    if spec.rounding != "double" or spec.act_min >= spec.out_zero_point or not np.any(right):
+    tie = np.zeros(len(weights), np.int32)
+    if spec.rounding == "even":
+        exact = multiplier % (np.int64(1) << right) == 0
+        tie = np.where(exact, multiplier >> right, 0).astype(np.int32)
+        if _powers_of_two(multiplier, shift) and int(bounds(folded, total, spec)[0].min()) > -(1 << 31):
+            ties, start, right = "bit", start - np.int32(1), right + 1
+        else:
+            ties = "even" if np.any(tie) else "up"
+    elif spec.rounding != "double" or spec.act_min >= spec.out_zero_point or not np.any(right):
         ties = "up"
     else:
         ties = "away" if np.all(right > 0) else "mixed"
     return Requantiser(start, multiplier, left, right, spec.out_zero_point, spec.act_min, spec.act_max, ties,
-                       spec.rounding)
+                       spec.rounding, spec.out_dtype == "uint8", tie)

@@ -39,20 +39,44 @@
 #endif
 
 #if !AOT_MODEL_MVE
+/* a * 2^left, which wraps, or is the nearest int32. */
+AOT_MODEL_INLINE int32_t aot_mve_shifted(int32_t a, int32_t left, int32_t wraps)
+{
+    const int64_t wide = (int64_t)((uint64_t)(int64_t)a << left);
+    const int64_t near = wide < INT32_MIN ? INT32_MIN : (wide > INT32_MAX ? INT32_MAX : wide);
+    return wraps ? (int32_t)((uint32_t)a << left) : (int32_t)near;
+}
 /* ((a * 2^left * m + half) >> 31), then / 2^right: to nearest, ties up, or away from zero where `away` is 1. */
 AOT_MODEL_INLINE int32_t aot_mve_requantise(int32_t a, int32_t m, int32_t left, int32_t right, int32_t half, int32_t away)
 {
-    const int64_t product = (int64_t)(int32_t)((uint32_t)a << left) * m + half;
-    int64_t h = product >> 31;
+    int64_t h = ((int64_t)aot_mve_shifted(a, left, away) * m + half) >> 31;
     if (right > 0) {
         h = (h - (h < 0 ? away : 0) + ((int64_t)1 << (right - 1))) >> right;
     }
     return (int32_t)h;
 }
+/* The same with ties to even: what gives 2^30 times `tie` is lowered. */
+AOT_MODEL_INLINE int32_t aot_mve_requantise_even(int32_t a, int32_t m, int32_t left, int32_t right, int32_t half, int32_t tie)
+{
+    const int32_t shifted = aot_mve_shifted(a, left, 0);
+    const int32_t lowered = (uint32_t)shifted * (uint32_t)tie == (uint32_t)1 << 30 ? 1 : 0;
+    return aot_mve_requantise(shifted - lowered, m, 0, right, half, 0);
+}
+/* (a + 1) / 2^right, ties to even; 0 < right < 32. */
+AOT_MODEL_INLINE int32_t aot_mve_halve_even(int32_t a, int32_t right)
+{
+    return (int32_t)(((int64_t)a + ((a >> right) & 1) + ((int64_t)1 << (right - 1))) >> right);
+}
 AOT_MODEL_INLINE int8_t aot_mve_clamp(int32_t value, int32_t low, int32_t high)
 {
     return (int8_t)(value < low ? low : (value > high ? high : value));
 }
+
+/* Where ties go; BIT: to even, by aot_mve_halve_even. */
+#define AOT_MVE_TIES_UP 0
+#define AOT_MVE_TIES_AWAY 1
+#define AOT_MVE_TIES_EVEN 2
+#define AOT_MVE_TIES_BIT 3
 
 /* What a micro-kernel of dot products does. Records of four channels are behind the weights of a block; of a block of eight, the
  * first is that of the even channels. */
@@ -60,16 +84,18 @@ typedef struct {
     int32_t pixels, block, depth;        /* depth: of each pixel, rounded up */
     int32_t multipliers;                 /* whether each channel has its own; else that of all comes before the first block */
     int32_t left, right;                 /* left: whether channels have left shifts; right: of all, -1: each has its own */
-    int32_t half, away, zero, low, high; /* of the requantisation */
+    int32_t half, ties, zero, low, high; /* of the requantisation */
+    int32_t sums;                        /* whether behind a pixel is a number that is added to its sums */
 } aot_mve_dot_form;
 
 AOT_MODEL_INLINE void aot_mve_dot(const aot_mve_dot_form *f, const int8_t *x0, const int8_t *x1, const int8_t *w, int32_t channels,
                                   int8_t *y0, int8_t *y1)
 {
     const int32_t step = f->block / 4, full = f->depth / 16 * 16, shifts = f->multipliers ? 32 : 16;
-    const int32_t size = shifts + 4 * f->left + (f->right < 0 ? 4 : 0);
+    const int32_t tie_at = shifts + 4 * f->left + (f->right < 0 ? 4 : 0);
+    const int32_t size = tie_at + (f->ties == AOT_MVE_TIES_EVEN ? 16 : 0);
     int32_t multiplier = 0;
-    if (!f->multipliers) {
+    if (!f->multipliers && f->ties != AOT_MVE_TIES_BIT) {
         memcpy(&multiplier, w, 4);
         w += 16;
     }
@@ -78,8 +104,11 @@ AOT_MODEL_INLINE void aot_mve_dot(const aot_mve_dot_form *f, const int8_t *x0, c
             const int8_t *record = w + f->depth * f->block + c % step * size;
             const int32_t lane = c / step, left = f->left ? record[shifts + lane] : 0;
             const int32_t right = f->right < 0 ? -record[shifts + 4 * f->left + lane] : f->right;
-            int32_t bias;
+            int32_t bias, tie = 0;
             memcpy(&bias, record + 4 * lane, 4);
+            if (f->ties == AOT_MVE_TIES_EVEN) {
+                memcpy(&tie, record + tie_at + 4 * lane, 4);
+            }
             if (f->multipliers) {
                 memcpy(&multiplier, record + 16 + 4 * lane, 4);
             }
@@ -89,7 +118,18 @@ AOT_MODEL_INLINE void aot_mve_dot(const aot_mve_dot_form *f, const int8_t *x0, c
                 for (int32_t k = 0; k < f->depth; k++) {
                     acc += x[k] * w[k / 16 * 16 * f->block + c * (k < full ? 16 : f->depth - full) + k % 16];
                 }
-                acc = aot_mve_requantise((int32_t)((uint32_t)acc + (uint32_t)bias), multiplier, left, right, f->half, f->away);
+                int32_t sum = 0;
+                if (f->sums) {
+                    memcpy(&sum, x + f->depth, 4);
+                }
+                acc = (int32_t)((uint32_t)acc + (uint32_t)bias + (uint32_t)sum);
+                if (f->ties == AOT_MVE_TIES_BIT) {
+                    acc = aot_mve_halve_even(acc, right);
+                } else if (f->ties == AOT_MVE_TIES_EVEN) {
+                    acc = aot_mve_requantise_even(acc, multiplier, left, right, f->half, tie);
+                } else {
+                    acc = aot_mve_requantise(acc, multiplier, left, right, f->half, f->ties);
+                }
                 (p ? y1 : y0)[first + c] = aot_mve_clamp(acc + f->zero, f->low, f->high);
             }
         }
@@ -142,6 +182,54 @@ static inline void aot_mve_fill(int8_t *to, int8_t value, int32_t n)
 #else
     memset(to, value, (size_t)n);
 #endif
+}
+
+/* n bytes, n >= 0: uint8 as int8, less 128. */
+static inline void aot_mve_turn_signs(int8_t *p, int32_t n)
+{
+#if AOT_MODEL_MVE
+    const int8x16_t sign = vdupq_n_s8(-128);
+    __asm__ volatile(
+        "wlstp.8 lr, %[n], 2f\n\t"
+        "1:\n\t"
+        "vldrb.8 q0, [%[p]]\n\t"
+        "veor q0, q0, %q[sign]\n\t"
+        "vstrb.8 q0, [%[p]], #16\n\t"
+        "letp lr, 1b\n\t"
+        "2:\n\t"
+        : [p] "+r"(p)
+        : [n] "r"(n), [sign] "w"(sign)
+        : "lr", "q0", "memory");
+#else
+    for (int32_t i = 0; i < n; i++) {
+        p[i] = (int8_t)(p[i] ^ -128);
+    }
+#endif
+}
+
+/* Puts the sum of n bytes, n >= 0, times a factor behind the `depth` bytes of a pixel. */
+static inline void aot_mve_add_behind(int8_t *pixel, int32_t n, int32_t depth, int32_t factor)
+{
+    int32_t sum = 0;
+#if AOT_MODEL_MVE
+    const int8_t *from = pixel;
+    __asm__ volatile(
+        "wlstp.8 lr, %[n], 2f\n\t"
+        "1:\n\t"
+        "vldrb.8 q0, [%[from]], #16\n\t"
+        "vaddva.s8 %[sum], q0\n\t"
+        "letp lr, 1b\n\t"
+        "2:\n\t"
+        : [from] "+r"(from), [sum] "+Te"(sum)
+        : [n] "r"(n)
+        : "lr", "q0", "memory");
+#else
+    for (int32_t i = 0; i < n; i++) {
+        sum += pixel[i];
+    }
+#endif
+    sum = (int32_t)((uint32_t)sum * (uint32_t)factor);
+    memcpy(pixel + depth, &sum, 4);
 }
 
 /* Unit i of n goes from `from` to the byte places[i] of `to`: units of 1, 2 or 4 bytes. */
@@ -303,6 +391,7 @@ typedef struct {
     int32_t used;  /* bytes of an input row that are read */
     int32_t total; /* bytes of both row pairs */
     int8_t fill;   /* input zero point */
+    int8_t unsigned_rows; /* of the image: they become int8 */
 } aot_mve_depthwise_shape;
 
 typedef void aot_mve_depthwise_kernel(const int8_t *x, const int8_t *w, const int32_t *k, const int8_t *right,
@@ -313,8 +402,13 @@ AOT_MODEL_MVE_LOOP void aot_mve_depthwise3x3_step(const aot_mve_depthwise_shape 
 {
     AOT_MODEL_BARRIER;
     const int32_t a = 2 * j - s->pad_top;
-    aot_mve_interleave(pairs + j % 2 * s->pair + s->left, a >= 0 && a < s->in_h ? image + a * s->in_row : NULL,
-                       a + 1 >= 0 && a + 1 < s->in_h ? image + (a + 1) * s->in_row : NULL, s->fill, s->used);
+    int8_t *to = pairs + j % 2 * s->pair + s->left;
+    aot_mve_interleave(to, a >= 0 && a < s->in_h ? image + a * s->in_row : NULL,
+                       a + 1 >= 0 && a + 1 < s->in_h ? image + (a + 1) * s->in_row : NULL,
+                       (int8_t)(s->unsigned_rows ? s->fill ^ -128 : s->fill), s->used);
+    if (s->unsigned_rows) {
+        aot_mve_turn_signs(to, 2 * s->used);
+    }
     AOT_MODEL_BARRIER;
 }
 
@@ -341,7 +435,34 @@ typedef struct {
     int32_t slots;             /* bytes from one column to the next of a channel */
     int32_t plane;             /* bytes from one channel to the next */
     int8_t fill;
+    int8_t unsigned_rows;      /* of the image: they, and `fill`, become int8 */
 } aot_mve_turned_rows;
+
+#if AOT_MODEL_MVE
+#define AOT_MVE_TURN_CHANNELS(turned)                                                                                  \
+    __asm__ volatile("wls lr, %[n], 2f\n\t"                                                                            \
+                     "1:\n\t"                                                                                          \
+                     "vldrb.s16 q0, [%[from]]\n\t"                                                                     \
+                     "add %[from], %[from], %[step]\n\t" turned "vstrb.16 q0, [%[into], %q[at]]\n\t"                   \
+                     "add %[into], %[into], %[slots]\n\t"                                                              \
+                     "le lr, 1b\n\t"                                                                                   \
+                     "2:\n\t"                                                                                          \
+                     : [from] "+l"(from), [into] "+r"(into)                                                            \
+                     : [n] "r"(s->columns), [step] "r"(step), [slots] "r"(s->slots), [at] "w"(at), [sign] "w"(sign)    \
+                     : "lr", "q0", "memory")
+#define AOT_MVE_TURN_COLUMNS(turned)                                                                                   \
+    __asm__ volatile("wlstp.16 lr, %[n], 2f\n\t"                                                                       \
+                     "1:\n\t"                                                                                          \
+                     "vldrb.s16 q0, [%[from], %q[where]]\n\t"                                                          \
+                     "add %[from], %[from], %[step]\n\t" turned "vstrb.16 q0, [%[into], %q[at]]\n\t"                   \
+                     "add %[into], %[into], %[slots]\n\t"                                                              \
+                     "letp lr, 1b\n\t"                                                                                 \
+                     "2:\n\t"                                                                                          \
+                     : [from] "+r"(from), [into] "+r"(into)                                                            \
+                     : [n] "r"(s->columns), [step] "r"(step), [slots] "r"(8 * s->slots), [at] "w"(at),                 \
+                       [where] "w"(where), [sign] "w"(sign)                                                            \
+                     : "lr", "q0", "memory")
+#endif
 
 /* One row of the image, channels last, apart by channels: to[c * plane + x * slots] = row[x * channels + c]; `fill` where the
  * row is null. */
@@ -352,6 +473,7 @@ AOT_MODEL_MVE_LOOP void aot_mve_turn(int8_t *to, const aot_mve_turned_rows *s, c
     const uint16x8_t lanes = aot_model_lanes_u16();
     int8_t outside[16];
     vstrbq_s8(outside, vdupq_n_s8(s->fill));
+    const uint16x8_t sign = vdupq_n_u16(0x80);
     if (s->channels >= 8) { /* eight channels of a column at a time; the last ones cover some once more */
         const uint16x8_t at = vmulq_n_u16(lanes, (uint16_t)s->plane);
         const int32_t step = row ? s->channels : 0;
@@ -359,18 +481,11 @@ AOT_MODEL_MVE_LOOP void aot_mve_turn(int8_t *to, const aot_mve_turned_rows *s, c
             const int32_t first = c + 8 <= s->channels ? c : s->channels - 8;
             const int8_t *from = row ? row + first : outside;
             int8_t *into = to + first * s->plane;
-            __asm__ volatile(
-                "wls lr, %[n], 2f\n\t"
-                "1:\n\t"
-                "vldrb.s16 q0, [%[from]]\n\t"
-                "add %[from], %[from], %[step]\n\t"
-                "vstrb.16 q0, [%[into], %q[at]]\n\t"
-                "add %[into], %[into], %[slots]\n\t"
-                "le lr, 1b\n\t"
-                "2:\n\t"
-                : [from] "+l"(from), [into] "+r"(into)
-                : [n] "r"(s->columns), [step] "r"(step), [slots] "r"(s->slots), [at] "w"(at)
-                : "lr", "q0", "memory");
+            if (s->unsigned_rows) {
+                AOT_MVE_TURN_CHANNELS("veor q0, q0, %q[sign]\n\t");
+            } else {
+                AOT_MVE_TURN_CHANNELS("");
+            }
         }
     } else { /* eight columns of a channel */
         const uint16x8_t at = vmulq_n_u16(lanes, (uint16_t)s->slots);
@@ -379,24 +494,18 @@ AOT_MODEL_MVE_LOOP void aot_mve_turn(int8_t *to, const aot_mve_turned_rows *s, c
         for (int32_t c = 0; c < s->channels; c++) {
             const int8_t *from = row ? row + c : outside;
             int8_t *into = to + c * s->plane;
-            __asm__ volatile(
-                "wlstp.16 lr, %[n], 2f\n\t"
-                "1:\n\t"
-                "vldrb.s16 q0, [%[from], %q[where]]\n\t"
-                "add %[from], %[from], %[step]\n\t"
-                "vstrb.16 q0, [%[into], %q[at]]\n\t"
-                "add %[into], %[into], %[slots]\n\t"
-                "letp lr, 1b\n\t"
-                "2:\n\t"
-                : [from] "+r"(from), [into] "+r"(into)
-                : [n] "r"(s->columns), [step] "r"(step), [slots] "r"(8 * s->slots), [at] "w"(at), [where] "w"(where)
-                : "lr", "q0", "memory");
+            if (s->unsigned_rows) {
+                AOT_MVE_TURN_COLUMNS("veor q0, q0, %q[sign]\n\t");
+            } else {
+                AOT_MVE_TURN_COLUMNS("");
+            }
         }
     }
 #else
     for (int32_t x = 0; x < s->columns; x++) {
         for (int32_t c = 0; c < s->channels; c++) {
-            to[c * s->plane + x * s->slots] = row ? row[x * s->channels + c] : s->fill;
+            const int8_t v = row ? row[x * s->channels + c] : s->fill;
+            to[c * s->plane + x * s->slots] = (int8_t)(s->unsigned_rows ? v ^ -128 : v);
         }
     }
 #endif
