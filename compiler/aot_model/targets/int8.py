@@ -127,12 +127,14 @@ def _with_nibbles(family: Family, site: Site, part: Integer, code: KernelCode, s
     if shape.groups > 1:  # weights of few channels are few: there is room
         return nibbles.staged(code, None) or nibbles.staged(
             (PLAIN.depthwise if weights.ndim == 3 else PLAIN.conv)(shape, weights, *plain), None) or code
+    matrix = weights.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
+    if family.nibbles is not None and (made := family.nibbles(shape, matrix, *plain)) is not None:
+        return made
     room = None
     if family.dialects is None:
         once = shape.batch * shape.out_h * shape.out_w == 1
         room = 0 if once else nibbles.ROOM[str(site.target.option("optimize"))] if site.target.has_option(
             "optimize") else nibbles.ROOM["balanced"]
-    matrix = weights.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
     return nibbles.staged(code, room) or conv_c.conv(shape, matrix, *plain, nibbles=True)
 
 

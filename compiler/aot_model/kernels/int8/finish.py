@@ -72,13 +72,13 @@ def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype:
     m, c, free, variable = constants
     products: list[Schedule] = []
     every: list[Schedule] = []
-    one_product = rq.form in ("affine", "up")
-    fixed = int(rq.shift[0]) + (align if one_product else 0)
+    product = {"affine": "smmlar", "up": "smmla", "short": "smlawt"}.get(rq.form)
+    fixed = int(rq.shift[0]) + (align if product else 0)
     for a in accs:
         lines: Schedule = []
-        if one_product:
+        if product:
             lift: Schedule = [op("lsl", a, a, rq.lift)] if rq.lift else []
-            products.append([*lift, op("smmlar" if rq.form == "affine" else "smmla", a, a, m, c)])
+            products.append([*lift, op(product, a, a, m, c)])
         else:
             products.append([
                 *([op("asr", a, a, align - 1)] if align > 1 else [] if align else [op("lsl", a, a, 1)]),
@@ -86,7 +86,7 @@ def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype:
                 op("smmlar", a, a, m, free)
             ])
         if not rq.uniform_shift:
-            lines += [op("asr", a, a, align)] if one_product and align else []
+            lines += [op("asr", a, a, align)] if product and align else []
             lines.append(op("asr", a, a, variable))
         if rq.uniform_shift and fixed:
             lines.append(op("asr" if compare else f"{saturate}_asr", a, a, fixed))
@@ -95,7 +95,7 @@ def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype:
         lines += [op("at_least", a, a, low)] if low is not None else []
         lines += [op("at_most", a, a, high)] if high is not None else []
         every.append(lines)
-    if one_product:  # step by step: cores that wait for a product have others to do
+    if product:  # step by step: cores that wait for a product have others to do
         products, every = ([[step for steps in zip(*part, strict=True) for step in steps]]
                            for part in (products, every))
     elif rq.uniform_shift or not fetch:
