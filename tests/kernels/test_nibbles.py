@@ -20,10 +20,10 @@ needs_qemu = pytest.mark.skipif(not available(), reason="needs qemu-system-arm a
 
 
 def short(quant: QuantSpec, channels: int) -> QuantSpec:
-    """The same with multipliers that are odd multiples of 2^-19: for such no sum is a tie."""
+    """The same with multipliers that are odd multiples of 2^-16: for such no sum is a tie."""
     m, s = quant.channels(channels)
-    odd = np.maximum(np.rint(m * 2.0 ** (s + 19 - 31)), 1).astype(np.int64) | 1
-    fraction, exponent = np.frexp(odd / 2.0**19)
+    odd = np.maximum(np.rint(m * 2.0 ** (s + 16 - 31)), 1).astype(np.int64) | 1
+    fraction, exponent = np.frexp(odd / 2.0**16)
     return replace(quant, multiplier=np.rint(fraction * 2**31).astype(np.int32),
                    shift=exponent.astype(np.int32))  # fmt: skip
 
@@ -77,7 +77,7 @@ def test_cores(core: str, level: str, tmp_path: Path) -> None:
 def layer(channels: int, taps: int, rows: int = 8) -> tuple[ConvShape, np.ndarray, QuantSpec]:
     shape = ConvShape(1, 1, rows, taps, 1, rows, channels)
     weights = np.random.default_rng(1).integers(-8, 8, (channels, 1, 1, taps)).astype(np.int8)
-    quant = QuantSpec(0, np.full(channels, 1233 << 20, np.int32), np.full(channels, -8, np.int32), 0, -128, 127,
+    quant = QuantSpec(0, np.full(channels, 1233 << 20, np.int32), np.full(channels, -5, np.int32), 0, -128, 127,
                       rounding="even")
     return shape, weights, quant
 
@@ -85,13 +85,12 @@ def layer(channels: int, taps: int, rows: int = 8) -> tuple[ConvShape, np.ndarra
 def test_half_the_bytes_and_eight_a_channel() -> None:
     """Where multipliers have few bits; else ten a channel."""
     shape, weights, quant = layer(16, 64)
-    sums = 1  # a word of taps more for the zero point
     for multiplier, numbers in ((1233 << 20, 8), (1290000001, 10)):
         code = nibbles_dsp.conv(shape, weights, None,
                                 replace(quant, multiplier=np.full(16, multiplier, np.int32)))  # fmt: skip
         assert code is not None
         [stream] = code.constants
-        assert stream.data.nbytes == 16 * ((64 + 2 * sums) // 2 + numbers)
+        assert stream.data.nbytes == 16 * (64 // 2 + numbers)
 
 
 def test_what_is_left_to_other_kernels() -> None:

@@ -24,7 +24,7 @@ from aot_model.quantise.prepare import has_wide_types
 from aot_model.quantise.refine import learned, worth_16_bits
 from aot_model.quantise.score import Score
 from aot_model.quantise.sensitivity import Sensitivity
-from aot_model.quantise.weights import error_of, roomy, weight_plan, weight_plans
+from aot_model.quantise.weights import error_of, roomy, weight_plan, weight_plans, with_short_multipliers
 
 SCHEMA = 1
 MOST_SINGLE = 24
@@ -199,7 +199,8 @@ def mixed(calibration: Calibration, base: Candidate, changes: tuple[Change, ...]
             )
     for layer in source.choice.layers:
         if weights[layer.weight].type != FLOAT:
-            weights[layer.weight] = roomy(network, layer, weights[layer.weight], tensors, powers)
+            roomier = roomy(network, layer, weights[layer.weight], tensors, powers)
+            weights[layer.weight] = with_short_multipliers(network, layer, roomier, tensors)
     bias = dict(base.plan.bias)
     if bias or any(c.type == "int4" for c in changes):
         bias = corrections(source.network, source.choice, weights, calibration.samples, calibration.where)

@@ -2,7 +2,7 @@
 plain rule.
 
 All follow a `RequantisePlan` (see requantise.py). Constants of one channel are {multiplier, offset[,
-shift]}, in that order. The C needs the header of dsp.py.
+shift]}, in that order, or both in the halves of a word (short). The C needs the header of dsp.py.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ def requantise_words(rq: RequantisePlan, channel: int) -> list[int]:
     if rq.form == "raw":
         return []
     words = [int(rq.multiplier[channel]), int(rq.offset[channel])]
+    if rq.form == "short":  # both in one word
+        return [words[0] | words[1] & 0xFFFF]
     return words if rq.uniform_shift else [*words, int(rq.shift[channel])]
 
 
@@ -110,7 +112,8 @@ def finish_c(rq: RequantisePlan, out_dtype: str, constants: str, offset: str = "
     offset[, shift]}; offset: C of it, where it is elsewhere and the shift is one for all. align: `v` comes
     shifted left by so much.
     """
-    places = (f"{constants}[0]", offset or f"{constants}[1]", "sign", f"{constants}[2]")
+    elsewhere = offset or (f"dsp_low({constants}[0])" if rq.form == "short" else f"{constants}[1]")
+    places = (f"{constants}[0]", elsewhere, "sign", f"{constants}[2]")
     lines = twin(requantise(rq, ("v",), align, out_dtype, places, [], clamp=True))
     return [f"const int32_t {line}" if line.startswith("sign =") else line for line in lines]
 

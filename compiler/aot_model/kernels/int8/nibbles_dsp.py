@@ -7,11 +7,12 @@ come 16 times as large, of which the requantisation knows. So a step is, for 16 
 of pixels, 4 AND, a shift of c and d to where a and b were, 8 SMLAD: no other memory, and nothing is unpacked.
 
 The pixels are those of gemm_dsp, int16 [k/2][4 pixels][2], two of the four at a time; what surrounds the
-kernel is what surrounds gemm_dsp's. That weights have no sign makes 8 their zero point, a tap more
-(row_sums_dsp.py). The stream is, for each four channels: start of the accumulators (4 words), the words of
-weights, the numbers of the requantisation. These are a word for each channel where multipliers of 16 bits are
-exact, multiplier and offset, as for networks whose scales were chosen for that (quantise/weights.py); else
-{multiplier of a, multiplier of b, both offsets}, the same of c and d.
+kernel is what surrounds gemm_dsp's. That weights have no sign makes 8 their zero point: what it takes from
+all sums of a pixel, -8 times the sum of its inputs, lies behind these, and sums begin with it. The stream is,
+for each four channels: start of the accumulators (4 words), the words of weights, the numbers of the
+requantisation. These are a word for each channel where multipliers of 16 bits are exact, multiplier and
+offset, as for networks whose scales were chosen for that (quantise/weights.py); else {multiplier of a,
+multiplier of b, both offsets}, the same of c and d.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ import numpy.typing as npt
 
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
-from aot_model.kernels.int8 import row_sums_dsp
 from aot_model.kernels.int8.conv_loops_dsp import Loops
 from aot_model.kernels.int8.dsp import (
     HEADER,
@@ -131,6 +131,36 @@ def _finish(rq: RequantisePlan, out_dtype: str) -> Schedule:
     return lines
 
 
+def _zero_sums(zero: int, half: int) -> tuple[str, str]:
+    """(statement, helper): behind the `half` words of each of the four pixels in `columns` what the weights'
+    zero point takes from its sums."""
+    name = f"zero_sums4_{zero}"
+    factor = (-zero & 0xFFFF) * 0x10001
+    lines = [
+        "push {r4-r9, lr}",
+        "add r1, r0, r1, lsl #4",
+        f"movw lr, #{factor & 0xFFFF}",
+        f"movt lr, #{factor >> 16}",
+        *[f"mov {r}, #0" for r in ("r8", "r9", "r2", "r3")],
+        "1:",
+        "ldmia r0!, {r4-r7}",
+        *[f"smlad {sum_}, {x}, lr, {sum_}" for sum_, x in zip(("r8", "r9", "r2", "r3"), ("r4", "r5", "r6", "r7"),
+                                                              strict=True)],
+        "cmp r0, r1",
+        "bne 1b",
+        "strd r8, r9, [r0]",
+        "strd r2, r3, [r0, #8]",
+        "pop {r4-r9, pc}",
+    ]  # fmt: skip
+    twin = ["for (uint32_t i = 0; i < 4; i++) {", "int32_t sum = 0;",
+            "for (uint32_t k = 0; k < half; k++) {",
+            f"sum = dsp_smlad((int32_t)columns[4 * k + i], dsp_pair({-zero}, {-zero}), sum);", "}",
+            "columns[4 * half + i] = (uint32_t)sum;", "}"]  # fmt: skip
+    text = dsp_function(name, f"Behind four pixels' int16 [half][4][2]: {-zero} times the sum of each.",
+                        ("uint32_t *columns", "uint32_t half"), lines, twin)
+    return f"{name}(columns, {half}u);", text
+
+
 def nibble_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
     """(name, C text) of the micro-kernel: all fours of channels for two pixels."""
     out = f"{out_dtype}_t"
@@ -141,15 +171,20 @@ def nibble_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
         "push {r4-r11, lr}",
         "sub sp, sp, #28",
         "strd r2, r3, [sp]",         # where the first pixel is stored; distance to the second
-        "ldrd r3, r4, [sp, #64]",    # taps / 2; end of the stream
+        "ldrd r3, r4, [sp, #64]",    # words of a pixel; end of the stream
         "strd r0, r4, [sp, #8]",
+        "sub r3, r3, #1",
         "add r5, r0, r3, lsl #4",
         "str r5, [sp, #16]",
         *enter,
         "1:",
         "ldmia r1!, {r2, r4, r6, r8}",
+        "ldr r10, [sp, #16]",
+        "ldrd r12, lr, [r10]",
         "ldr r0, [sp, #8]",
-        *[f"mov {second}, {first}" for first, second in _SUMS],
+        *[f"add {to}, {first}, {x}{shift}"
+          for (first, second), shift in zip(_SUMS, ("", ", lsl #4") * 2, strict=True)
+          for to, x in ((second, "lr"), (first, "r12"))],
         *loop,
         *assembly(finish),
         "ldrd r10, r12, [sp]",
@@ -168,19 +203,20 @@ def nibble_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
         "for (const int32_t *r1 = stream; r1 != end; y += 4) {",
         "const uint32_t *r0 = columns;",
         f"int32_t {names};",
-        *(f"{first} = {second} = r1[{k}];" for k, (first, second) in enumerate(_SUMS)),
+        *(f"{acc} = (int32_t)((uint32_t)r1[{k}] + (columns[4u * (words - 1u){f' + {i}' * i}] << {_ALIGN[k]}));"
+          for k, sums in enumerate(_SUMS) for i, acc in enumerate(sums)),
         "r1 += 4;",
-        "for (uint32_t k = 0; k < half_taps; k++) {", *twin(step), "}",
+        "for (uint32_t k = 1; k < words; k++) {", *twin(step), "}",
         *twin(finish),
         *(f"y[{k}] = ({out}){first};" for k, (first, _) in enumerate(_SUMS)),
         *(f"y[next + {k}u] = ({out}){second};" for k, (_, second) in enumerate(_SUMS)),
         "}",
     ]  # fmt: skip
     comment = ("Two of four pixels x four channels at a time, weights of 4 bits: columns = int16 pixels "
-               "[k/2][4][2], from the first of the two on; stream = per four channels start values, weights "
-               "and requantisation; pixels go to y and y + next.")
+               "[k/2][4][2] and the start of their sums, from the first of the two on; stream = per four channels "
+               "start values, weights and requantisation; pixels go to y and y + next.")
     parameters = ("const uint32_t *columns", "const int32_t *stream", f"{out} *y", "uint32_t next",
-                  "uint32_t half_taps", "const int32_t *end")
+                  "uint32_t words", "const int32_t *end")
     return name, dsp_function(name, comment, parameters, lines, body)
 
 
@@ -192,22 +228,20 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
     oc, less = shape.out_c, 8 if weights.dtype.kind == "i" else 0
     zero = quant.weight_zero_point + less
     patch = patch_layout(shape.kernel_h, shape.kernel_w * shape.in_c)
-    sums = row_sums_dsp.words(patch.length, zero)
-    long = 16 * (patch.length // 2 + sums) > OF_ONE_PIXEL
+    long = 16 * (patch.length // 2 + 1) > OF_ONE_PIXEL
     if oc < CHANNELS or shape.groups > 1 or quant.rounding is None or not 0 <= zero <= 15 or (
             shape.one_row and long):
         return None
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
-    taps = patch.ordered(weights.reshape(oc, -1).astype(np.int64) + less)
-    quads = packed(w, b, quant, row_sums_dsp.with_sums(taps, zero, sums))
+    quads = packed(w, b, quant, patch.ordered(weights.reshape(oc, -1).astype(np.int64) + less))
     if quads is None:
         return None
     rq, flat = quads.requantise, shape.pointwise and not needs_assembly(shape) and shape.dense
     kernel, text = nibble_kernel(rq, quant.out_dtype)
-    sum_lines, sum_helpers = row_sums_dsp.column_sums(patch.length, sums)
-    loops = Loops(shape, quant, patch, tail is not None, rq, Rule(), tail, flat, sum_lines, None,
+    start, start_text = _zero_sums(zero, patch.length // 2)
+    loops = Loops(shape, quant, patch, tail is not None, rq, Rule(), tail, flat, [start], None,
                   quads.words.size)
-    helpers = [text, expand_helper(quant.x_dtype)[1], *sum_helpers]
+    helpers = [text, expand_helper(quant.x_dtype)[1], start_text]
     helpers += [run_helper(loops.line or shape, quant)[1]] if loops.assemble else []
     numbers = "multiplier and offset of the requantisation in a word" if rq.form == "short" else (
         "of each two channels: their multipliers, both offsets in a word")

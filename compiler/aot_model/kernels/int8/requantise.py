@@ -120,9 +120,9 @@ class RequantisePlan:
 
 SHORT = 1 << 15
 """Offsets below it take two bytes."""
-SHORT_SHIFTS = (3, 0)
-"""Of the form "short", the first that will do: few, so that layers share their kernel. Zero points, shifted left
-by them and by a nibble, take two bytes."""
+SHORT_BITS = 16
+"""Of a multiplier of the form "short", the high half of a word. Nothing is shifted right behind it, so that layers
+share their kernel: a factor is a whole number of 2^-16."""
 NEARBY = 32
 """How far from the exact multiplier another is looked for."""
 
@@ -215,8 +215,8 @@ def _all_affine(steps: tuple[Int64, Int64], lo: Int64, hi: Int64, m: Int64, live
     for channel in np.flatnonzero(live):
         exact, places, a = int(m[channel]), int(target[channel] - right[channel]), int(align[channel])
         if short:
-            halves = exact << places >> 16 if places >= 0 else exact >> 16 - places
-            candidates = [halves << 16, halves + 1 << 16]
+            half = exact << places >> SHORT_BITS if places >= 0 else exact >> SHORT_BITS - places
+            candidates = [half << SHORT_BITS, half + 1 << SHORT_BITS]
         else:
             candidates = [exact << places] if places >= 0 else sorted(
                 {exact >> -places, (exact + (1 << -places) - 1) >> -places})
@@ -289,7 +289,7 @@ def plan(quant: QuantSpec,
     shifts = [np.full(count, right.min()), right
               ] if rounded else [np.full(count, k)
                                  for k in sorted({0, min(largest, 8), min(largest, 15)})]
-    shifts = [np.full(count, k) for k in SHORT_SHIFTS] if short else shifts
+    shifts = [np.zeros(count, np.int64)] if short else shifts
     steps = thresholds(quant, m, s, lo, hi)
     for target in shifts:
         found = _all_affine(steps, lo, hi, m, live, right, target, aligned,
