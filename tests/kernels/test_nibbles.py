@@ -77,8 +77,8 @@ def test_cores(core: str, level: str, tmp_path: Path) -> None:
 def layer(channels: int, taps: int, rows: int = 8) -> tuple[ConvShape, np.ndarray, QuantSpec]:
     shape = ConvShape(1, 1, rows, taps, 1, rows, channels)
     weights = np.random.default_rng(1).integers(-8, 8, (channels, 1, 1, taps)).astype(np.int8)
-    quant = QuantSpec(0, np.full(channels, 1233 << 20, np.int32), np.full(channels, -5, np.int32), 0, -128, 127,
-                      rounding="even")
+    factor = np.full(channels, 1233 << 20, np.int32), np.full(channels, -5, np.int32)
+    quant = QuantSpec(0, *factor, 0, -128, 127, rounding="even")
     return shape, weights, quant
 
 

@@ -92,12 +92,12 @@ def with_short_multipliers(
 
 @cache
 def _short(x: float, wanted: float, y: TensorPlan, most: int) -> float:
-    """The scale of weights near the wanted one; the wanted one where there is none. most: no sum is larger."""
+    """The scale of weights near the wanted one, which it is where there is none. most: no sum is larger."""
     unit = 2.0**-SHORT_BITS * y.scale / x
     whole = wanted / unit
-    least, last = (int(np.floor(whole * (1 - NEAR))), int(np.ceil(whole * (1 + NEAR))))
+    least, last = int(np.floor(whole * (1 - NEAR))), int(np.ceil(whole * (1 + NEAR)))
     several = []
-    for n in range(max(least, 1), min(last + 1, 1 << 15)):
+    for n in range(max(least, 1), min(last + 1, 1 << (SHORT_BITS - 1))):
         scale = float(np.float32(n * unit))
         several.append((abs(scale / (n * unit) - 1), abs(n - whole), scale))
     for _, _, scale in sorted(several)[:MOST_TRIED]:
@@ -110,6 +110,6 @@ def _has_short(factor: float, y: TensorPlan, most: int) -> bool:
     """Whether a kernel's multiplier of 16 bits gives the same integers as the exact factor for all sums."""
     m, s = (np.full(2, v, np.int32) for v in quantise_multiplier(factor))
     low, high = LIMITS[y.type]
-    quant = QuantSpec(0, m, s, y.zero_point, low, high, "int8", y.type, "even")  # type: ignore[arg-type]
+    quant = QuantSpec(0, m, s, y.zero_point, low, high, "int8", y.type, "even")
     ends = np.full(2, most, np.int64)
     return plan(quant, -ends, ends, np.array([0, 4]), short=True).form == "short"

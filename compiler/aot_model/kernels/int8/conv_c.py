@@ -79,7 +79,7 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
 
     # ---- the innermost block: `p` pixels by `c` channels at `from<i>`, weights at `w`
     sum_type, sum_cast = rows.sums()
-    unroll = _largest_divisor(taps, 8)
+    unroll = _largest_divisor(taps, 2 if nibbles else 8)  # 4 bits: where flash is short
     zero = less(quant.weight_zero_point)
 
     def weight(k: int, c: int, j: int) -> str:

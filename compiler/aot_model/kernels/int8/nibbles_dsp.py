@@ -1,9 +1,9 @@
 """Convolution with weights of 4 bits for cores with the DSP extension: two pixels by four channels, weights
 read where they lie.
 
-A word of weights is two taps of four channels a, b, c, d: in each halfword d * 4096 + c * 256 + b * 16 + a,
-all from 0 to 15. A mask leaves the two taps of one channel, and SMLAD multiplies them with two inputs; b and d
-come 16 times as large, of which the requantisation knows. So a step is, for 16 MACs, one word of weights, two
+A word of weights has two taps of four channels a, b, c, d: d * 4096 + c * 256 + b * 16 + a in a halfword,
+all from 0 to 15. A mask leaves the two taps of one channel, and SMLAD multiplies them with two inputs; b and
+d come 16 times as large, of which the requantisation knows. So a step is, for 16 MACs, one word of weights, two
 of pixels, 4 AND, a shift of c and d to where a and b were, 8 SMLAD: no other memory, and nothing is unpacked.
 
 The pixels are those of gemm_dsp, int16 [k/2][4 pixels][2], two of the four at a time; what surrounds the
@@ -43,7 +43,8 @@ from aot_model.kernels.int8.requantise import SHORT, RequantisePlan, bounds, fol
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 from aot_model.kernels.overlap import by_pixels, residual
 
-UNROLL = 4
+UNROLL = 2
+"""Four would be 4 % faster, and 128 bytes more: weights have 4 bits where flash is short."""
 CHANNELS = 4
 OF_ONE_PIXEL = 1024
 """Bytes that the inputs of a layer of one pixel may take, four times as large as those of plain C."""
@@ -86,8 +87,8 @@ def _plan(w: Int64, b: Int64, quant: QuantSpec, slots: Int64) -> RequantisePlan 
 
 
 def packed(w: Int64, b: Int64, quant: QuantSpec, taps: Int64) -> Quads | None:
-    """w [channels, taps], b: weights and bias as folded; taps: what is packed, from 0 to 15, an even number in
-    the order of the pixels' pairs. None where there is no form of requantisation for them.
+    """w [channels, taps], b: weights and bias as folded; taps: what is packed, from 0 to 15, an even number
+    in the order of the pixels' pairs. None where there is no form of requantisation for them.
     """
     count = w.shape[0]
     first = np.minimum(np.arange(0, count, CHANNELS), count - CHANNELS)
@@ -144,8 +145,8 @@ def _zero_sums(zero: int, half: int) -> tuple[str, str]:
         *[f"mov {r}, #0" for r in ("r8", "r9", "r2", "r3")],
         "1:",
         "ldmia r0!, {r4-r7}",
-        *[f"smlad {sum_}, {x}, lr, {sum_}" for sum_, x in zip(("r8", "r9", "r2", "r3"), ("r4", "r5", "r6", "r7"),
-                                                              strict=True)],
+        *[f"smlad {sum_}, {x}, lr, {sum_}"
+          for sum_, x in zip(("r8", "r9", "r2", "r3"), ("r4", "r5", "r6", "r7"), strict=True)],
         "cmp r0, r1",
         "bne 1b",
         "strd r8, r9, [r0]",
@@ -200,10 +201,11 @@ def nibble_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
     ]
     names = ", ".join((*(acc for sums in _SUMS for acc in sums), "r10", "r11", "r12", "lr"))
     body = [
+        "const uint32_t *first = columns + 4u * (words - 1u);",
         "for (const int32_t *r1 = stream; r1 != end; y += 4) {",
         "const uint32_t *r0 = columns;",
         f"int32_t {names};",
-        *(f"{acc} = (int32_t)((uint32_t)r1[{k}] + (columns[4u * (words - 1u){f' + {i}' * i}] << {_ALIGN[k]}));"
+        *(f"{acc} = (int32_t)((uint32_t)r1[{k}] + (first[{i}] << {_ALIGN[k]}));"
           for k, sums in enumerate(_SUMS) for i, acc in enumerate(sums)),
         "r1 += 4;",
         "for (uint32_t k = 1; k < words; k++) {", *twin(step), "}",
@@ -213,8 +215,8 @@ def nibble_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
         "}",
     ]  # fmt: skip
     comment = ("Two of four pixels x four channels at a time, weights of 4 bits: columns = int16 pixels "
-               "[k/2][4][2] and the start of their sums, from the first of the two on; stream = per four channels "
-               "start values, weights and requantisation; pixels go to y and y + next.")
+               "[k/2][4][2] and the start of their sums, from the first of the two on; stream = per four "
+               "channels start values, weights and requantisation; pixels go to y and y + next.")
     parameters = ("const uint32_t *columns", "const int32_t *stream", f"{out} *y", "uint32_t next",
                   "uint32_t words", "const int32_t *end")
     return name, dsp_function(name, comment, parameters, lines, body)
@@ -248,8 +250,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
     return KernelCode(
         body="\n".join(loops.lines(quads.spans(kernel))) + "\n",
         constants=(Packed("weights", quads.words.reshape(-1), admissible=ANYTHING,
-                          layout="for each four channels: four start values of the sums; two taps of all in a "
-                          f"word, 4 bits each; {numbers}"),),
+                          layout="for each four channels: four start values of the sums; two taps of all in "
+                          f"a word, 4 bits each; {numbers}"),),
         scratch=tuple(loops.scratch()),
         includes=frozenset({HEADER}),
         helpers=tuple(helpers),

@@ -121,8 +121,8 @@ class RequantisePlan:
 SHORT = 1 << 15
 """Offsets below it take two bytes."""
 SHORT_BITS = 16
-"""Of a multiplier of the form "short", the high half of a word. Nothing is shifted right behind it, so that layers
-share their kernel: a factor is a whole number of 2^-16."""
+"""Of a multiplier of the form "short", the high half of a word. Nothing is shifted right behind it, so that
+layers share their kernel: a factor is a whole number of 2^-16."""
 NEARBY = 32
 """How far from the exact multiplier another is looked for."""
 
@@ -225,7 +225,8 @@ def _all_affine(steps: tuple[Int64, Int64], lo: Int64, hi: Int64, m: Int64, live
         best = next((found for c in candidates if (found := of(c)) is not None), None)
         if best is None or (short and not -SHORT <= best[2] < SHORT):
             return None
-        if abs(best[2]) >= SHORT and not short:  # of multipliers nearby that are right as well, one with a short offset
+        # of multipliers nearby that are right as well, one with a short offset
+        if abs(best[2]) >= SHORT and not short:
             nearby = (best[0] + sign * k for k in range(1, NEARBY) for sign in (1, -1))
             best = next((f for c in nearby if (f := of(c)) is not None and abs(f[2]) < SHORT), best)
         multiplier[channel], moved[channel], offset[channel] = best
@@ -301,8 +302,8 @@ def plan(quant: QuantSpec,
         if short:
             if not ((offset >= -SHORT) & (offset < SHORT)).all():
                 continue
-            return RequantisePlan("short", multiplier, offset, target, np.where(live, moved, to_zero), clamp_low,
-                                  clamp_high)
+            return RequantisePlan("short", multiplier, offset, target, np.where(live, moved, to_zero),
+                                  clamp_low, clamp_high)
         if int(np.abs(offset).max()) < (_NARROW_OFFSET if not rounded and not target.any() else 1 << 31):
             return RequantisePlan("affine", multiplier, offset, target + lift,
                                   np.where(live, moved, to_zero), clamp_low, clamp_high, lift=lift)
