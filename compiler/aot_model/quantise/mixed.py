@@ -2,9 +2,9 @@
 
 From the int8 plan there are two walks: up, the tensors with the most noise for what 16 bits cost there first;
 down, the weights that save the most flash for their loss. Every plan on the way is compiled and scored, and
-what it costs on the target is known. What is chosen is made anew of the other int8 plans, whose ranges may be
-better beside tensors of 16 bits, and those that are best in ONNX Runtime are compiled and scored, too. All that
-was scored is the frontier; the cheapest plan that keeps the budgets is chosen. Nothing is random.
+what it costs on the target is known. What is chosen is made anew of the other int8 plans, whose ranges may
+be better beside tensors of 16 bits, and those that are best in ONNX Runtime are compiled and scored, too. All
+that was scored is the frontier; the cheapest plan that keeps the budgets is chosen. Nothing is random.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Search:
         self._walk(self._wider(), lambda p: kept.allows(p.cost, start.cost))
         if budget.times is None or max_drop is not None:  # the best within factors has no narrower weights
             downs = [p for c in self._narrower() if (p := self._point((c,))) is not None]
-            narrow = sorted(downs, key=lambda p: self._loss(start, p))
+            narrow = sorted(worth_narrowing(start, downs), key=lambda p: self._loss(start, p))
             self._walk([c for p in narrow[:MOST_STEPS] for c in p.changes], lambda p: True)
         best = self._choose(budget, float_value, max_drop)
         if best is start:
@@ -103,8 +103,8 @@ class Search:
         return self._choose(budget, float_value, max_drop)
 
     def _made_anew(self, best: Point) -> list[Candidate]:
-        """A point's changes to the other plans of int8, ranges by what they do to the answers, rounding learnt:
-        beside tensors of 16 bits, what rounding the weights loses is most of what is left."""
+        """A point's changes to the other plans of int8, ranges by what they do to the answers, rounding
+        learnt: beside tensors of 16 bits, what rounding the weights loses is most of what is left."""
         rows = self._simulated(
             [best.candidate, *(mixed(self.calibration, base, best.changes) for base in self.bases)]
         )
@@ -122,7 +122,8 @@ class Search:
         return [row for c in candidates if (row := simulate(c)) is not None] if simulate is not None else []
 
     def _loss(self, start: Point, p: Point) -> float:
-        saved = max(start.cost.flash - p.cost.flash, 0) / max(start.cost.flash, 1)
+        """Of a layer for the constants that it saves: the code of its kernel is that of others, too."""
+        saved = max(start.cost.constants - p.cost.constants, 0) / max(start.cost.constants, 1)
         return max(start.score.snr - p.score.snr, 0.0) / max(saved, 1e-6)
 
     def _walk(self, order: list[Change], fits: Callable[[Point], bool]) -> None:
@@ -201,6 +202,13 @@ class Search:
                 )
             ]
         )
+
+
+def worth_narrowing(start: Point, alone: Sequence[Point]) -> list[Point]:
+    """Of layers with narrower weights, each alone, those whose constants save more than the code costs that is
+    theirs: what the one with the least needs is a kernel that all have."""
+    shared = min((p.cost.code or 0 for p in alone), default=0)
+    return [p for p in alone if start.cost.constants - p.cost.constants > (p.cost.code or 0) - shared]
 
 
 def _weight(cost: Cost) -> float:

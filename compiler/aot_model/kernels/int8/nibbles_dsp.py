@@ -3,8 +3,8 @@ read where they lie.
 
 A word of weights has two taps of four channels a, b, c, d: d * 4096 + c * 256 + b * 16 + a in a halfword,
 all from 0 to 15. A mask leaves the two taps of one channel, and SMLAD multiplies them with two inputs; b and
-d come 16 times as large, of which the requantisation knows. So a step is, for 16 MACs, one word of weights, two
-of pixels, 4 AND, a shift of c and d to where a and b were, 8 SMLAD: no other memory, and nothing is unpacked.
+d come 16 times as large, of which the requantisation knows. So a step is, for 16 MACs, one word of weights,
+two of pixels, 4 AND, a shift of c and d to where a and b were, 8 SMLAD: no other memory, nothing is unpacked.
 
 The pixels are those of gemm_dsp, int16 [k/2][4 pixels][2], two of the four at a time; what surrounds the
 kernel is what surrounds gemm_dsp's. That weights have no sign makes 8 their zero point: what it takes from
