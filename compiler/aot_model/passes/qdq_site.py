@@ -132,7 +132,7 @@ class QdqSite:
     def scaled(self, value: Value | None) -> Scaled | None:
         """The integers behind a float value: dequantised, or moved elements of what was dequantised."""
         node = None if value is None else self.producer.get(value)
-        if node is None:
+        if value is None or node is None:
             return None
         if isinstance(node.op, DequantizeLinear) and node.inputs[0] is not None:
             found = parameters(node)

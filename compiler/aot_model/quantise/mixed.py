@@ -205,8 +205,8 @@ class Search:
 
 
 def worth_narrowing(start: Point, alone: Sequence[Point]) -> list[Point]:
-    """Of layers with narrower weights, each alone, those whose constants save more than the code costs that is
-    theirs: what the one with the least needs is a kernel that all have."""
+    """Of layers with narrower weights, each alone, those whose constants save more than the code costs that
+    is theirs: what the one with the least needs is a kernel that all have."""
     shared = min((p.cost.code or 0 for p in alone), default=0)
     return [p for p in alone if start.cost.constants - p.cost.constants > (p.cost.code or 0) - shared]
 
