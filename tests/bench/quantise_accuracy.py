@@ -43,7 +43,7 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 
 from aot_model.cli.values import times
 from aot_model.host.compiler import HostCompiler
-from aot_model.quantise.candidates import Calibration, Candidate
+from aot_model.quantise.candidates import Calibration
 from aot_model.quantise.cost import Budget, Cost, Platform, cost_of
 from aot_model.quantise.data import Samples
 from aot_model.quantise.mixed import Change, mixed
@@ -217,21 +217,22 @@ class Bench:
         print(f"  {result.rows[result.chosen].candidate.plan.method}", file=sys.stderr)
         return self._ours(result.model)
 
-    def _base(self, method: str) -> tuple[Calibration, Candidate]:
-        """A plan of 8 bits."""
+    def _int4(self) -> bytes:
+        """All weights of layers in 4 bits, the rest as without 16 bits, by the best of all methods; rounding
+        learnt."""
         model, _ = read_float(self.path, {}, {})
         samples = Samples({self.port.name: self._given(self.calibration)}, None, (), "")
         calibration = Calibration(prepared(model, self.folder, ""), samples, self.path)
-        base = calibration.candidate(method, True, True) or calibration.candidate(method, False, True)
-        assert base is not None
-        return calibration, base
-
-    def _int4(self) -> bytes:
-        """All weights of layers in 4 bits, the rest as without 16 bits; rounding learnt."""
-        calibration, base = self._base("mse")
-        names = dict.fromkeys(layer.weight for layer in base.source.choice.layers)
-        narrow = mixed(calibration, base, tuple(Change("weights", n, "int4") for n in names))
-        return bytes(learned(calibration, narrow).model("").SerializeToString())
+        several = {}
+        for base in calibration.all("auto"):
+            names = dict.fromkeys(layer.weight for layer in base.source.choice.layers)
+            narrow = mixed(calibration, base, tuple(Change("weights", n, "int4") for n in names))
+            several[base.plan.method] = self.folder / f"{base.plan.method}.onnx"
+            onnx.save(learned(calibration, narrow).model(""), several[base.plan.method])
+        found = best_of(several, self.path, self.held)
+        assert found is not None
+        print(f"  4 bits: {found.stem}", file=sys.stderr)
+        return found.read_bytes()
 
     def _ours(self, model: bytes) -> tuple[Array, Cost]:
         folder = Path(tempfile.mkdtemp(dir=self.folder))

@@ -131,6 +131,24 @@ RULES: dict[str, Rule] = {
         ),
         [(11, 9)],
     ),
+    "split, the second piece": (
+        lambda n, x: n.m.Split(x, numbers([3, 5, 1], INT64), axis=-1)[1],
+        [(7, 9)],
+    ),
+    "split evenly, the last piece": (lambda n, x: n.m.Split(x, axis=0, num_outputs=3)[2], [(8, 9)]),
+    "split and moved": (
+        lambda n, x: n.m.Transpose(n.m.Split(x, axis=1, num_outputs=2)[1], perm=(1, 0)),
+        [(5, 7)],
+    ),
+    "padded": (lambda n, x: n.m.Pad(x, numbers([1, 0, 0, 2], INT64)), [(6, 9)]),
+    "padded with zeros along an axis": (
+        lambda n, x: n.m.Pad(x, numbers([2, -1], INT64), numbers([0.0]), numbers([1], INT64)),
+        [(6, 9)],
+    ),
+    "padded with what is there": (
+        lambda n, x: n.m.Pad(x, numbers([1, 0, 1, 2], INT64), mode="reflect"),
+        [(6, 9)],
+    ),
     "rescaled": (lambda n, x: x, [(5, 60)]),
     "rescaled and clipped": (lambda n, x: n.m.Relu(n.m.Identity(x)), [(5, 60)]),
 }

@@ -265,6 +265,12 @@ OTHERS: dict[str, PassCase] = {
     "a piece is no integer": _graph(
         lambda m, q, x: Net(m, ODD).quantised(m.Concat(Net(m, ODD).x(q), x, axis=0)), Q, FLOATS
     ),
+    "padded with ones": _alone(lambda n, x: n.m.Pad(x, numbers([1, 0, 0, 2], INT64), numbers([1.0])), (6, 9)),
+    "padded with an input": _graph(
+        lambda m, q, f: Net(m, ODD).quantised(m.Pad(Net(m, ODD).x(q), numbers([1, 0, 0, 2], INT64), f)),
+        Q,
+        tensor("f", 1),
+    ),
     "no integers at all": _graph(lambda m, x: Net(m, ODD).quantised(m.Relu(x)), FLOATS),
     "an input": _graph(lambda m, x: Net(m, ODD).quantised(x), FLOATS),
     "read twice": _graph(_read_twice, Q),

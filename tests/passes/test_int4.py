@@ -102,7 +102,7 @@ def _dense(rows: int, columns: int) -> Callable[[Net, int], tuple[tuple[int, ...
 
 NETS = {
     "conv3x3": _convolution(8, 1, 3), "odd channels": _convolution(7, 1, 3),
-    "pointwise": _convolution(9, 1, 1), "grouped": _convolution(9, 3, 3), "depthwise": _convolution(6, 6, 3),
+    "pointwise": _convolution(11, 1, 1), "grouped": _convolution(9, 3, 3), "depthwise": _convolution(6, 6, 3),
     "larger than its room": _convolution(70, 1, 3, wide=True), "dense": _dense(3,
                                                                                10), "one row": _dense(1, 11),
 }
@@ -294,14 +294,18 @@ def test_panels_of_a_host(dialect: str, flags: tuple[str, ...], needs: str) -> N
                                    atol=2e-5)
 
 
-@pytest.mark.parametrize("target", ["cortex-m4", "cortex-m55"])
-@pytest.mark.parametrize(("label", "before"), [("conv3x3", True), ("larger than its room", False)])
+@pytest.mark.parametrize(("target", "label", "before"), [("cortex-m55", "conv3x3", True),
+                                                         ("cortex-m55", "larger than its room", False),
+                                                         ("cortex-m4", "grouped", True),
+                                                         ("cortex-m4", "conv3x3", False)])
 def test_weights_are_put_together_before_where_there_is_room(target: str, label: str, before: bool,
                                                              tmp_path: Path) -> None:
-    """And where they lie among other numbers: kernels of these cores pack both."""
+    """And where they lie among other numbers: kernels of these cores pack both. A kernel of the DSP extension
+    reads those of one group as they are."""
     proto, x, _ = _build(label, "int4")
     text = compiled_case(Case("x", proto, (x,)), tmp_path / "model", "m", target).texts["m.c"]
     assert ("aot_model_unpack_words(" in text) is before
+    assert ("dot2x4_nibbles" in text) is (target == "cortex-m4" and not before)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -41,6 +41,10 @@ class Builder:
         weights = self.weights(out, inside // group, size, size)
         return self("Conv", x, weights, bias, pads=pads, group=group, strides=[stride, stride])
 
+    def split(self, x: str, outputs: tuple[str, ...]) -> onnx.NodeProto:
+        """Equal pieces of the channels, a node that is not in `nodes` yet."""
+        return helper.make_node("Split", [x], list(outputs), name="split", axis=1, num_outputs=len(outputs))
+
     def normalised(self, x: str, channels: int) -> str:
         draw = self.rng.uniform
         scale, shift = draw(0.5, 2, channels), draw(-0.5, 0.5, channels)

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import onnx
 import pytest
-from networks import data, saved, tiny
+from networks import data, mobile, saved, tiny
 from test_quantise import _calibration, decibels, run
 
 from aot_model.cli import main
@@ -20,7 +20,7 @@ from aot_model.library.metadata import Metadata
 from aot_model.page.given import frontier as drawn
 from aot_model.quantise.candidates import Candidate
 from aot_model.quantise.cost import Budget, Cost, Platform, cost_of
-from aot_model.quantise.mixed import Change, Point, Search, mixed, pareto
+from aot_model.quantise.mixed import MIN_INT4, Change, Point, Search, mixed, pareto
 from aot_model.quantise.score import Score
 from aot_model.quantise.session import Job, quantise
 
@@ -133,6 +133,27 @@ def test_a_walk() -> None:
     assert walked(set(), "abcdefghi") == ["a", "ab", "abc", "abcde", "abcdefg", "abcdefghi"]
     assert walked({"c", "g"}, "abcdefg")[-1] == "abdefg" and "abdef" in walked({"c", "g"}, "abcdefg")
     assert walked({"a"}, "ab") == ["a", "b"] and walked(set(), "xb") == ["x", "b"] and walked(set(), "") == []
+
+
+def test_weights_become_narrow_where_the_code_for_it_is_less(tmp_path: Path) -> None:
+    """The first layer brings a kernel for all, one needs code of its own and stays as it is."""
+    calibration = _calibration(*saved(tmp_path, mobile()), tmp_path)
+    base = calibration.candidate("minmax", False, False)
+    assert base is not None
+    names = [w for w in base.source.choice.weights if base.source.network.constants[w].size >= MIN_INT4]
+    assert len(names) >= 3
+    dear = names[1]
+
+    def evaluate(candidate: Candidate) -> tuple[Score, Cost]:
+        narrow = {n for n, w in candidate.plan.weights.items() if w.type == "int4"}
+        code = 150 * bool(narrow - {dear}) + 500 * (dear in narrow)
+        return Score(1.0, 0.0, 40.0 - len(narrow), 10), Cost(100, 2000 - 200 * len(narrow), None, 1, code)
+
+    search = Search(calibration, base, evaluate, print)
+    search.run(Budget(), 1.0, None)
+    least = min(search.points, key=lambda p: p.cost.flash)
+    assert {c.name for c in least.changes} == set(names) - {dear}
+    assert (Change("weights", dear, "int4"),) in {p.changes for p in search.points}, "it was looked at"
 
 
 def test_rounding_is_learnt_of_what_is_chosen(tmp_path: Path) -> None:

@@ -308,7 +308,7 @@ def softmax(n: QdqSite, node: Node) -> Answer:
 
 
 def movement(n: QdqSite, node: Node) -> Answer:
-    x = n.tensor(node.outputs[0])
+    x = n.tensor(n.quantise.inputs[0])
     return "the input is not quantised with one scale" if x is None else n.rescaled(x)
 
 

@@ -16,16 +16,17 @@ from aot_model.ir.nibbles import is_packed
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value, constant
 from aot_model.ops.elementwise import op
+from aot_model.ops.movement import Pad, Split
 from aot_model.ops.piecewise import MOST
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
 from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.registry import Build
 from aot_model.ops.requantise import Requantise
 
-MOVEMENTS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Gather", "Identity",
-             "Expand", "Tile", "MaxPool", "DepthToSpace", "SpaceToDepth")
-"""Operators that give the same elements whether they are integers or what those stand for; the first input is
-the data.
+MOVEMENTS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split", "Gather",
+             "Identity", "Expand", "Tile", "Pad", "MaxPool", "DepthToSpace", "SpaceToDepth")
+"""Operators that give the same elements whether they are integers or what those stand for, or zeros; the
+first input is the data.
 """
 
 NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
@@ -131,7 +132,7 @@ class QdqSite:
     def scaled(self, value: Value | None) -> Scaled | None:
         """The integers behind a float value: dequantised, or moved elements of what was dequantised."""
         node = None if value is None else self.producer.get(value)
-        if node is None:
+        if value is None or node is None:
             return None
         if isinstance(node.op, DequantizeLinear) and node.inputs[0] is not None:
             found = parameters(node)
@@ -142,13 +143,28 @@ class QdqSite:
             one = scale.size == 1 and zero.size == 1
             axis = None if one else node.op.axis % max(node.inputs[0].type.rank, 1)
             return Scaled(source, scale.reshape(-1), zero.reshape(-1), axis)
-        if node.kind in MOVEMENTS and len(node.outputs) == 1:
+        if node.kind in MOVEMENTS:
             behind = self.scaled(node.inputs[0])
             if behind is None or not behind.single:
                 return None
-            moved = self.build(node.op, behind.value, *node.inputs[1:])
-            return Scaled(moved, behind.scale, behind.zero)
+            moved = self._moved(node, node.outputs.index(value), behind)
+            return None if moved is None else Scaled(moved, behind.scale, behind.zero)
         return None
+
+    def _moved(self, node: Node, output: int, x: Scaled) -> Value | None:
+        """An output of a movement, of integers; None where it is no movement of integers."""
+        if isinstance(node.op, Split):
+            axis = node.op.axis % x.value.type.rank
+            begin = sum(v.shape[axis] for v in node.outputs[:output])
+            ends = (begin, begin + node.outputs[output].shape[axis], axis)
+            return self.build(op("Slice"), x.value, *(self.constant("slice", np.asarray([v])) for v in ends))
+        if isinstance(node.op, Pad) and node.op.mode == "constant":
+            pads, fill, axes = (node.input(k) for k in (1, 2, 3))
+            if x.value.dtype not in NARROW or (fill is not None and (fill.data is None or fill.data.any())):
+                return None
+            zero = self.constant("zero", x.zero.reshape(()).astype(x.value.dtype.numpy))
+            return self.build(node.op, x.value, pads, zero, *([] if axes is None else [axes]))
+        return self.build(node.op, x.value, *node.inputs[1:]) if len(node.outputs) == 1 else None
 
     def tensor(self, value: Value | None) -> Scaled | None:
         """Narrow integers with one scale behind a float value."""

@@ -94,11 +94,7 @@ class Automatic:
             self._row(several[-1])
         for candidate in {c.plan.method: c for c in several}.values():
             self._row(learned(self.calibration, candidate))
-        rest = list(self.rows)
-        result: list[Candidate] = []
-        while rest and len(result) < MOST_BUILT:
-            result.append(rest.pop(chosen(rest)).candidate)
-        return result
+        return best_of(self.rows, MOST_BUILT)
 
     def _row(self, candidate: Candidate) -> None:
         row = self.simulation.row(candidate, self.calibration.where)
@@ -110,6 +106,12 @@ class Automatic:
 
     def _best(self) -> Row:
         return self.rows[chosen(self.rows)]
+
+
+def best_of(rows: list[Row], count: int) -> list[Candidate]:
+    """The best so many, the best first."""
+    rest = list(rows)
+    return [rest.pop(chosen(rest)).candidate for _ in range(min(count, len(rest)))]
 
 
 def chosen(rows: list[Row]) -> int:

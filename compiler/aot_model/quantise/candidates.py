@@ -57,6 +57,11 @@ class Candidate:
     method: str = ""
     """How its ranges were found; empty when it was given."""
 
+    @property
+    def learnt(self) -> bool:
+        """Whether rounding is."""
+        return any(w.rounding for w in self.plan.weights.values())
+
     def model(self, where: str) -> onnx.ModelProto:
         return inserted(self.source.network, self.source.choice, self.plan, where)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
 import onnx
 
 from aot_model.quantise.network import Network
@@ -21,21 +22,10 @@ PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 JOINS = ("Add", "Sub", "Mul", "Concat")
 REDUCTIONS = ("GlobalAveragePool", "AveragePool", "ReduceMean", "Softmax")
 MOVEMENTS = (
-    "Reshape",
-    "Flatten",
-    "Squeeze",
-    "Unsqueeze",
-    "Transpose",
-    "Slice",
-    "Gather",
-    "Identity",
-    "Expand",
-    "Tile",
-    "MaxPool",
-    "DepthToSpace",
-    "SpaceToDepth",
-)
-"""Operators whose result has the elements of their first input."""
+    "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split", "Gather", "Identity",
+    "Expand", "Tile", "Pad", "MaxPool", "DepthToSpace", "SpaceToDepth",
+)  # fmt: skip
+"""Operators whose results have the elements of their first input, and zeros."""
 ELEMENTWISE = (
     "Relu",
     "Clip",
@@ -296,18 +286,26 @@ class _Chooser:
         while changed:
             before = len(self.wanted)
             for node in nodes:
-                if node.op_type in MOVEMENTS and node.output and self.net.is_float(node.output[0]):
-                    if node.input[0] in self.wanted:
-                        self._want(node.output[0])
-                    elif node.output[0] in self.wanted and node.input[0] in self.net.constants:
-                        data = node.input[0]
-                        self.choice.weights.setdefault(data, Weight(data, None, node.name, node.output[0]))
-                    elif node.output[0] in self.wanted:
-                        self._want(node.input[0])
+                for out in node.output if self._moves(node) else ():
+                    data = node.input[0]
+                    if data in self.wanted:
+                        self._want(out)
+                    elif out in self.wanted and data in self.net.constants:
+                        self.choice.weights.setdefault(data, Weight(data, None, node.name, out))
+                    elif out in self.wanted:
+                        self._want(data)
             for name, origin in self.origin.items():
                 if origin in self.wanted and not self._inside(name) and not self._only_leaves(name):
                     self._want(name)
             changed = len(self.wanted) > before
+
+    def _moves(self, node: onnx.NodeProto) -> bool:
+        """Whether floats are only moved, or zeros put around them."""
+        if node.op_type == "Pad" and self.net.attribute(node, "mode", b"constant") == b"constant":
+            fill = self.net.constants.get(node.input[2]) if len(node.input) > 2 and node.input[2] else 0
+            if fill is None or np.any(fill):
+                return False
+        return node.op_type in MOVEMENTS and bool(node.output) and self.net.is_float(node.output[0])
 
     def _inside(self, name: str) -> bool:
         """Whether an elementwise result is read only by the rest of its chain."""
@@ -326,9 +324,9 @@ class _Chooser:
         summed: dict[str, str] = {}
         for node in nodes:
             out = node.output[0] if node.output else ""
-            if node.op_type in MOVEMENTS and out in self.wanted:
-                for links in (scale, kind, summed):
-                    _join(links, node.input[0], out)
+            for moved in node.output if self._moves(node) else ():
+                for links in (scale, kind, summed) if moved in self.wanted else ():
+                    _join(links, node.input[0], moved)
             result = self._after(out, node.op_type)
             if (by := self._multiple(node)) is not None:
                 self.choice.multiples.append(by)
@@ -376,7 +374,7 @@ class _Chooser:
                 or r.op_type in MOVEMENTS
                 or self.origin.get(r.output[0]) is not None
             )
-            and self._is_end(r.output[0])
+            and all(self._is_end(name) for name in r.output)
             for r in readers
         )
 

@@ -2,29 +2,30 @@
 
 From the int8 plan there are two walks: up, the tensors with the most noise for what 16 bits cost there first;
 down, the weights that save the most flash for their loss. Every plan on the way is compiled and scored, and
-what it costs on the target is known. All that was scored is the frontier; the cheapest plan that keeps the
-budgets is chosen. Nothing is random.
+what it costs on the target is known. What is chosen is made anew of the other int8 plans, whose ranges may
+be better beside tensors of 16 bits, and those that are best in ONNX Runtime are compiled and scored, too. All
+that was scored is the frontier; the cheapest plan that keeps the budgets is chosen. Nothing is random.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from aot_model.errors import CompileError, Problem
-from aot_model.quantise.automatic import noise
+from aot_model.quantise.automatic import MOST_BUILT, Row, best_of, noise
 from aot_model.quantise.candidates import Calibration, Candidate, Prepared, tensor_plans
 from aot_model.quantise.correct import corrections
 from aot_model.quantise.cost import Budget, Cost
 from aot_model.quantise.plan import FLOAT, Plan, TensorPlan, WeightPlan
 from aot_model.quantise.prepare import has_wide_types
-from aot_model.quantise.refine import learned, worth_16_bits
+from aot_model.quantise.refine import by_answers, learned, worth_16_bits
 from aot_model.quantise.score import Score
 from aot_model.quantise.sensitivity import Sensitivity
-from aot_model.quantise.weights import error_of, roomy, weight_plan, weight_plans
+from aot_model.quantise.weights import error_of, roomy, weight_plan, weight_plans, with_short_multipliers
 
 SCHEMA = 1
 MOST_SINGLE = 24
@@ -57,15 +58,26 @@ class Point:
 
 
 Evaluate = Callable[[Candidate], tuple[Score, Cost]]
+Simulate = Callable[[Candidate], "Row | None"]
 
 
 class Search:
-    """The plans around one of int8, and the best that a budget allows."""
+    """The plans around one of int8, and the best that a budget allows.
+
+    bases: other plans of int8; simulate: how near a plan is in ONNX Runtime.
+    """
 
     def __init__(
-        self, calibration: Calibration, base: Candidate, evaluate: Evaluate, say: Callable[[str], None]
+        self,
+        calibration: Calibration,
+        base: Candidate,
+        evaluate: Evaluate,
+        say: Callable[[str], None],
+        bases: Sequence[Candidate] = (),
+        simulate: Simulate | None = None,
     ) -> None:
         self.calibration, self.base, self.evaluate, self.say = calibration, base, evaluate, say
+        self.bases, self.simulate = bases, simulate
         self.points: list[Point] = []
         self._seen: set[frozenset[Change]] = set()
 
@@ -81,17 +93,37 @@ class Search:
         self._walk(self._wider(), lambda p: kept.allows(p.cost, start.cost))
         if budget.times is None or max_drop is not None:  # the best within factors has no narrower weights
             downs = [p for c in self._narrower() if (p := self._point((c,))) is not None]
-            narrow = sorted(downs, key=lambda p: self._loss(start, p))
+            narrow = sorted(worth_narrowing(start, downs), key=lambda p: self._loss(start, p))
             self._walk([c for p in narrow[:MOST_STEPS] for c in p.changes], lambda p: True)
         best = self._choose(budget, float_value, max_drop)
-        if best is not start and not any(w.rounding for w in best.candidate.plan.weights.values()):
-            # beside tensors of 16 bits, what rounding the weights loses is most of what is left
-            self._scored(best.changes, learned(self.calibration, best.candidate))
-            best = self._choose(budget, float_value, max_drop)
-        return best
+        if best is start:
+            return best
+        for candidate in self._made_anew(best):
+            self._scored(best.changes, candidate)
+        return self._choose(budget, float_value, max_drop)
+
+    def _made_anew(self, best: Point) -> list[Candidate]:
+        """A point's changes to the other plans of int8, ranges by what they do to the answers, rounding
+        learnt: beside tensors of 16 bits, what rounding the weights loses is most of what is left."""
+        rows = self._simulated(
+            [best.candidate, *(mixed(self.calibration, base, best.changes) for base in self.bases)]
+        )
+        several = best_of(rows, 1) or [best.candidate]
+        sensitivity = Sensitivity(several[0].source, self.calibration.samples, self.calibration.where)
+        if rows and sensitivity.enough and all(c.kind == "tensors" for c in best.changes):
+            several.append(by_answers(self.calibration, several[0], sensitivity))
+            rows += self._simulated(several[1:])
+        learnt = [learned(self.calibration, c) for c in several if not c.learnt]
+        rows += self._simulated(learnt)
+        return [c for c in best_of(rows, MOST_BUILT) if c is not best.candidate] if rows else learnt
+
+    def _simulated(self, candidates: Sequence[Candidate]) -> list[Row]:
+        simulate = self.simulate
+        return [row for c in candidates if (row := simulate(c)) is not None] if simulate is not None else []
 
     def _loss(self, start: Point, p: Point) -> float:
-        saved = max(start.cost.flash - p.cost.flash, 0) / max(start.cost.flash, 1)
+        """Of a layer for the constants that it saves: the code of its kernel is that of others, too."""
+        saved = max(start.cost.constants - p.cost.constants, 0) / max(start.cost.constants, 1)
         return max(start.score.snr - p.score.snr, 0.0) / max(saved, 1e-6)
 
     def _walk(self, order: list[Change], fits: Callable[[Point], bool]) -> None:
@@ -172,6 +204,13 @@ class Search:
         )
 
 
+def worth_narrowing(start: Point, alone: Sequence[Point]) -> list[Point]:
+    """Of layers with narrower weights, each alone, those whose constants save more than the code costs that
+    is theirs: what the one with the least needs is a kernel that all have."""
+    shared = min((p.cost.code or 0 for p in alone), default=0)
+    return [p for p in alone if start.cost.constants - p.cost.constants > (p.cost.code or 0) - shared]
+
+
 def _weight(cost: Cost) -> float:
     """One number for a cost: cycles where they are known, else bytes."""
     return float(cost.cycles) if cost.cycles is not None else float(cost.ram + cost.flash)
@@ -199,13 +238,14 @@ def mixed(calibration: Calibration, base: Candidate, changes: tuple[Change, ...]
             )
     for layer in source.choice.layers:
         if weights[layer.weight].type != FLOAT:
-            weights[layer.weight] = roomy(network, layer, weights[layer.weight], tensors, powers)
+            roomier = roomy(network, layer, weights[layer.weight], tensors, powers)
+            weights[layer.weight] = with_short_multipliers(network, layer, roomier, tensors)
     bias = dict(base.plan.bias)
     if bias or any(c.type == "int4" for c in changes):
         bias = corrections(source.network, source.choice, weights, calibration.samples, calibration.where)
     plan = Plan(tensors, weights, source.equalisation, bias, f"{base.plan.method}; {words(changes)}")
     made = replace(base, plan=plan)
-    if any(w.rounding for w in base.plan.weights.values()):
+    if base.learnt:
         made = learned(calibration, made)
         made = replace(made, plan=replace(made.plan, method=plan.method))
     return made

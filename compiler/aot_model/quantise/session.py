@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -183,13 +184,13 @@ class _Session:
     def run(self) -> Result:
         simulated = 0
         calibration = Calibration(self.ready, self.samples, self.job.model, self.job.powers)
+        simulation = Simulation(calibration.plain.network, self.held, self.metric, self.where)
+        search = Automatic(calibration, simulation, self._ram, self.say)
         self._doubt_labels()
         if self.job.plan is not None:
             rows = [self._row(without_data(self.ready, Plan.read(self.job.plan)))]
             self.files = (*self.files, self.job.plan)
         else:
-            simulation = Simulation(calibration.plain.network, self.held, self.metric, self.where)
-            search = Automatic(calibration, simulation, self._ram, self.say)
             wide = 0.0 if self.job.mixed else self.job.wide
             rows = [self._row(candidate) for candidate in search.run(self.job.method, wide)]
             simulated = len(search.rows)
@@ -198,7 +199,8 @@ class _Session:
         if self.job.plan is not None and self.job.budget.times is not None:
             self._check_plan(calibration, rows[best].candidate)
         elif self.job.mixed:
-            row, text, points = self._mixed(calibration, rows[best].candidate)
+            bases = [row.candidate for row in search.rows if not row.candidate.learnt]
+            row, text, points = self._mixed(calibration, rows[best].candidate, bases, simulation)
             rows.append(row)
             best = len(rows) - 1
         library, data = self._built(rows[best].candidate)
@@ -278,7 +280,9 @@ class _Session:
         )
         return Row(candidate, found)
 
-    def _mixed(self, calibration: Calibration, base: Candidate) -> tuple[Row, str, str]:
+    def _mixed(
+        self, calibration: Calibration, base: Candidate, others: list[Candidate], simulation: Simulation
+    ) -> tuple[Row, str, str]:
         """The best of mixed precision that keeps the budgets."""
         if not base.method:
             raise fail(
@@ -291,7 +295,8 @@ class _Session:
             path = library.program.executable.parent / "model.onnx"
             return self._scored(library), self._cost(path)
 
-        search = Search(calibration, base, evaluate, self.say)
+        simulate = partial(simulation.row, where=self.where)
+        search = Search(calibration, base, evaluate, self.say, others, simulate)
         best = search.run(self.job.budget, whole, self.job.max_drop)
         facts = {
             "model": self.job.model.name,

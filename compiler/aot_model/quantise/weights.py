@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
+from aot_model.arithmetic.fixed_point import quantise_multiplier
+from aot_model.kernels.int8.requantise import SHORT_BITS, plan
+from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.quantise.choose import Choice, Layer, Weight
 from aot_model.quantise.insert import by_axis
 from aot_model.quantise.network import Network
 from aot_model.quantise.plan import LIMITS, TensorPlan, WeightPlan, rounded
 
 SHARES = np.linspace(1.0, 0.5, 41)
+NEAR = 0.012
+"""Share by which a scale of 4 bits may change for a short multiplier: a step of SHARES."""
+MOST_TRIED = 16
 
 
 def weight_plan(data: np.ndarray, weight: Weight, kind: str = "int8", powers: bool = False) -> WeightPlan:
@@ -66,3 +74,42 @@ def error_of(data: np.ndarray, plan: WeightPlan) -> float:
 
     lost = data - quantised_weight(data, plan) * by_axis(plan, data.ndim)
     return float(np.square(lost).sum() / max(float(np.square(data).sum()), 1e-30))
+
+
+def with_short_multipliers(
+    network: Network, layer: Layer, found: WeightPlan, tensors: dict[str, TensorPlan]
+) -> WeightPlan:
+    """Scales of 4-bit weights for which the requantisation of each channel has a multiplier of 16 bits, where
+    there are such nearby: kernels read two bytes less for each channel then, and more layers share one."""
+    x, y = tensors.get(layer.input), tensors.get(layer.result)
+    if found.type != "int4" or x is None or y is None or {x.type, y.type} - {"int8", "uint8"}:
+        return found
+    taps = network.constants[layer.weight].size // max(len(found.scale), 1)
+    most = min(taps * 8 * 255, 1 << 26)
+    scales = tuple(_short(x.scale, scale, y, most) for scale in found.scale)
+    return WeightPlan(found.type, found.axis, scales)
+
+
+@cache
+def _short(x: float, wanted: float, y: TensorPlan, most: int) -> float:
+    """The scale of weights near the wanted one, which it is where there is none. most: no sum is larger."""
+    unit = 2.0**-SHORT_BITS * y.scale / x
+    whole = wanted / unit
+    least, last = int(np.floor(whole * (1 - NEAR))), int(np.ceil(whole * (1 + NEAR)))
+    several = []
+    for n in range(max(least, 1), min(last + 1, 1 << (SHORT_BITS - 1))):
+        scale = float(np.float32(n * unit))
+        several.append((abs(scale / (n * unit) - 1), abs(n - whole), scale))
+    for _, _, scale in sorted(several)[:MOST_TRIED]:
+        if _has_short(x * scale / y.scale, y, most):
+            return scale
+    return wanted
+
+
+def _has_short(factor: float, y: TensorPlan, most: int) -> bool:
+    """Whether a kernel's multiplier of 16 bits gives the same integers as the exact factor for all sums."""
+    m, s = (np.full(2, v, np.int32) for v in quantise_multiplier(factor))
+    low, high = LIMITS[y.type]
+    quant = QuantSpec(0, m, s, y.zero_point, low, high, "int8", y.type, "even")
+    ends = np.full(2, most, np.int64)
+    return plan(quant, -ends, ends, np.array([0, 4]), short=True).form == "short"

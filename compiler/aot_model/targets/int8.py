@@ -22,7 +22,7 @@ from aot_model.ir.strided import dense
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
-from aot_model.kernels.int8 import column_pairs, conv_c, nibbles, winograd, winograd_dsp
+from aot_model.kernels.int8 import column_pairs, conv_c, depthwise_c, nibbles, winograd, winograd_dsp
 from aot_model.kernels.reading import Reading
 from aot_model.kernels.site import Coordinates, Site
 from aot_model.kernels.tail import Chain, FusedTail
@@ -125,14 +125,18 @@ def _with_nibbles(family: Family, site: Site, part: Integer, code: KernelCode, s
     """
     plain = (part.bias, part.quant, tail)
     if shape.groups > 1:  # weights of few channels are few: there is room
-        return nibbles.staged(code, None) or nibbles.staged(
-            (PLAIN.depthwise if weights.ndim == 3 else PLAIN.conv)(shape, weights, *plain), None) or code
+        by_channel = weights.ndim == 3
+        fast = None if by_channel and family.depthwise is PLAIN.depthwise else nibbles.staged(code, None)
+        writer = partial(depthwise_c.depthwise, short=True) if by_channel else PLAIN.conv
+        return fast or nibbles.staged(writer(shape, weights, *plain), None) or code
+    matrix = weights.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
+    if family.nibbles is not None and (made := family.nibbles(shape, matrix, *plain)) is not None:
+        return made
     room = None
     if family.dialects is None:
         once = shape.batch * shape.out_h * shape.out_w == 1
         room = 0 if once else nibbles.ROOM[str(site.target.option("optimize"))] if site.target.has_option(
             "optimize") else nibbles.ROOM["balanced"]
-    matrix = weights.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
     return nibbles.staged(code, room) or conv_c.conv(shape, matrix, *plain, nibbles=True)
 
 

@@ -22,6 +22,7 @@ from aot_model.kernels.int8 import (
     depthwise_dsp,
     depthwise_host,
     depthwise_mve,
+    nibbles_dsp,
     pooling,
     pooling_windows,
     requantise_mve,
@@ -68,6 +69,8 @@ class Family:
     int8_weights: bool = False
     """Whether weights are packed as int8, so that uint8 ones beyond 127 go to plain C."""
 
+    nibbles: Callable[..., KernelCode | None] | None = None
+    """A convolution whose weights of 4 bits are read where they lie; the arguments are a Writer's."""
     column_pairs: bool = False
     """Whether a convolution to one channel is computed as one to two (kernels/int8/column_pairs.py)."""
     zero_points: bool = False
@@ -130,6 +133,7 @@ DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, partial(_pool,
              accumulators=True,
              sum_row=affine_sum.dsp_sum,
              winograd=True,
+             nibbles=nibbles_dsp.conv,
              column_pairs=True,
              reading=_dsp_for,
              int8_weights=True,

@@ -45,7 +45,7 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
     channels = block[1] if per_out >= block[1] else 1
     taps = w.shape[1]
     paired = channels == 2 and per_out % 2 == 0 and (nibbles or taps >= LONG)
-    rows = Rows.of(weights.dtype, w, b, quant, paired)
+    rows = Rows.of(weights.dtype, w, b, quant, paired, nibbles)
     count = s.batch * s.out_h * s.out_w
     pixels = min(block[0], count)
     direct = s.pointwise and not needs_assembly(s) and s.dense
@@ -79,7 +79,7 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
 
     # ---- the innermost block: `p` pixels by `c` channels at `from<i>`, weights at `w`
     sum_type, sum_cast = rows.sums()
-    unroll = _largest_divisor(taps, 8)
+    unroll = _largest_divisor(taps, 2 if nibbles else 8)  # 4 bits: where flash is short
     zero = less(quant.weight_zero_point)
 
     def weight(k: int, c: int, j: int) -> str:

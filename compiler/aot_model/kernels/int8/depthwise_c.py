@@ -28,12 +28,14 @@ def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
 
 
 def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[np.int32] | None,
-              quant: QuantSpec, tail: Tail | None = None,
-              plane_bytes: int = PLANE_BYTES) -> KernelCode:  # fmt: skip
-    """Depthwise convolution; weights [kernel_h, kernel_w, in_c * multiplier], groups = in_c."""
+              quant: QuantSpec, tail: Tail | None = None, plane_bytes: int = PLANE_BYTES,
+              short: bool = False) -> KernelCode:  # fmt: skip
+    """Depthwise convolution; weights [kernel_h, kernel_w, in_c * multiplier], groups = in_c. short:
+    multipliers of 16 bits where they are exact.
+    """
     oc = shape.out_c
     w, b = fold_zero_point(weights.reshape(-1, oc).T, bias, quant)
-    rows = Rows.of(weights.dtype, w, b, quant)
+    rows = Rows.of(weights.dtype, w, b, quant, short=short)
     plane = plane_of(shape, plane_bytes, once=tail is not None)
     u, v = plane.u, plane.v
     grid = weights.transpose(2, 1, 0) if plane.transposed else weights.transpose(2, 0, 1)

@@ -2,7 +2,7 @@
 plain rule.
 
 All follow a `RequantisePlan` (see requantise.py). Constants of one channel are {multiplier, offset[,
-shift]}, in that order. The C needs the header of dsp.py.
+shift]}, in that order, or both in the halves of a word (short). The C needs the header of dsp.py.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ def requantise_words(rq: RequantisePlan, channel: int) -> list[int]:
     if rq.form == "raw":
         return []
     words = [int(rq.multiplier[channel]), int(rq.offset[channel])]
+    if rq.form == "short":  # both in one word
+        return [words[0] | words[1] & 0xFFFF]
     return words if rq.uniform_shift else [*words, int(rq.shift[channel])]
 
 
@@ -72,13 +74,13 @@ def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype:
     m, c, free, variable = constants
     products: list[Schedule] = []
     every: list[Schedule] = []
-    one_product = rq.form in ("affine", "up")
-    fixed = int(rq.shift[0]) + (align if one_product else 0)
+    product = {"affine": "smmlar", "up": "smmla", "short": "smlawt"}.get(rq.form)
+    fixed = int(rq.shift[0]) + (align if product else 0)
     for a in accs:
         lines: Schedule = []
-        if one_product:
+        if product:
             lift: Schedule = [op("lsl", a, a, rq.lift)] if rq.lift else []
-            products.append([*lift, op("smmlar" if rq.form == "affine" else "smmla", a, a, m, c)])
+            products.append([*lift, op(product, a, a, m, c)])
         else:
             products.append([
                 *([op("asr", a, a, align - 1)] if align > 1 else [] if align else [op("lsl", a, a, 1)]),
@@ -86,7 +88,7 @@ def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype:
                 op("smmlar", a, a, m, free)
             ])
         if not rq.uniform_shift:
-            lines += [op("asr", a, a, align)] if one_product and align else []
+            lines += [op("asr", a, a, align)] if product and align else []
             lines.append(op("asr", a, a, variable))
         if rq.uniform_shift and fixed:
             lines.append(op("asr" if compare else f"{saturate}_asr", a, a, fixed))
@@ -95,7 +97,7 @@ def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype:
         lines += [op("at_least", a, a, low)] if low is not None else []
         lines += [op("at_most", a, a, high)] if high is not None else []
         every.append(lines)
-    if one_product:  # step by step: cores that wait for a product have others to do
+    if product:  # step by step: cores that wait for a product have others to do
         products, every = ([[step for steps in zip(*part, strict=True) for step in steps]]
                            for part in (products, every))
     elif rq.uniform_shift or not fetch:
@@ -110,7 +112,8 @@ def finish_c(rq: RequantisePlan, out_dtype: str, constants: str, offset: str = "
     offset[, shift]}; offset: C of it, where it is elsewhere and the shift is one for all. align: `v` comes
     shifted left by so much.
     """
-    places = (f"{constants}[0]", offset or f"{constants}[1]", "sign", f"{constants}[2]")
+    elsewhere = offset or (f"dsp_low({constants}[0])" if rq.form == "short" else f"{constants}[1]")
+    places = (f"{constants}[0]", elsewhere, "sign", f"{constants}[2]")
     lines = twin(requantise(rq, ("v",), align, out_dtype, places, [], clamp=True))
     return [f"const int32_t {line}" if line.startswith("sign =") else line for line in lines]
 

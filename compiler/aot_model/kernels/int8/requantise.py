@@ -19,6 +19,7 @@ affine    y = sat((mulhi(acc + b, m') + c) >> s): three instructions where a cor
           none.
 ties      the rule with the rounding constant and the zero point folded into one; right >= 1 and |acc| < 2^30.
 up        one product, its high word as it is; the offset rounds (16-bit activations).
+short     the same with a multiplier of 16 bits, so that it and the offset share a word (weights of 4 bits).
 raw       the rule as it stands, in C; where there is none (rounding None), the accumulator itself.
 
 What a set multiplies with decides which is cheapest: rounded high words (SMMLAR) or cut ones (vectors of x86
@@ -37,7 +38,7 @@ import numpy.typing as npt
 from aot_model.ir.scalar_ops import SCALAR_OPS
 from aot_model.kernels.int8.spec import Int64, QuantSpec, Rounding
 
-Form = Literal["affine", "up", "ties", "raw"]
+Form = Literal["affine", "up", "short", "ties", "raw"]
 
 WORD = 1 << 32
 _NARROW_OFFSET = 8192
@@ -86,11 +87,11 @@ class RequantisePlan:
     form: Form
     multiplier: Int64
     offset: Int64
-    """affine, up: c; ties: rounding constant + zero point, both shifted left by `shift`; raw: zero.
+    """affine, up, short: c; ties: rounding constant + zero point, both shifted left by `shift`; raw: zero.
     """
     shift: Int64
-    """Right shift behind the multiplication, of a high word (affine, up), of the rule's h (ties); raw: the
-    rule's own.
+    """Right shift behind the multiplication, of a high word (affine, up, short), of the rule's h (ties); raw:
+    the rule's own.
     """
     bias_shift: Int64
     """What to add to the bias."""
@@ -119,6 +120,9 @@ class RequantisePlan:
 
 SHORT = 1 << 15
 """Offsets below it take two bytes."""
+SHORT_BITS = 16
+"""Of a multiplier of the form "short", the high half of a word. Nothing is shifted right behind it, so that
+layers share their kernel: a factor is a whole number of 2^-16."""
 NEARBY = 32
 """How far from the exact multiplier another is looked for."""
 
@@ -201,23 +205,28 @@ def _rescaled(levels: Int64, threshold: Int64, ends: tuple[int, int], s: int, al
 
 
 def _all_affine(steps: tuple[Int64, Int64], lo: Int64, hi: Int64, m: Int64, live: npt.NDArray[np.bool_],
-                right: Int64, target: Int64, align: Int64,
-                rounding: int) -> tuple[Int64, Int64, Int64] | None:
+                right: Int64, target: Int64, align: Int64, rounding: int,
+                short: bool = False) -> tuple[Int64, Int64, Int64] | None:
     """(multiplier, bias shift, offset) of every live channel for these shifts; None where a channel has none.
-    steps: `thresholds`.
+    steps: `thresholds`. short: of multipliers whose low 16 bits are zeros.
     """
     levels, threshold = steps
     multiplier, moved, offset = (np.zeros(lo.size, np.int64) for _ in range(3))
     for channel in np.flatnonzero(live):
         exact, places, a = int(m[channel]), int(target[channel] - right[channel]), int(align[channel])
-        candidates = [exact << places] if places >= 0 else sorted(
-            {exact >> -places, (exact + (1 << -places) - 1) >> -places})
+        if short:
+            half = exact << places >> SHORT_BITS if places >= 0 else exact >> SHORT_BITS - places
+            candidates = [half << SHORT_BITS, half + 1 << SHORT_BITS]
+        else:
+            candidates = [exact << places] if places >= 0 else sorted(
+                {exact >> -places, (exact + (1 << -places) - 1) >> -places})
         ends = int(lo[channel]), int(hi[channel])
         of = partial(_rescaled, levels, threshold[channel], ends, int(target[channel]) + a, a, rounding)
         best = next((found for c in candidates if (found := of(c)) is not None), None)
-        if best is None:
+        if best is None or (short and not -SHORT <= best[2] < SHORT):
             return None
-        if abs(best[2]) >= SHORT:  # of multipliers nearby that are right as well, one with a short offset
+        # of multipliers nearby that are right as well, one with a short offset
+        if abs(best[2]) >= SHORT and not short:
             nearby = (best[0] + sign * k for k in range(1, NEARBY) for sign in (1, -1))
             best = next((f for c in nearby if (f := of(c)) is not None and abs(f[2]) < SHORT), best)
         multiplier[channel], moved[channel], offset[channel] = best
@@ -240,14 +249,15 @@ def plan(quant: QuantSpec,
          hi: Int64,
          align: Int64 | None = None,
          rounded: bool = True,
-         lift: int = 0) -> RequantisePlan:
+         lift: int = 0,
+         short: bool = False) -> RequantisePlan:
     """Cheapest form for accumulators in [lo, hi] (per channel); align: the accumulator comes shifted left by
     so much. lift: the kernel shifts it left itself, so that channels whose multiplier is up to 2^lift have
     the affine form, too.
 
     rounded: the set's multiplication gives rounded high words, and shifts of channels may differ (SMMLAR,
     ASR); else it cuts them off, and one shift is for all, best none, when the offset is added to int16
-    (vectors).
+    (vectors). short: the form of that name, or "raw" where some channel has none.
     """
     count = lo.size
     m, s = quant.channels(count)
@@ -280,17 +290,24 @@ def plan(quant: QuantSpec,
     shifts = [np.full(count, right.min()), right
               ] if rounded else [np.full(count, k)
                                  for k in sorted({0, min(largest, 8), min(largest, 15)})]
+    shifts = [np.zeros(count, np.int64)] if short else shifts
     steps = thresholds(quant, m, s, lo, hi)
     for target in shifts:
-        found = _all_affine(steps, lo, hi, m, live, right, target, aligned, 1 << 31 if rounded else 0)
+        found = _all_affine(steps, lo, hi, m, live, right, target, aligned,
+                            1 << 31 if rounded and not short else 0, short)
         if found is None:
             continue
         multiplier, moved, offset = found
         offset = np.where(live, offset, value << (target + aligned))
+        if short:
+            if not ((offset >= -SHORT) & (offset < SHORT)).all():
+                continue
+            return RequantisePlan("short", multiplier, offset, target, np.where(live, moved, to_zero),
+                                  clamp_low, clamp_high)
         if int(np.abs(offset).max()) < (_NARROW_OFFSET if not rounded and not target.any() else 1 << 31):
             return RequantisePlan("affine", multiplier, offset, target + lift,
                                   np.where(live, moved, to_zero), clamp_low, clamp_high, lift=lift)
-    if quant.rounding != "double" or lift:
+    if quant.rounding != "double" or lift or short:
         return raw
     r = right + 1
     offset = (np.int64(1) << (r - 1)) + (np.where(constant, value, quant.out_zero_point) << r)

@@ -34,11 +34,15 @@ class Rows:
     """The rows of two channels are {start, multiplier} of each, then both offsets in a word."""
 
     @staticmethod
-    def of(kind: np.dtype, weights: Int64, bias: Int64, quant: QuantSpec, paired: bool = False) -> Rows:
+    def of(kind: np.dtype, weights: Int64, bias: Int64, quant: QuantSpec, paired: bool = False,
+           short: bool = False) -> Rows:
         """weights [channels, taps] and bias as folded; kind: type of the weights as they lie in memory.
-        paired: channels are read two at a time, so that short offsets may share a word.
+        paired: channels are read two at a time, so that short offsets may share a word. short: a multiplier
+        of 16 bits and its offset do, where they are exact.
         """
-        rq = plan(quant, *bounds(weights, bias, quant))
+        rq = plan(quant, *bounds(weights, bias, quant), short=short)
+        if short and rq.form != "short":
+            rq = plan(quant, *bounds(weights, bias, quant))
         most = room_for_bias(kind, weights.shape[1], quant)
         start = bias + rq.bias_shift
         room = most if int(np.abs(start).max(initial=0)) <= most else None

@@ -61,6 +61,8 @@ AOT_MODEL_DSP_4(smlatb, "smlatb", int32_t, (uint32_t)c + (uint32_t)(dsp_high(a) 
 /* High word of a * b, rounded, plus c; as it is. */
 AOT_MODEL_DSP_4(smmlar, "smmlar", int32_t, (((int64_t)a * b + INT64_C(0x80000000)) >> 32) + c)
 AOT_MODEL_DSP_4(smmla, "smmla", int32_t, (((int64_t)a * b) >> 32) + c)
+/* a times the high half of b, without the lowest 16 bits, plus c. */
+AOT_MODEL_DSP_4(smlawt, "smlawt", int32_t, (((int64_t)a * dsp_high(b)) >> 16) + c)
 
 /* a + b, a - b, wrapping. */
 AOT_MODEL_INLINE int32_t dsp_sub(int32_t a, int32_t b) { return (int32_t)((uint32_t)a - (uint32_t)b); }
