@@ -68,8 +68,8 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
 
     if step == 2 and kind == "average":
         work = ["int32_t low = 0, high = 0;",
-                *walk("{\nconst uint32_t pair = dsp_bytes_at(at);\nlow += (int16_t)(pair & 0xffffu);\n"
-                      "high += (int16_t)(pair >> 16);\n}"),
+                *walk(lambda at: f"{{\nconst uint32_t pair = dsp_bytes_at({at});\n"
+                      "low += (int16_t)(pair & 0xffffu);\nhigh += (int16_t)(pair >> 16);\n}"),
                 *(line for k, sum_of in enumerate(("low", "high"))
                   for line in ("{", *finish(sum_of, f"c + {k}"), "}"))]
     elif step == 4 and kind == "average":
