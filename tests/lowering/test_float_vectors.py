@@ -77,6 +77,8 @@ static void four(const float *x)
     TRY("erf", aot_model_four_erf, aot_model_short_erf)
     TRY("tanh", aot_model_four_tanh, aot_model_tanh_float32)
     TRY("logistic", aot_model_four_logistic, aot_model_logistic_float32)
+    TRY("sigmoid", aot_model_four_sigmoid, aot_model_short_logistic)
+    TRY("libm_tanh", aot_model_four_libm_tanh, aot_model_short_tanh)
     vstrwq_f32(y, aot_model_four_quotients(vldrwq_f32(x), vdupq_n_f32(x[3])));
     for (int32_t k = 0; k < 4; k++) {
         look("quotient", x[k], y[k], x[k] / x[3]);
@@ -86,7 +88,8 @@ static void four(const float *x)
 int main(void)
 {
     static const float ends[] = {0.0f, 1.0f, 87.0f, 87.1f, 88.8f, 89.5f, 103.0f, 105.0f, 0.92f, 0.91999996f, 4.0f, 3.9999998f, 4.1f,
-        9.0f, 9.1f, 18.0f, 18.1f, 1e30f, 2e-38f, INFINITY, NAN, 0.5f, 0.25f, 1e-6f};
+        9.0f, 9.1f, 18.0f, 18.1f, 1e30f, 2e-38f, INFINITY, NAN, 0.5f, 0.25f, 1e-6f,
+        0.55f, 0.54999995f, 0.55000001f, 40.0f, 40.1f, 43.5f, 43.6f, 64.1f};
     uint32_t state = 1u;
     for (uint32_t k = 0; k + 4 <= sizeof ends / sizeof ends[0]; k++) {
         float x[4] = {ends[k], ends[k + 1], -ends[k + 2], -ends[k + 3]};
@@ -133,7 +136,7 @@ def nests() -> list[LoopNest]:
         found.append(nest(len(found), shape, element))
 
     for extent in (4, 5, 6, 7, 8, 31):
-        for f in ("exp", "erf", "rational_tanh", "rational_logistic"):
+        for f in ("exp", "erf", "rational_tanh", "rational_logistic", "sigmoid", "tanh"):
             take((3, extent), lambda i, f=f, s=(3, extent): call("mul", at("a", *i, shape=s), call(
                 f, at("a", *i, shape=s))))
     for op in ("add", "sub", "mul", "div"):

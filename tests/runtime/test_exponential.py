@@ -15,6 +15,7 @@ import pytest
 
 from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
+from qemu import BOARDS, available, build_and_run
 
 HEADER = include_dir() / "aot_model" / "exponential.h"
 EXACT = {"exp": np.exp, "tanh": np.tanh, "erf": np.vectorize(math.erf, otypes=[float]),
@@ -33,6 +34,51 @@ def _bounds() -> dict[str, float]:
     said = re.search(r"units in the last place, [^:]*: (.*?)\. The", words)
     assert said is not None
     return {name: float(bound) for name, bound in re.findall(r"(\w+) ([\d.]+\d)", said[1])}
+
+
+FAST = """
+#include <stdio.h>
+#include "aot_model/exponential.h"
+int main(void)
+{
+    volatile float from = -20.0f;
+    for (int32_t i = 0; i < 4001; i++) {
+        const float x = from + (float)i * 0.01f;
+        const float all[] = {x, aot_model_short_exp(x), aot_model_short_tanh(x), aot_model_short_erf(x),
+                             aot_model_short_logistic(x)};
+        for (int32_t k = 0; k < 5; k++) {
+            uint32_t bits;
+            memcpy(&bits, &all[k], sizeof bits);
+            printf("%08lx ", (unsigned long)bits);
+        }
+    }
+    return 0;
+}
+"""
+
+
+def _near(said: str) -> None:
+    bits = np.asarray([int(word, 16) for word in said.split()], np.uint32)
+    x, *found = bits.view(np.float32).astype(np.float64).reshape(4001, 5).T
+    for (name, exact), y in zip(EXACT.items(), found, strict=True):
+        np.testing.assert_allclose(y, exact(x), rtol=4e-6, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("flags", ["-Ofast", "-O3 -ffast-math", "-O2 -fassociative-math -fno-signed-zeros "
+                                   "-fno-trapping-math"])
+def test_sums_in_another_order(flags: str, tmp_path: Path) -> None:
+    """What is added to round and taken off again is no sum to simplify."""
+    (tmp_path / "main.c").write_text(FAST)
+    subprocess.run(["gcc", *STRICT, *flags.split(), f"-I{include_dir()}", "main.c", "-lm", "-o", "a"],
+                   cwd=tmp_path, check=True)
+    _near(subprocess.run([tmp_path / "a"], check=True, capture_output=True, text=True).stdout)
+
+
+@pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
+@pytest.mark.parametrize("board", ["m0", "m4", "m55"])
+def test_sums_in_another_order_on_a_core(board: str, tmp_path: Path) -> None:
+    (tmp_path / "main.c").write_text(FAST)
+    _near(build_and_run(BOARDS[board], ["main.c"], tmp_path, [*STRICT, "-Ofast", f"-I{include_dir()}"]))
 
 
 @pytest.mark.parametrize("flags", ["-O2", "-O3 -mfma -ffp-contract=fast"])

@@ -21,7 +21,8 @@ from aot_model.ir.values import Value
 HEADER = "aot_model/float_vectors.h"
 _FUNCTIONS = {
     "exp": "aot_model_four_exp", "erf": "aot_model_four_erf", "rational_tanh": "aot_model_four_tanh",
-    "rational_logistic": "aot_model_four_logistic",
+    "rational_logistic": "aot_model_four_logistic", "sigmoid": "aot_model_four_sigmoid",
+    "tanh": "aot_model_four_libm_tanh",
 }  # fmt: skip
 _BINARY = {"add": "vaddq", "sub": "vsubq", "mul": "vmulq"}
 _ROUNDED = {"quantise_rint": "vcvtnq_s32_f32", "quantise_round": "vcvtaq_s32_f32"}

@@ -14,10 +14,22 @@
 
 #include "aot_model/attributes.h"
 
+/* Holds a sum: a compiler that may add in another order (-Ofast) would take off again what was added to round. */
+#if defined(__GNUC__) && defined(__arm__) && defined(__ARM_FP)
+#define AOT_MODEL_HOLD(x) __asm__("" : "+t"(x))
+#elif defined(__GNUC__) && defined(__arm__)
+#define AOT_MODEL_HOLD(x) __asm__("" : "+r"(x))
+#elif defined(__GNUC__)
+#define AOT_MODEL_HOLD(x) __asm__("" : "+m"(x))
+#else
+#define AOT_MODEL_HOLD(x) (void)0
+#endif
+
 /* exp(x) = 2^n * exp(r), n an integer and |r| <= log(2) / 2. The second is the result, r is x. |x| <= 128. */
 AOT_MODEL_INLINE float aot_model_exp_parts(float x, int32_t *n)
 {
-    const float above = x * 1.44269504f + 12582912.0f; /* n + 3 * 2^22: the place of its last digit is that of one */
+    float above = x * 1.44269504f + 12582912.0f; /* n + 3 * 2^22: the place of its last digit is that of one */
+    AOT_MODEL_HOLD(above);
     const float whole = above - 12582912.0f;
     const float r = (x - whole * 0.693145752f) - whole * 1.42860677e-6f; /* the logarithm of 2: 15 bits, its rest */
     const float square = r * r;

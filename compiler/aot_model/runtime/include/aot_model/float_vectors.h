@@ -91,15 +91,14 @@ AOT_MODEL_INLINE float32x4_t aot_model_four_logistic(float32x4_t x)
 /* |x| <= 87. */
 AOT_MODEL_INLINE float32x4_t aot_model_four_exp_within(float32x4_t x)
 {
-    const int32x4_t above = vcvtq_s32_f32(vaddq_n_f32(vmulq_n_f32(x, 1.44269504f), 192.5f));
-    const float32x4_t whole = vsubq_n_f32(vcvtq_f32_s32(above), 192.0f);
+    const float32x4_t whole = vrndnq_f32(vmulq_n_f32(x, 1.44269504f));
     const float32x4_t r = vsubq_f32(vsubq_f32(x, vmulq_n_f32(whole, 0.693145752f)), vmulq_n_f32(whole, 1.42860677e-6f));
     const float32x4_t square = vmulq_f32(r, r);
     const float32x4_t low = vaddq_n_f32(vmulq_n_f32(r, 0.16666521f), 0.49999994f);
     const float32x4_t high = vaddq_n_f32(vmulq_n_f32(r, 0.008368662f), 0.041668255f);
     const float32x4_t q = vaddq_f32(low, vmulq_f32(square, vaddq_f32(high, vmulq_n_f32(square, 0.0013821454f))));
     const float32x4_t y = vaddq_n_f32(vaddq_f32(r, vmulq_f32(square, q)), 1.0f);
-    return vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(y), vshlq_n_s32(vsubq_n_s32(above, 192), 23)));
+    return vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(y), vshlq_n_s32(vcvtq_s32_f32(whole), 23)));
 }
 
 /* Lanes whose results are no normal numbers, one by one. */
@@ -119,6 +118,31 @@ AOT_MODEL_INLINE float32x4_t aot_model_four_exp(float32x4_t x)
         return aot_model_four_exp_beyond(x);
     }
     return aot_model_four_exp_within(x);
+}
+
+AOT_MODEL_INLINE float32x4_t aot_model_four_sigmoid(float32x4_t x)
+{
+    const float32x4_t e = aot_model_four_exp(vnegq_f32(vabsq_f32(x)));
+    const float32x4_t above = vpselq_f32(e, vdupq_n_f32(1.0f), vcmpltq_n_f32(x, 0.0f));
+    return aot_model_four_quotients(above, vaddq_n_f32(e, 1.0f));
+}
+
+AOT_MODEL_INLINE float32x4_t aot_model_four_libm_tanh(float32x4_t x)
+{
+    const float32x4_t any = vabsq_f32(x);
+    const float32x4_t square = vmulq_f32(x, x);
+    const float32x4_t size = vpselq_f32(vdupq_n_f32(40.0f), any, vcmpgtq_n_f32(any, 40.0f)); /* 1 from 9.1 on */
+    float32x4_t near;
+    float32x4_t far;
+    near = vaddq_n_f32(vmulq_n_f32(square, -0.0062428494f), 0.021050714f);
+    near = vaddq_n_f32(vmulq_f32(near, square), -0.053847548f);
+    near = vaddq_n_f32(vmulq_f32(near, square), 0.13332544f);
+    near = vaddq_n_f32(vmulq_f32(near, square), -0.33333316f);
+    near = vmulq_f32(x, vaddq_n_f32(vmulq_f32(square, near), 1.0f));
+    far = vaddq_n_f32(aot_model_four_exp(vmulq_n_f32(size, 2.0f)), 1.0f);
+    far = vsubq_f32(vdupq_n_f32(1.0f), aot_model_four_quotients(vdupq_n_f32(2.0f), far));
+    far = vpselq_f32(vnegq_f32(far), far, vcmpltq_n_f32(x, 0.0f));
+    return vpselq_f32(near, far, vcmpltq_n_f32(any, 0.55f));
 }
 
 AOT_MODEL_INLINE float32x4_t aot_model_four_erf(float32x4_t x)
