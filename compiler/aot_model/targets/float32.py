@@ -373,9 +373,10 @@ def _blocks(site: Site) -> None:
         site.emit("block_matmul", code, tail, _shapes(site), rows * q.type.elements, (dense(x),))
         return
     # A tile that is filled up costs at most a fifth.
-    tile = next((t for t in ((4,) if dialect.lanes == 1 else (16, 8)) if -q.shape[0] % t * 5 <= q.shape[0]),
-                4)
-    code = blocks.block_matmul(rows, matrix, tail, tile, min(rows, 2))
+    helium = dialect.name == "mve"
+    tiles = (4,) if dialect.lanes == 1 else (8,) if helium else (16, 8)
+    tile = next((t for t in tiles if -q.shape[0] % t * 5 <= q.shape[0]), 4)
+    code = blocks.block_matmul(rows, matrix, tail, tile, min(rows, 2), helium)
     site.emit("block_matmul", code, tail, _shapes(site), rows * q.type.elements, (dense(x),))
 
 

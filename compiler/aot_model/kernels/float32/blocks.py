@@ -16,6 +16,7 @@ from aot_model.c.text import CText
 from aot_model.c.words import counted
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import KernelCode, Packed, Tail
+from aot_model.kernels.float32 import blocks_mve
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,11 @@ def tiles(values: np.ndarray, tile: int) -> np.ndarray:
     return np.asarray(padded.reshape(-1, tile, n).transpose(0, 2, 1))
 
 
-def block_matmul(rows: int, m: Blocks, tail: Tail, tile: int, together: int) -> KernelCode:
-    """x (rows, depth) times the matrix; `tile` columns (even) of `together` rows at a time."""
+def block_matmul(rows: int, m: Blocks, tail: Tail, tile: int, together: int,
+                 helium: bool = False) -> KernelCode:
+    """x (rows, depth) times the matrix; `tile` columns (even) of `together` rows at a time. helium: a tile of
+    eight in vectors as well.
+    """
     columns, depth = m.q.shape
     half, blocks = tile // 2, m.scales.shape[1]
     weights = tiles(m.q, tile)
@@ -62,7 +66,7 @@ def block_matmul(rows: int, m: Blocks, tail: Tail, tile: int, together: int) -> 
     if m.zero is None:
         kind = np.float32 if m.zeros.dtype.kind == "f" else np.int16
         constants.append(Packed("zeros", np.ascontiguousarray(tiles(m.zeros.astype(kind), tile)).reshape(-1)))
-    writer = _Writer(m, tail, tile, columns, depth, blocks, m.zero)
+    writer = _Writer(m, tail, tile, columns, depth, blocks, m.zero, helium and tile == blocks_mve.TILE)
     text = CText()
     whole = rows - rows % together
     if whole:
@@ -73,6 +77,7 @@ def block_matmul(rows: int, m: Blocks, tail: Tail, tile: int, together: int) -> 
             writer.rows(text, str(row), 1)
     return KernelCode(str(text),
                       tuple(constants),
+                      includes=blocks_mve.HEADERS if writer.helium else frozenset(),
                       note=f"{counted(together, 'row')} x {counted(tile, 'column')}; {m.bits} bits in blocks "
                            f"of {m.block}")
 
@@ -86,6 +91,7 @@ class _Writer:
     depth: int
     blocks: int
     zero: int | None
+    helium: bool
 
     def rows(self, text: CText, row: str, count: int) -> None:
         text.line("const uint8_t *w = weights;")
@@ -108,6 +114,26 @@ class _Writer:
         length = str(min(self.m.block, self.depth))
         if rest and self.blocks > 1:
             length = f"(b == {self.blocks - 1} ? {rest} : {self.m.block})"
+        if self.helium:
+            text.line("#if AOT_MODEL_FLOAT_VECTORS")
+            blocks_mve.sums(text, count, str(self.blocks), self.blocks > 1, length, self.m.bits, self.zero,
+                            self._zero_type)
+            text.line("#else")
+        self._sums(text, count, length)
+        if self.helium:
+            text.line("#endif")
+        left = str(self.tile)
+        if self.columns % self.tile:
+            left = f"({self.columns} - {column} < {self.tile} ? {self.columns} - {column} : {self.tile})"
+        left = str(min(self.columns, self.tile)) if column == "0" else left
+        with text.loop("j", left):
+            for r in range(count):
+                text.line(
+                    self.tail.store(f"sum{r}[j]", ("0", "0", f"{row} + {r}" if row != "0" else str(r),
+                                                   f"{column} + j" if column != "0" else "j"), 1))
+
+    def _sums(self, text: CText, count: int, length: str) -> None:
+        """Adds the products of all blocks to the sums of the rows."""
         with text.loop("b", str(self.blocks), needed=self.blocks > 1):
             for r in range(count):
                 text.line(f"float part{r}[{self.tile}] = {{0.0f}};")
@@ -121,15 +147,6 @@ class _Writer:
             text.line(f"s += {self.tile};")
             if self.zero is None:
                 text.line(f"z += {self.tile};")
-        left = str(self.tile)
-        if self.columns % self.tile:
-            left = f"({self.columns} - {column} < {self.tile} ? {self.columns} - {column} : {self.tile})"
-        left = str(min(self.columns, self.tile)) if column == "0" else left
-        with text.loop("j", left):
-            for r in range(count):
-                text.line(
-                    self.tail.store(f"sum{r}[j]", ("0", "0", f"{row} + {r}" if row != "0" else str(r),
-                                                   f"{column} + j" if column != "0" else "j"), 1))
 
     def _step(self, text: CText, count: int) -> None:
         """One element of each row times its weights of the tile."""

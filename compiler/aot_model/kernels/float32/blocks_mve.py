@@ -1,0 +1,68 @@
+"""A tile of eight columns of a matrix of 4 or 8 bits times rows of floats, in Helium: blocks.py has it in
+plain C.
+"""
+
+from __future__ import annotations
+
+from aot_model.c.float_vectors import HEADER
+from aot_model.c.text import CText
+
+HEADERS = frozenset({HEADER, "aot_model/integer_vectors.h"})
+TILE = 8
+_HALVES = ("", " + 4")
+"""The columns of a vector, from the first one of the tile on."""
+
+
+def sums(text: CText, rows: int, blocks: str, many: bool, length: str, bits: int, zero: int | None,
+         zero_type: str) -> None:
+    """Adds the products of all blocks to the arrays sum0, sum1, … of the rows at at0, at1, …, and moves them,
+    w, s and z on.
+
+    blocks, length: C of how many, and of the elements of one. zero: the zero point of all blocks; else z are
+    those of a block, of zero_type.
+    """
+    with text.loop("b", blocks, needed=many):
+        for r in range(rows):
+            text.line(f"float32x4_t low{r} = vdupq_n_f32(0.0f), high{r} = vdupq_n_f32(0.0f);")
+        if zero is None:
+            for name, at in zip(("low", "high"), _HALVES, strict=True):
+                load = ("const float32x4_t z_{} = aot_model_load_f32(z{});" if zero_type == "float" else
+                        "const int32x4_t z_{} = vldrhq_s32(aot_model_read_int16_t(z{}));")
+                text.line(load.format(name, at))
+        with text.block(f"for (const float *const end = at0 + {length}; at0 != end;)"):
+            for r in range(rows):
+                text.line(f"const float v{r} = *at{r}++;")
+            _weights(text, bits)
+            for name in ("low", "high"):
+                text.line(f"const float32x4_t w_{name} = {_real(name, zero, zero_type)};")
+                for r in range(rows):
+                    text.line(f"{name}{r} = vfmaq_n_f32({name}{r}, w_{name}, v{r});")
+            text.line(f"w += {bits};")
+        for r in range(rows):
+            for name, at in zip(("low", "high"), _HALVES, strict=True):
+                total = f"vfmaq_f32(aot_model_load_f32(sum{r}{at}), {name}{r}, aot_model_load_f32(s{at}))"
+                text.line(f"aot_model_store_f32(sum{r}{at}, {total});")
+        text.line(f"s += {TILE};")
+        if zero is None:
+            text.line(f"z += {TILE};")
+
+
+def _weights(text: CText, bits: int) -> None:
+    """One of each column, as integers without a sign."""
+
+    def load(at: str) -> str:
+        return f"vreinterpretq_s32_u32(vldrbq_u32(aot_model_read_uint8_t(w{at})))"
+
+    if bits == 8:
+        for name, at in zip(("low", "high"), _HALVES, strict=True):
+            text.line(f"const int32x4_t q_{name} = {load(at)};")
+        return
+    text.line(f"const int32x4_t both = {load('')};")
+    text.line("const int32x4_t q_low = vandq_s32(both, vdupq_n_s32(15)), q_high = vshrq_n_s32(both, 4);")
+
+
+def _real(name: str, zero: int | None, zero_type: str) -> str:
+    if zero is None and zero_type == "float":
+        return f"vsubq_f32(vcvtq_f32_s32(q_{name}), z_{name})"
+    less = f"vsubq_s32(q_{name}, z_{name})" if zero is None else f"vsubq_n_s32(q_{name}, {zero})"
+    return f"vcvtq_f32_s32({less if zero != 0 else f'q_{name}'})"
