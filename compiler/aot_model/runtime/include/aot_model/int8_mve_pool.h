@@ -3,8 +3,9 @@
  * The mean is a sum in 16-bit lanes (32-bit beyond 255 elements) and a division by the number of elements, ties away from zero:
  * (|sum| + n/2) / n by a multiplication with ceil(2^(16+k) / n), k = ceil(log2 n) - 1. That is exact: with a = |sum| + n/2 <=
  * 128.5 n and e = M n - 2^(16+k) < n <= 2^(k+1), a e < 128.5 n^2 <= 2^(16+k) for n <= 255. In 32 bits M = ceil(2^32 / n) does for
- * n <= 5000 by the same inequality. uint8 has no signs, and an a of at most 255.5 n: n <= 128 and n <= 4000; for int16, whose a is at most 32768.5 n, it does for n <= 362. Beyond, the quotient may be
- * one too large, as a e < n 2^32 still: then its product with n is larger than a. */
+ * n <= 5000 by the same inequality. uint8 has no signs, and an a of at most 255.5 n: n <= 128 and n <= 4000; for int16, whose a
+ * is at most 32768.5 n, it does for n <= 362. Beyond, the quotient may be one too large, as a e < n 2^32 still: then its product
+ * with n is larger than a. */
 #ifndef AOT_MODEL_INT8_MVE_POOL_H
 #define AOT_MODEL_INT8_MVE_POOL_H
 
