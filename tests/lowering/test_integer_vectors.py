@@ -64,6 +64,11 @@ def nests() -> list[LoopNest]:
             take(I32, (2, 9), lambda i, o=op, k=kinds: call(o, *(operand(n, i) for n in k)))
     for op in ("neg", "leading_zeros"):
         take(I32, (11,), lambda i, o=op: call(o, at(I32, "a", *i, shape=(11,))))
+    for extent in (8, 24, 33):
+        take(I32, (3, extent), lambda i, s=(3, extent): call("reciprocal", call(
+            "max", at(I32, "a", *i, shape=s), const(1))))
+    take(I32, (40,), lambda i: call("reciprocal", call(
+        "max", at(U8, "a", *i, shape=(40,)), const(1))))
     for bits in (1, 8, 31):
         take(I32, (8,), lambda i, n=bits: call("sar", at(I32, "a", *i, shape=(8,)), const(n)))
         take(I32, (8,), lambda i, n=bits: call("rounding_shift", at(I32, "a", *i, shape=(8,)), const(n)))

@@ -336,6 +336,8 @@ class LaneWriter:
             share = f"vqrdmulhq_s32({self.vector(a)}, {self.vector(x.args[1])})"
             right = f"vsubq_s32({self.vector(x.args[3])}, vclzq_s32({self.vector(x.args[2])}))"
             return f"aot_model_four_rounded({share}, {right})"
+        if x.op == "reciprocal":
+            return f"aot_model_four_reciprocals({self.vector(a)})"
         if x.op == "high_multiply":
             return f"vqrdmulhq_s32({self.vector(a)}, {self.vector(x.args[1])})"
         if x.op == "requantise" and isinstance(x.args[2], Const) and -31 <= int(x.args[2].value) <= 30:

@@ -34,6 +34,19 @@ AOT_MODEL_INLINE int32x4_t aot_model_four_even(int32x4_t x, int32x4_t by, int32_
     const int32x4_t even = vbicq_s32(vdupq_n_s32(1), vshlq_s32(upper, vdupq_n_s32(-bits)));
     return vrshlq_s32(vsubq_m_s32(upper, upper, even, exact), vdupq_n_s32(-bits));
 }
+
+/* aot_model_reciprocal() of four. */
+AOT_MODEL_INLINE int32x4_t aot_model_four_reciprocals(int32x4_t x)
+{
+    const int32x4_t beyond_one = vaddq_n_s32(vshlq_s32(x, vclzq_s32(x)), INT32_MIN);
+    const int32x4_t half = vaddq_n_s32(vshrq_n_s32(beyond_one, 1), (int32_t)1 << 30);
+    int32x4_t r = vaddq_n_s32(vqrdmulhq_n_s32(half, -1010580540), 1515870810);
+    for (int32_t k = 0; k < 3; k++) {
+        const int32x4_t error = vsubq_s32(vdupq_n_s32((int32_t)1 << 29), vqrdmulhq_s32(half, r));
+        r = vaddq_s32(r, vshlq_n_s32(vqrdmulhq_s32(r, error), 2));
+    }
+    return vqaddq_s32(r, r);
+}
 #else
 #define AOT_MODEL_INTEGER_VECTORS 0
 #endif
