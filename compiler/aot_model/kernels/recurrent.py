@@ -261,21 +261,9 @@ class _Writer:
             shared = len(one.gates) - 1
             for source, length, last in (("xt", layer.inputs, shared), (hidden, layer.hidden, count - 1)):
                 with text.loop("k", str(length)):
-                    text.line(
-                        f"const {vector_type if d.element_type == d.ctype and d.lanes > 1 else self.type} v "
-                        f"= {d.element(f'{source}[k]') if d.lanes > 1 else f'{source}[k]'};"
-                    )
-                    for g in range(len(one.gates)):
-                        a = last if g == shared else g
-                        for v in range(vectors):
-                            at = (g * vectors + v) * d.lanes
-                            if d.lanes > 1:
-                                text.line(
-                                    f"a{a}_{v} = "
-                                    f"{d.fma_element(d.load(f'w{number}k + {at}'), 'v', f'a{a}_{v}')};"
-                                )
-                            else:
-                                text.line(f"a{a}_{v} += w{number}k[{at}] * v;")
+                    self._multiply(f"w{number}k", source,
+                                   [f"a{last if g == shared else g}_{v}" for g in range(len(one.gates))
+                                    for v in range(vectors)])
                     text.line(f"w{number}k += {len(one.gates) * panels.units};")
             text.line(f"{self.type} a[{count}][{panels.units}];")
             for a in range(count):
@@ -288,6 +276,29 @@ class _Writer:
             with text.block(f"for (int32_t j = 0; j < {bound}; j++)"):
                 text.line(f"const int32_t u = p * {panels.units} + j;")
                 _UPDATES[layer.cell][number](self)
+
+    def _multiply(self, weights: str, source: str, sums: list[str]) -> None:
+        """Element k of a source by a weight for each sum, loads first as far as registers go."""
+        d, text = self.panels.dialect, self.text
+        if d.lanes > 1:
+            c_type = d.ctype if d.element_type == d.ctype else self.type
+            text.line(f"const {c_type} v = {d.element(f'{source}[k]')};")
+            for place, total in enumerate(sums):
+                weight = d.load(f"{weights} + {place * d.lanes}")
+                text.line(f"{total} = {d.fma_element(weight, 'v', total)};")
+        elif self.layer.dtype is not DType.FLOAT32:
+            text.line(f"const {self.type} v = {source}[k];")
+            for place, total in enumerate(sums):
+                text.line(f"{total} += {weights}[{place}] * v;")
+        else:
+            text.line(f"const float v = {d.early_text.format(a=f'{source}[k]')};")
+            step = max(1, d.registers - len(sums) - 2)
+            for first in range(0, len(sums), step):
+                some = range(first, min(first + step, len(sums)))
+                for place in some:
+                    text.line(f"const float e{place} = {d.load_early(weights, place)};")
+                for place in some:
+                    text.line(f"{sums[place]} = {d.fma_element(f'e{place}', 'v', sums[place])};")
 
     def gate(self, name: str, value: str, activation: int) -> None:
         """A gate's value: clipped, activated."""

@@ -94,8 +94,8 @@ def _pooled_by_helium(shape: ConvShape, dtype: str) -> bool:
 
 
 def _pooled_in_pairs(shape: ConvShape, dtype: str) -> bool:
-    """Sums of int16 have 32 bits."""
-    return dtype in ("int8", "uint8") or shape.kernel_h * shape.kernel_w < 1 << 16
+    """Sums of int16 have 32 bits; one channel of them is left to a loop over the elements."""
+    return dtype in ("int8", "uint8") or (shape.in_c > 1 and shape.kernel_h * shape.kernel_w < 1 << 16)
 
 
 def _always(shape: ConvShape, quant: QuantSpec) -> bool:

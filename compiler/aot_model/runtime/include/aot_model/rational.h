@@ -29,27 +29,12 @@ AOT_MODEL_INLINE float aot_model_step(float a, float b, float c, bool apart)
     return apart ? a * b + c : aot_model_multiply_add(a, b, c);
 }
 
-/* Both curves are flat beyond a limit, which is more than 8. NaN stays NaN. */
-AOT_MODEL_INLINE float aot_model_clamp_float32(float x, float limit)
-{
-#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
-    uint32_t bits; /* to compare floats takes longer there */
-    memcpy(&bits, &x, sizeof bits);
-    if ((bits << 1) <= 0x82000000u) { /* |x| <= 8 */
-        return x;
-    }
-#endif
-    x = (x < -limit) ? -limit : x;
-    return (x > limit) ? limit : x;
-}
-
 /* NaN stays NaN, and the sign of a zero its sign. */
 AOT_MODEL_INLINE float aot_model_rational_tanh(float x, bool apart)
 {
     float square;
     float odd;
     float even;
-    x = aot_model_clamp_float32(x, 9.0f);
     square = x * x;
     odd = aot_model_step(-2.76076847742355e-16f, square, 2.00018790482477e-13f, apart);
     odd = aot_model_step(odd, square, -8.60467152213735e-11f, apart);
@@ -68,7 +53,6 @@ AOT_MODEL_INLINE float aot_model_rational_logistic(float x, bool apart)
     float square;
     float odd;
     float even;
-    x = aot_model_clamp_float32(x, 18.0f);
     square = x * x;
     odd = aot_model_step(4.37031012579801e-11f, square, 1.15627324459942e-07f, apart);
     odd = aot_model_step(odd, square, 6.08574864600143e-05f, apart);
@@ -79,15 +63,55 @@ AOT_MODEL_INLINE float aot_model_rational_logistic(float x, bool apart)
     even = aot_model_step(even, square, 1.70198817374094e-03f, apart);
     even = aot_model_step(even, square, 1.16817656904453e-01f, apart);
     even = aot_model_step(even, square, 9.93151921023180e-01f, apart);
-    x = odd * x / even + 0.5f;
+    return odd * x / even + 0.5f;
+}
+
+/* Arguments are clamped: beyond the curves are flat. */
+AOT_MODEL_INLINE float aot_model_clamped_tanh(float x, bool apart)
+{
+    x = (x < -9.0f) ? -9.0f : x;
+    x = (x > 9.0f) ? 9.0f : x;
+    return aot_model_rational_tanh(x, apart);
+}
+
+AOT_MODEL_INLINE float aot_model_clamped_logistic(float x, bool apart)
+{
+    x = (x < -18.0f) ? -18.0f : x;
+    x = (x > 18.0f) ? 18.0f : x;
+    x = aot_model_rational_logistic(x, apart);
     return (x < 0.0f) ? 0.0f : x;
 }
 
-AOT_MODEL_INLINE float aot_model_tanh_float32(float x) { return aot_model_rational_tanh(x, false); }
-AOT_MODEL_INLINE float aot_model_logistic_float32(float x) { return aot_model_rational_logistic(x, false); }
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' /* to compare floats takes long there: once, as integers */
+AOT_MODEL_FUNCTION float aot_model_far_tanh(float x) { return aot_model_clamped_tanh(x, false); }
+AOT_MODEL_FUNCTION float aot_model_far_logistic(float x) { return aot_model_clamped_logistic(x, false); }
+
+AOT_MODEL_INLINE bool aot_model_is_far(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (bits << 1) > 0x82000000u; /* not |x| <= 8 */
+}
+
+AOT_MODEL_INLINE float aot_model_any_tanh(float x, bool apart)
+{
+    return aot_model_is_far(x) ? aot_model_far_tanh(x) : aot_model_rational_tanh(x, apart);
+}
+
+AOT_MODEL_INLINE float aot_model_any_logistic(float x, bool apart)
+{
+    return aot_model_is_far(x) ? aot_model_far_logistic(x) : aot_model_rational_logistic(x, apart);
+}
+#else
+AOT_MODEL_INLINE float aot_model_any_tanh(float x, bool apart) { return aot_model_clamped_tanh(x, apart); }
+AOT_MODEL_INLINE float aot_model_any_logistic(float x, bool apart) { return aot_model_clamped_logistic(x, apart); }
+#endif
+
+AOT_MODEL_INLINE float aot_model_tanh_float32(float x) { return aot_model_any_tanh(x, false); }
+AOT_MODEL_INLINE float aot_model_logistic_float32(float x) { return aot_model_any_logistic(x, false); }
 
 /* Of gates, whose arguments are sums that ONNX Runtime rounds otherwise. */
-AOT_MODEL_INLINE float aot_model_tanh_apart_float32(float x) { return aot_model_rational_tanh(x, true); }
-AOT_MODEL_INLINE float aot_model_logistic_apart_float32(float x) { return aot_model_rational_logistic(x, true); }
+AOT_MODEL_INLINE float aot_model_tanh_apart_float32(float x) { return aot_model_any_tanh(x, true); }
+AOT_MODEL_INLINE float aot_model_logistic_apart_float32(float x) { return aot_model_any_logistic(x, true); }
 
 #endif
