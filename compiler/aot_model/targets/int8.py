@@ -126,7 +126,8 @@ def _with_nibbles(family: Family, site: Site, part: Integer, code: KernelCode, s
     plain = (part.bias, part.quant, tail)
     if shape.groups > 1:  # weights of few channels are few: there is room
         by_channel = weights.ndim == 3
-        fast = None if by_channel and family.depthwise is PLAIN.depthwise else nibbles.staged(code, None)
+        in_place = by_channel and (family.nibbles is not None or family.depthwise is PLAIN.depthwise)
+        fast = None if in_place else nibbles.staged(code, None)
         if fast is not None:
             return fast
         if by_channel:

@@ -19,8 +19,8 @@ from aot_model.kernels.int8.requantise import fold_zero_point
 from aot_model.kernels.int8.rows import Rows, less
 from aot_model.kernels.int8.spec import QuantSpec
 
-WRITTEN_OUT = 16
-"""Kernels of up to so many taps are written out."""
+WRITTEN_OUT, NIBBLES_WRITTEN_OUT = 16, 25
+"""Kernels of up to so many taps are written out; of 4 bits, which are taken apart once for a channel then."""
 
 
 def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
@@ -57,7 +57,7 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDAr
         """Of byte k, as a weight."""
         return f"(int32_t)(taps[{k}] {'>> 4' if high else '& 15'}){less(above)}"
 
-    written_out = taps <= WRITTEN_OUT
+    written_out = taps <= (NIBBLES_WRITTEN_OUT if nibbles else WRITTEN_OUT)
     at = [(i * u.dilation * plane.length) + j * v.dilation for i in range(u.kernel) for j in range(v.kernel)]
     if written_out:
         known = [nibble(str(k // 2), k % 2 == 1) if nibbles else f"taps[{k}]" for k in range(taps)]
