@@ -12,7 +12,7 @@ from kernel_program import Case, run_board, run_host
 from test_int8_dsp import KINDS, TableTail, finished, quantisation, random_shape, some_bias, some_input
 
 from aot_model.kernels.base import ConvShape
-from aot_model.kernels.int8 import nibbles_dsp
+from aot_model.kernels.int8 import conv_c, depthwise_c, nibbles_dsp
 from aot_model.kernels.int8.spec import QuantSpec
 from qemu import available
 
@@ -72,6 +72,44 @@ def test_host(seed: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("core", "level"), [("m4", "-O2"), ("m33", "-Os")])
 def test_cores(core: str, level: str, tmp_path: Path) -> None:
     run_board(random_cases(9, 40), tmp_path, core, (level,))
+
+
+def plain_cases(seed: int, count: int) -> list[Case]:
+    """Loops in plain C: of weights two in a byte, and by channel."""
+    rng = np.random.default_rng(seed)
+    cases, forms = list[Case](), set[str]()
+    for turn in range(count):
+        by_channel = turn % 2 == 1
+        shape = random_shape(rng, depthwise=by_channel)
+        if not by_channel:
+            shape = replace(shape, out_c=int(rng.choice([1, 2, 5, 8])))
+        size = (shape.out_c, shape.kernel_h, shape.kernel_w, shape.in_c // shape.groups)
+        weights = rng.integers(-8, 8, size).astype(np.int8) if turn % 5 else rng.integers(
+            0, 16, size).astype(np.uint8)
+        quant = quantisation(rng, shape.out_c, weights[0].size, KINDS[turn % len(KINDS)])
+        quant = replace(quant, shift=np.minimum(quant.shift + 4, 0).astype(np.int32), rounding="even")
+        quant = short(quant, shape.out_c) if turn % 3 else quant
+        bias, x = some_bias(rng, shape.out_c), some_input(rng, shape, quant)
+        tail = TableTail(shape, quant.out_range[0]) if rng.random() < 0.25 else None
+        if by_channel:
+            taps = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))
+            code = depthwise_c.depthwise(shape, taps, bias, quant, tail, nibbles=True)
+        else:
+            code = conv_c.conv(shape, weights, bias, quant, tail, nibbles=True)
+        forms.add(code.note.split("requantisation: ")[1].split(";")[0])
+        want = arithmetic.conv(x, weights, bias, shape, quant)
+        cases.append(finished(code, x, want, quant, tail))
+    assert {"short", "affine"} <= forms
+    return cases
+
+
+def test_plain_c_on_the_host(tmp_path: Path) -> None:
+    run_host(plain_cases(3, 40), tmp_path)
+
+
+@needs_qemu
+def test_plain_c_on_a_core(tmp_path: Path) -> None:
+    run_board(plain_cases(4, 30), tmp_path, "m0")
 
 
 def layer(channels: int, taps: int, rows: int = 8) -> tuple[ConvShape, np.ndarray, QuantSpec]:

@@ -42,7 +42,7 @@ _BY_PART: dict[str, tuple[str, ...]] = {
     "kernels/int8/(.*_host|host_|finish|plane|vectors|instructions)": ("tests/kernels/test_int8_host.py",),
     "kernels/int8/(winograd|plane)": ("tests/kernels/test_winograd.py",),
     "kernels/int8/(products|quads|slices|requantise|row)": ("tests/kernels/test_products.py",),
-    "kernels/int8/nibbles": ("tests/passes/test_int4.py",),
+    "kernels/int8/(nibbles|requantise|rows)": ("tests/kernels/test_nibbles.py", "tests/passes/test_int4.py"),
     "kernels/int8/(fully_connected|gemm|products)_dsp": ("tests/kernels/test_lstm_dsp.py",),
     "kernels/int16|kernels/int8/.*_mve": ("tests/kernels/test_int16_mve.py",),
     "kernels/int16/depthwise|kernels/int8/plane": ("tests/kernels/test_depthwise_int16.py",),

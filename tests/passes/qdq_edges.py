@@ -251,6 +251,16 @@ OTHERS: dict[str, PassCase] = {
     "windows beyond the end": _alone(
         lambda n, x: n.m.AveragePool(x, kernel_shape=(2, 2), strides=(2, 2), ceil_mode=1), (1, 2, 5, 5)
     ),
+    "one window": _alone(lambda n, x: n.m.AveragePool(x, kernel_shape=(5, 4)), (2, 3, 5, 4)),
+    "one window of 16 bits": _alone(
+        lambda n, x: n.m.AveragePool(x, kernel_shape=(5, 4), ceil_mode=1, strides=(3, 3)),
+        (1, 3, 5, 4),
+        scales=replace(ODD, dtype=DType.INT16, y=(0.02, 0), x=(0.03, 0), to=(0.02, 0)),
+    ),
+    "one window with padding": _alone(
+        lambda n, x: n.m.AveragePool(x, kernel_shape=(5, 4), pads=(0, 1, 0, 0), count_include_pad=1),
+        (1, 3, 5, 4),
+    ),
     "counted windows beyond the end": _alone(
         lambda n, x: n.m.AveragePool(
             x, kernel_shape=(2, 2), strides=(2, 2), ceil_mode=1, count_include_pad=1

@@ -59,6 +59,7 @@ def test_budgets_and_the_frontier(tmp_path: Path) -> None:
     facts = json.loads(free.frontier or "")
     points = facts["points"]
     assert facts["schema"] == 1 and facts["float"] == 1.0 and points[0]["changes"] == []
+    assert points[0]["method"].startswith("minmax")
     assert sum(p["chosen"] for p in points) == 1 and any(p["pareto"] for p in points) and points[0]["chosen"]
     curve = tmp_path / "frontier.json"
     curve.write_text(free.frontier or "")

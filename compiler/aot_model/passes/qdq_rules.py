@@ -246,15 +246,17 @@ def average(n: QdqSite, node: Node) -> Answer:
     if node.kind == "AveragePool":
         assert isinstance(node.op, AveragePool)
         pool = node.op._pool(x.value)
+        whole = pool.kernel == shape[2:] and not any(pool.pads)  # one window, which is the image
         padded = any(pool.pads) or pool.ceil_mode
-        if padded and not pool.count_include_pad:
+        if padded and not whole and not pool.count_include_pad:
             return "windows at the border hold fewer elements"
-        if pool.ceil_mode:
+        if pool.ceil_mode and not whole:
             return "ceil_mode"
-        if x.value.dtype.bits > 8:
+        if x.value.dtype.bits > 8 and not whole:
             return "16-bit pooling"
-        return _window_mean(n, x, pool)
-    if node.kind == "GlobalAveragePool":
+        if not whole:
+            return _window_mean(n, x, pool)
+    if node.kind in ("GlobalAveragePool", "AveragePool"):
         axes, keep = tuple(range(2, len(shape))), True
     else:
         data = node.input(1)

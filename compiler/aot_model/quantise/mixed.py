@@ -269,6 +269,7 @@ def frontier(points: list[Point], chosen: Point, facts: dict[str, object]) -> st
     rows = [
         {
             "name": words(p.changes),
+            "method": p.candidate.plan.method,
             "changes": [{"kind": c.kind, "name": c.name, "type": c.type} for c in p.changes],
             "value": p.score.value, "changed": p.score.changed, "snr": p.score.snr, "ram": p.cost.ram,
             "flash": p.cost.flash, "cycles": p.cost.cycles, "pareto": on, "chosen": p is chosen,

@@ -126,9 +126,13 @@ def _with_nibbles(family: Family, site: Site, part: Integer, code: KernelCode, s
     plain = (part.bias, part.quant, tail)
     if shape.groups > 1:  # weights of few channels are few: there is room
         by_channel = weights.ndim == 3
-        fast = None if by_channel and family.depthwise is PLAIN.depthwise else nibbles.staged(code, None)
-        writer = partial(depthwise_c.depthwise, short=True) if by_channel else PLAIN.conv
-        return fast or nibbles.staged(writer(shape, weights, *plain), None) or code
+        in_place = by_channel and (family.nibbles is not None or family.depthwise is PLAIN.depthwise)
+        fast = None if in_place else nibbles.staged(code, None)
+        if fast is not None:
+            return fast
+        if by_channel:
+            return depthwise_c.depthwise(shape, weights, *plain, nibbles=True)
+        return nibbles.staged(PLAIN.conv(shape, weights, *plain), None) or code
     matrix = weights.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
     if family.nibbles is not None and (made := family.nibbles(shape, matrix, *plain)) is not None:
         return made

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.ir.admissible import ANYTHING
+from aot_model.ir.nibbles import packed
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
@@ -18,8 +19,8 @@ from aot_model.kernels.int8.requantise import fold_zero_point
 from aot_model.kernels.int8.rows import Rows, less
 from aot_model.kernels.int8.spec import QuantSpec
 
-WRITTEN_OUT = 16
-"""Kernels of up to so many taps are written out."""
+WRITTEN_OUT, NIBBLES_WRITTEN_OUT = 16, 25
+"""Kernels of up to so many taps are written out; of 4 bits, which are taken apart once for a channel then."""
 
 
 def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
@@ -29,13 +30,13 @@ def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
 
 def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[np.int32] | None,
               quant: QuantSpec, tail: Tail | None = None, plane_bytes: int = PLANE_BYTES,
-              short: bool = False) -> KernelCode:  # fmt: skip
-    """Depthwise convolution; weights [kernel_h, kernel_w, in_c * multiplier], groups = in_c. short:
-    multipliers of 16 bits where they are exact.
+              nibbles: bool = False) -> KernelCode:  # fmt: skip
+    """Depthwise convolution; weights [kernel_h, kernel_w, in_c * multiplier], groups = in_c. nibbles: weights
+    of 4 bits stay two in a byte, those of a channel in whole bytes.
     """
     oc = shape.out_c
     w, b = fold_zero_point(weights.reshape(-1, oc).T, bias, quant)
-    rows = Rows.of(weights.dtype, w, b, quant, short=short)
+    rows = Rows.of(weights.dtype, w, b, quant, short=nibbles)
     plane = plane_of(shape, plane_bytes, once=tail is not None)
     u, v = plane.u, plane.v
     grid = weights.transpose(2, 1, 0) if plane.transposed else weights.transpose(2, 0, 1)
@@ -45,22 +46,38 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDAr
     y_u, y_v = loops.steps
     zero = less(quant.weight_zero_point)
     sum_type, sum_cast = rows.sums()
-    written_out = taps <= WRITTEN_OUT
+    stored, own = np.ascontiguousarray(grid).reshape(oc, taps), f"{weights.dtype.name}_t"
+    each, kind, first = taps, own, "taps"
+    above = 8 if weights.dtype.kind == "i" else 0  # of a nibble, that it has no sign
+    if nibbles:
+        each, kind, first = -(-taps // 2), "uint8_t", "own"
+        stored = packed(np.pad(stored.astype(np.int16) + above, ((0, 0), (0, taps % 2))))
+
+    def nibble(k: str, high: bool) -> str:
+        """Of byte k, as a weight."""
+        return f"(int32_t)(taps[{k}] {'>> 4' if high else '& 15'}){less(above)}"
+
+    written_out = taps <= (NIBBLES_WRITTEN_OUT if nibbles else WRITTEN_OUT)
     at = [(i * u.dilation * plane.length) + j * v.dilation for i in range(u.kernel) for j in range(v.kernel)]
     if written_out:
-        declare = [f"const int32_t w{k} = taps[{k}]{zero};" for k in range(taps)]
+        known = [nibble(str(k // 2), k % 2 == 1) if nibbles else f"taps[{k}]" for k in range(taps)]
+        declare = [f"const int32_t w{k} = {tap}{zero};" for k, tap in enumerate(known)]
         accumulate = [f"sum += {rows.as_sum(f'from[{offset}] * w{k}')};" for k, offset in enumerate(at)]
     else:
-        declare = []
+        declare = [
+            f"{own} own[{2 * each}];", f"for (int32_t k = 0; k < {each}; k++) {{",
+            f"own[2 * k] = ({own})({nibble('k', False)});", f"own[2 * k + 1] = ({own})({nibble('k', True)});",
+            "}",
+        ] if nibbles else []  # fmt: skip
         accumulate = [
-            f"const {weights.dtype.name}_t *tap = taps;",
+            f"const {own} *tap = {first};",
             f"for (int32_t k = 0; k < {u.kernel}; k++) {{",
             f"const int16_t *at = from + k * {u.dilation * plane.length};",
             f"for (int32_t t = 0; t < {v.kernel}; t++, at += {v.dilation}) {{",
             f"sum += {rows.as_sum(f'*at * (*tap++{zero})' if zero else '*at * *tap++')};", "}", "}",
         ]  # fmt: skip
     compute = [
-        f"const {weights.dtype.name}_t *taps = weights + {taps} * {loops.channel};",
+        f"const {kind} *taps = weights + {each} * {loops.channel};",
         f"const int32_t *constants = requantisation + {rows.width} * {loops.channel};",
         *declare,
         f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
@@ -75,13 +92,12 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDAr
     ]  # fmt: skip
     return KernelCode(
         body=loops.text(compute),
-        constants=(Packed("weights", np.ascontiguousarray(grid).reshape(-1), admissible=ANYTHING),
-                   rows.packed()),
+        constants=(Packed("weights", stored.reshape(-1), admissible=ANYTHING), rows.packed()),
         scratch=tuple(loops.scratch()),
         includes=frozenset({HEADER}),
         helpers=rows.helpers(),
         slack=loops.slack,
         slack_step=shape.in_c,
         note=f"one channel at a time in a plane of {plane.lines} x {plane.length} int16; "
-             f"requantisation: {rows.rq.form}",
+             f"requantisation: {rows.rq.form}{'; weights of 4 bits where they lie' if nibbles else ''}",
     )
