@@ -166,12 +166,13 @@ class Search:
         """The groups of tensors that may be wider; those that need too much RAM by themselves would only be
         steps of the walk."""
         found, least = self._wider(), replace(start.cost, constants=0, code=0, cycles=0)
-        if self.ram_of is None:
+        ram_of = self.ram_of
+        if ram_of is None:
             return found
 
         def fits(change: Change) -> bool:
             try:
-                ram = self.ram_of(mixed(self.calibration, self.base, (change,)))
+                ram = ram_of(mixed(self.calibration, self.base, (change,)))
             except CompileError:
                 return False
             return budget.allows(replace(least, ram=ram), start.cost)
