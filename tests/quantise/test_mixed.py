@@ -157,6 +157,28 @@ def test_weights_become_narrow_where_the_code_for_it_is_less(tmp_path: Path) -> 
     assert (Change("weights", dear, "int4"),) in {p.changes for p in search.points}, "it was looked at"
 
 
+def test_tensors_without_room_are_no_steps(tmp_path: Path) -> None:
+    """Of the groups that may be wider, those that break the budget of RAM alone are not tried with others."""
+    calibration = _calibration(*saved(tmp_path, mobile()), tmp_path)
+    base = calibration.candidate("minmax", False, False)
+    assert base is not None
+    large = next(name for name, kind in base.source.choice.kinds.items() if kind == "n9")
+
+    def ram(candidate: Candidate) -> int:
+        return 200 if candidate.plan.tensors[large].type == "int16" else 110
+
+    def evaluate(candidate: Candidate) -> tuple[Score, Cost]:
+        wide = sum(t.type == "int16" for t in candidate.plan.tensors.values())
+        return Score(1.0, 0.0, 30.0 + wide, 10), Cost(ram(candidate) if wide > 1 else 100, 100, None, 1)
+
+    for known in (ram, None):
+        search = Search(calibration, base, evaluate, print, ram_of=known)
+        best = search.run(Budget(times={"ram": 1.3}), 1.0, None)
+        tried = {c.name for p in search.points for c in p.changes}
+        assert ("n9" in tried) is (known is None) and len(tried) > 3
+        assert "n9" not in {c.name for c in best.changes}
+
+
 def test_rounding_is_learnt_of_what_is_chosen(tmp_path: Path) -> None:
     calibration = _calibration(*saved(tmp_path, tiny()), tmp_path)
     base = calibration.candidate("minmax", False, False)

@@ -64,7 +64,8 @@ Simulate = Callable[[Candidate], "Row | None"]
 class Search:
     """The plans around one of int8, and the best that a budget allows.
 
-    bases: other plans of int8; simulate: how near a plan is in ONNX Runtime.
+    bases: other plans of int8; simulate: how near a plan is in ONNX Runtime; ram_of: a workspace, which
+    is known sooner than its cost.
     """
 
     def __init__(
@@ -75,9 +76,10 @@ class Search:
         say: Callable[[str], None],
         bases: Sequence[Candidate] = (),
         simulate: Simulate | None = None,
+        ram_of: Callable[[Candidate], int] | None = None,
     ) -> None:
         self.calibration, self.base, self.evaluate, self.say = calibration, base, evaluate, say
-        self.bases, self.simulate = bases, simulate
+        self.bases, self.simulate, self.ram_of = bases, simulate, ram_of
         self.points: list[Point] = []
         self._seen: set[frozenset[Change]] = set()
 
@@ -90,7 +92,7 @@ class Search:
         start = self._point(())
         assert start is not None
         kept = budget if budget.allows(start.cost, start.cost) else Budget()
-        self._walk(self._wider(), lambda p: kept.allows(p.cost, start.cost))
+        self._walk(self._with_room(kept, start), lambda p: kept.allows(p.cost, start.cost))
         if budget.times is None or max_drop is not None:  # the best within factors has no narrower weights
             downs = [p for c in self._narrower() if (p := self._point((c,))) is not None]
             narrow = sorted(worth_narrowing(start, downs), key=lambda p: self._loss(start, p))
@@ -159,6 +161,23 @@ class Search:
         self.points.append(Point(changes, candidate, found, cost))
         self.say(f"{words(changes)}: {found.value:.4f}, {found.snr:.1f} dB, {cost}")
         return self.points[-1]
+
+    def _with_room(self, budget: Budget, start: Point) -> list[Change]:
+        """The groups of tensors that may be wider; those that need too much RAM by themselves would only be
+        steps of the walk."""
+        found, least = self._wider(), replace(start.cost, constants=0, code=0, cycles=0)
+        ram_of = self.ram_of
+        if ram_of is None:
+            return found
+
+        def fits(change: Change) -> bool:
+            try:
+                ram = ram_of(mixed(self.calibration, self.base, (change,)))
+            except CompileError:
+                return False
+            return budget.allows(replace(least, ram=ram), start.cost)
+
+        return [change for change in found if fits(change)]
 
     def _wider(self) -> list[Change]:
         """Groups of int8 tensors, those that make the most noise for what 16 bits cost there first."""

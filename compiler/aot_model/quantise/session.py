@@ -296,7 +296,7 @@ class _Session:
             return self._scored(library), self._cost(path)
 
         simulate = partial(simulation.row, where=self.where)
-        search = Search(calibration, base, evaluate, self.say, others, simulate)
+        search = Search(calibration, base, evaluate, self.say, others, simulate, self._ram)
         best = search.run(self.job.budget, whole, self.job.max_drop)
         facts = {
             "model": self.job.model.name,

@@ -12,9 +12,10 @@
  *      1  00_transpose                       conv
  *      2  01_conv_3x3                 3,456  conv
  *      3  02_depthwise_3x3            1,152  depthwise
- *      4  03_depthwise_4x4              128  pool
- *      5  04_fully_connected             32  dense
- *      6  05_identity                        y
+ *      4  03_wide_sum                        pool
+ *      5  04_flatten                         dense
+ *      6  05_fully_connected             32  dense
+ *      7  06_identity                        y
  *
  * Memory (workspace: 224 bytes at a multiple of 16), and the steps in which it holds what:
  *
@@ -26,10 +27,9 @@
  *     workspace + 0          128          2 to 3  result of step 2
  *   workspace + 128           96               3  scratch of step 3: plane
  *     workspace + 0          128          3 to 4  result of step 3
- *     workspace + 0            8               4  result of step 4
- *   workspace + 128           48               4  scratch of step 4: plane
- *     workspace + 0            8               5  dense.flatten1
- *     workspace + 8            4          5 to 6  result of step 5
+ *   workspace + 128           32          4 to 5  result of step 4
+ *     workspace + 0            8          5 to 6  result of step 5
+ *     workspace + 8            4          6 to 7  result of step 6
  */
 
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
@@ -67,7 +67,7 @@
 #include "aot_model/int8_dsp.h"
 #include "aot_model/scalar.h"
 
-/* ---- constants: 784 bytes; their values are at the end of this file ---- */
+/* ---- constants: 560 bytes; their values are at the end of this file ---- */
 
 /* conv_weights: int8[216]; for each 2 channels: for each tap those of each channel */
 static const int8_t integer_c_conv_weights[216] AOT_MODEL_ALIGNED(4);
@@ -81,12 +81,6 @@ static const int8_t integer_c_depthwise_weights[72] AOT_MODEL_ALIGNED(4);
 /* depthwise_requantisation: int32[24]; for each channel: start value of the sums, numbers of the
  * requantisation */
 static const int32_t integer_c_depthwise_requantisation[24];
-
-/* pool_weights: int8[128] */
-static const int8_t integer_c_pool_weights[128] AOT_MODEL_ALIGNED(4);
-
-/* pool_requantisation: int32[24]; for each channel: start value of the sums, numbers of the requantisation */
-static const int32_t integer_c_pool_requantisation[24];
 
 /* dense_weights: int8[32]; for each 2 channels: for each tap those of each channel */
 static const int8_t integer_c_dense_weights[32] AOT_MODEL_ALIGNED(4);
@@ -251,78 +245,35 @@ AOT_MODEL_OPAQUE static void integer_02_depthwise_3x3(const int8_t *restrict wei
     }
 }
 
-/* one channel at a time in a plane of 4 x 6 int16; requantisation: raw
- * step 4: pool (Convolution): int8[1,4,4,8] * int8[8,4,4,1] -> int8[1,1,1,8], 128 MACs
- *   reads x at workspace + 0; works in plane at workspace + 128; writes y at workspace + 0 (in place of x) */
-AOT_MODEL_OPAQUE static void integer_03_depthwise_4x4(const int8_t *restrict weights,
-    const int32_t *restrict requantisation, int16_t *restrict plane, int8_t *restrict y)
+/* step 4: pool (WideSum): int8[1,4,4,8] -> int32[1,1,1,8]
+ *   reads x at workspace + 0; writes y at workspace + 128 */
+AOT_MODEL_OPAQUE static void integer_03_wide_sum(const int8_t *restrict x, int32_t *restrict y)
 {
-    const int8_t *const x = y;
-    /* the border stays as it is for all channels */
-    for (int32_t i = 0; i < 24; i++) {
-        plane[i] = 3;
-    }
-    for (int32_t c = 0; c < 8; c++) {
-        for (int32_t i = 0; i < 4; i++) {
-            const int8_t *from = x + c + i * 32;
-            int16_t *to = plane + i * 6;
-            to[0] = from[0];
-            to[1] = from[8];
-            to[2] = from[16];
-            to[3] = from[24];
-        }
-        int8_t *to_y = y + c;
-        const int8_t *taps = weights + 16 * c;
-        const int32_t *constants = requantisation + 3 * c;
-        const int32_t w0 = taps[0];
-        const int32_t w1 = taps[1];
-        const int32_t w2 = taps[2];
-        const int32_t w3 = taps[3];
-        const int32_t w4 = taps[4];
-        const int32_t w5 = taps[5];
-        const int32_t w6 = taps[6];
-        const int32_t w7 = taps[7];
-        const int32_t w8 = taps[8];
-        const int32_t w9 = taps[9];
-        const int32_t w10 = taps[10];
-        const int32_t w11 = taps[11];
-        const int32_t w12 = taps[12];
-        const int32_t w13 = taps[13];
-        const int32_t w14 = taps[14];
-        const int32_t w15 = taps[15];
-        {
-            const int16_t *from = plane;
-            int8_t *to = to_y;
-            for (int32_t j = 0; j < 1; j++, from += 1, to += 8) {
-                int32_t sum = constants[0];
-                sum += from[0] * w0;
-                sum += from[1] * w1;
-                sum += from[2] * w2;
-                sum += from[3] * w3;
-                sum += from[6] * w4;
-                sum += from[7] * w5;
-                sum += from[8] * w6;
-                sum += from[9] * w7;
-                sum += from[12] * w8;
-                sum += from[13] * w9;
-                sum += from[14] * w10;
-                sum += from[15] * w11;
-                sum += from[18] * w12;
-                sum += from[19] * w13;
-                sum += from[20] * w14;
-                sum += from[21] * w15;
-                int32_t v = sum;
-                v = requantise_even_3_n128_127(v, constants + 1);
-                *to = (int8_t)v;
+    for (int32_t i = 0; i < 8; i++) {
+        int32_t t0 = 0;
+        for (int32_t r0 = 0; r0 < 4; r0++) {
+            for (int32_t r1 = 0; r1 < 4; r1++) {
+                t0 = (int32_t)((uint32_t)t0 + (uint32_t)(int32_t)x[r0 * 32 + r1 * 8 + i]);
             }
         }
+        y[i] = t0;
+    }
+}
+
+/* step 5: dense (Flatten): int32[1,1,1,8] -> int8[1,8]
+ *   reads x at workspace + 128; writes y at workspace + 0 */
+AOT_MODEL_OPAQUE static void integer_04_flatten(const int32_t *restrict x, int8_t *restrict y)
+{
+    for (int32_t i = 0; i < 8; i++) {
+        y[i] = (int8_t)aot_model_saturate_int8((int32_t)((uint32_t)aot_model_requantise_even(
+            (int32_t)((uint32_t)x[i] - (uint32_t)48), 1073741824, -3) + (uint32_t)3));
     }
 }
 
 /* 1 pixel x 2 channels; requantisation: raw
- * step 5: dense (MatMul): int8[1,8] * int8[8,4] -> int8[1,4], 32 MACs
+ * step 6: dense (MatMul): int8[1,8] * int8[8,4] -> int8[1,4], 32 MACs
  *   reads x at workspace + 0; writes y at workspace + 8 */
-AOT_MODEL_OPAQUE static void integer_04_fully_connected(const int8_t *restrict x,
+AOT_MODEL_OPAQUE static void integer_05_fully_connected(const int8_t *restrict x,
     const int8_t *restrict weights, const int32_t *restrict requantisation, int8_t *restrict y)
 {
     const int8_t *w = weights;
@@ -406,9 +357,9 @@ AOT_MODEL_OPAQUE static void integer_04_fully_connected(const int8_t *restrict x
     }
 }
 
-/* step 6: y (Identity): int8[1,4] -> float32[1,4]
+/* step 7: y (Identity): int8[1,4] -> float32[1,4]
  *   reads x at workspace + 8; writes y at outputs->y */
-AOT_MODEL_OPAQUE static void integer_05_identity(const int8_t *restrict x, float *restrict y)
+AOT_MODEL_OPAQUE static void integer_06_identity(const int8_t *restrict x, float *restrict y)
 {
     for (int32_t i = 0; i < 4; i++) {
         y[i] = (float)((int32_t)x[i] - 3) * 0.03125f;
@@ -434,13 +385,14 @@ AOT_MODEL_OPAQUE int32_t integer_run(const integer_inputs *inputs, const integer
     integer_02_depthwise_3x3(integer_c_depthwise_weights, integer_c_depthwise_requantisation,
         AT(int16_t, 128), AT(int8_t, 0));
     /* step 4: pool */
-    integer_03_depthwise_4x4(integer_c_pool_weights, integer_c_pool_requantisation, AT(int16_t, 128),
-        AT(int8_t, 0));
+    integer_03_wide_sum(AT(int8_t, 0), AT(int32_t, 128));
     /* step 5: dense */
-    integer_04_fully_connected(AT(int8_t, 0), integer_c_dense_weights, integer_c_dense_requantisation,
+    integer_04_flatten(AT(int32_t, 128), AT(int8_t, 0));
+    /* step 6: dense */
+    integer_05_fully_connected(AT(int8_t, 0), integer_c_dense_weights, integer_c_dense_requantisation,
         AT(int8_t, 8));
-    /* step 6: y */
-    integer_05_identity(AT(int8_t, 8), outputs->y);
+    /* step 7: y */
+    integer_06_identity(AT(int8_t, 8), outputs->y);
     return AOT_MODEL_OK;
 }
 

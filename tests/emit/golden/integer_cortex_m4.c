@@ -12,9 +12,10 @@
  *      1  00_transpose                       conv
  *      2  01_conv_3x3                 3,456  conv
  *      3  02_depthwise_3x3            1,152  depthwise
- *      4  03_depthwise_4x4              128  pool
- *      5  04_fully_connected             32  dense
- *      6  05_identity                        y
+ *      4  03_wide_sum                        pool
+ *      5  04_flatten                         dense
+ *      6  05_fully_connected             32  dense
+ *      7  06_identity                        y
  *
  * Memory (workspace: 514 bytes at a multiple of 16), and the steps in which it holds what:
  *
@@ -29,13 +30,10 @@
  *     workspace + 0           96               3  scratch of step 3: plane
  *    workspace + 96           64               3  scratch of step 3: results
  *   workspace + 368          128          3 to 4  result of step 3
- *     workspace + 0           48               4  scratch of step 4: plane
- *    workspace + 48           32               4  scratch of step 4: taps
- *    workspace + 80            4               4  scratch of step 4: results
- *   workspace + 368            8               4  result of step 4
- *     workspace + 0           16               5  scratch of step 5: results
- *   workspace + 368            8               5  dense.flatten1
- *    workspace + 16            4          5 to 6  result of step 5
+ *     workspace + 0           32          4 to 5  result of step 4
+ *    workspace + 32            8          5 to 6  result of step 5
+ *     workspace + 0           16               6  scratch of step 6: results
+ *    workspace + 16            4          6 to 7  result of step 6
  */
 #include "integer.h"
 
@@ -63,7 +61,7 @@
 #include "aot_model/int8_dsp.h"
 #include "aot_model/scalar.h"
 
-/* ---- constants: 752 bytes; their values are at the end of this file ---- */
+/* ---- constants: 528 bytes; their values are at the end of this file ---- */
 
 /* conv_weights: int32[64]; for each pair of channels a, b: two start values of the sums; two taps in a
  * word, as 256 * a + b in each half */
@@ -75,12 +73,6 @@ static const int32_t integer_c_conv_requantisation[16];
 /* depthwise_weights: int32[32]; for each channel: start value of the sums, taps, numbers of the
  * requantisation */
 static const int32_t integer_c_depthwise_weights[32];
-
-/* pool_weights: int32[40]; for each channel: start value of the sums, taps, numbers of the requantisation */
-static const int32_t integer_c_pool_weights[40];
-
-/* pool_requantisation: int32[16] */
-static const int32_t integer_c_pool_requantisation[16];
 
 /* dense_weights: int32[12]; for each four rows: start values of the sums; for each four inputs, two rows
  * and two inputs in a word; numbers of the requantisation */
@@ -371,88 +363,6 @@ AOT_MODEL_OPAQUE static void depthwise3x3_4x4_l8_s11_y4_1_raw(
 }
 #endif
 
-/* 4x4 depthwise, one channel: 1 lines of 1 outputs; constants = bias, weights (one word per line),
- * requantisation; y is stepped by 1 per line and by 1 within a line. */
-#if AOT_MODEL_DSP
-AOT_MODEL_NAKED static void depthwise4x4_1x1_l6_s11_y1_1_raw(
-    __attribute__((unused)) const int16_t *plane, __attribute__((unused)) int32_t *y,
-    __attribute__((unused)) const int32_t *constants, __attribute__((unused)) int32_t *taps)
-{
-    __asm__ volatile(
-        "push {r4-r11, lr}\n"
-        "sub sp, sp, #36\n"
-        "ldr r12, [r2], #4\n"
-        "str r12, [sp, #28]\n"
-        "addw r6, r3, #32\n"
-        "1:\n"
-        "ldr r8, [r2], #4\n"
-        "sxtb16 r11, r8\n"
-        "sxtb16 r8, r8, ror #8\n"
-        "pkhbt r4, r11, r8, lsl #16\n"
-        "str r4, [r3], #4\n"
-        "pkhtb r4, r8, r11, asr #16\n"
-        "str r4, [r3], #4\n"
-        "cmp r3, r6\n"
-        "bne 1b\n"
-        "subw r3, r3, #32\n"
-        "mov r2, r3\n"
-        "movw r8, #12\n"
-        "add r8, r8, r0\n"
-        "str r8, [sp, #20]\n"
-        "1:\n"
-        "strd r0, r1, [sp, #12]\n"
-        "ldr.w r10, [sp, #28]\n"
-        "ldrd r4, r5, [r2, #0]\n"
-        "ldrd r8, r9, [r0, #0]\n"
-        "smlad r10, r8, r4, r10\n"
-        "smlad r10, r9, r5, r10\n"
-        "ldrd r4, r5, [r2, #8]\n"
-        "ldrd r8, r9, [r0, #12]\n"
-        "smlad r10, r8, r4, r10\n"
-        "smlad r10, r9, r5, r10\n"
-        "ldrd r4, r5, [r2, #16]\n"
-        "ldrd r8, r9, [r0, #24]\n"
-        "smlad r10, r8, r4, r10\n"
-        "smlad r10, r9, r5, r10\n"
-        "ldrd r4, r5, [r2, #24]\n"
-        "ldrd r8, r9, [r0, #36]\n"
-        "smlad r10, r8, r4, r10\n"
-        "smlad r10, r9, r5, r10\n"
-        "str r10, [r1]\n"
-        "ldrd r0, r1, [sp, #12]\n"
-        "addw r0, r0, #12\n"
-        "addw r1, r1, #4\n"
-        "ldr r8, [sp, #20]\n"
-        "cmp r0, r8\n"
-        "bne 1b\n"
-        "add sp, sp, #36\n"
-        "pop {r4-r11, pc}\n"
-        );
-}
-#else
-AOT_MODEL_OPAQUE static void depthwise4x4_1x1_l6_s11_y1_1_raw(
-    const int16_t *plane, int32_t *y, const int32_t *constants, int32_t *taps)
-{
-    const int32_t *p = constants + 5;
-    (void)p;
-    (void)taps;
-    for (int32_t u = 0; u < 1; u++) {
-        for (int32_t j = 0; j < 1; j++) {
-            const int16_t *from = plane + u * 6 + j;
-            uint32_t sum = (uint32_t)constants[0];
-            for (int32_t i = 0; i < 4; i++) {
-                for (int32_t t = 0; t < 4; t++) {
-                    const int32_t w = (int8_t)((uint32_t)constants[1 + (i * 4 + t) / 4] >> t % 4 * 8 & 0xffu);
-                    sum += (uint32_t)(from[i * 6 + t] * w);
-                }
-            }
-            int32_t v = (int32_t)sum;
-            y[u + j] = (int32_t)v;
-        }
-    }
-}
-#endif
-
 /* All groups of four output rows; stream = per group start values, weights, requantisation. */
 #if AOT_MODEL_DSP
 AOT_MODEL_NAKED static void rows4_ij_raw(
@@ -640,35 +550,35 @@ AOT_MODEL_OPAQUE static void integer_02_depthwise_3x3(const int32_t *restrict we
     }
 }
 
-/* one channel at a time in a plane of 4 x 6 int16, one output at a time; requantisation: raw
- * step 4: pool (Convolution): int8[1,4,4,8] * int8[8,4,4,1] -> int8[1,1,1,8], 128 MACs
- *   reads x at workspace + 368; works in plane at workspace + 0, results at workspace + 80, taps at
- *   workspace + 48; writes y at workspace + 368 (in place of x) */
-AOT_MODEL_OPAQUE static void integer_03_depthwise_4x4(const int32_t *restrict weights,
-    const int32_t *restrict requantisation, int16_t *restrict plane, int32_t *restrict results,
-    int32_t *restrict taps, int8_t *restrict y)
+/* step 4: pool (WideSum): int8[1,4,4,8] -> int32[1,1,1,8]
+ *   reads x at workspace + 368; writes y at workspace + 0 */
+AOT_MODEL_OPAQUE static void integer_03_wide_sum(const int8_t *restrict x, int32_t *restrict y)
 {
-    const int8_t *const x = y;
-    /* the border stays as it is for all channels */
-    for (int32_t i = 0; i < 24; i++) {
-        plane[i] = 3;
-    }
-    for (int32_t c = 0; c < 8; c++) {
-        for (int32_t i = 0; i < 4; i++) {
-            const int8_t *from = x + c + i * 32;
-            int16_t *to = plane + i * 6;
-            DSP_GATHER_4(ldrsb, to, 0, from, 0, 8, 16, 24);
+    for (int32_t i = 0; i < 8; i++) {
+        int32_t t0 = 0;
+        for (int32_t r0 = 0; r0 < 4; r0++) {
+            for (int32_t r1 = 0; r1 < 4; r1++) {
+                t0 = (int32_t)((uint32_t)t0 + (uint32_t)(int32_t)x[r0 * 32 + r1 * 8 + i]);
+            }
         }
-        depthwise4x4_1x1_l6_s11_y1_1_raw(plane, results, weights + 5 * c, taps);
-        const int32_t v = requantise_even_3_n128_127(results[0], requantisation + 2 * c);
-        y[c] = (int8_t)v;
+        y[i] = t0;
+    }
+}
+
+/* step 5: dense (Flatten): int32[1,1,1,8] -> int8[1,8]
+ *   reads x at workspace + 0; writes y at workspace + 32 */
+AOT_MODEL_OPAQUE static void integer_04_flatten(const int32_t *restrict x, int8_t *restrict y)
+{
+    for (int32_t i = 0; i < 8; i++) {
+        y[i] = (int8_t)aot_model_saturate_int8((int32_t)((uint32_t)aot_model_requantise_even(
+            (int32_t)((uint32_t)x[i] - (uint32_t)48), 1073741824, -3) + (uint32_t)3));
     }
 }
 
 /* four rows at a time, input expanded on the way; requantisation: raw
- * step 5: dense (MatMul): int8[1,8] * int8[8,4] -> int8[1,4], 32 MACs
- *   reads x at workspace + 368; works in results at workspace + 0; writes y at workspace + 16 */
-AOT_MODEL_OPAQUE static void integer_04_fully_connected(const int8_t *restrict x,
+ * step 6: dense (MatMul): int8[1,8] * int8[8,4] -> int8[1,4], 32 MACs
+ *   reads x at workspace + 32; works in results at workspace + 0; writes y at workspace + 16 */
+AOT_MODEL_OPAQUE static void integer_05_fully_connected(const int8_t *restrict x,
     const int32_t *restrict weights, const int32_t *restrict requantisation, int32_t *restrict results,
     int8_t *restrict y)
 {
@@ -679,9 +589,9 @@ AOT_MODEL_OPAQUE static void integer_04_fully_connected(const int8_t *restrict x
     }
 }
 
-/* step 6: y (Identity): int8[1,4] -> float32[1,4]
+/* step 7: y (Identity): int8[1,4] -> float32[1,4]
  *   reads x at workspace + 16; writes y at outputs->y */
-AOT_MODEL_OPAQUE static void integer_05_identity(const int8_t *restrict x, float *restrict y)
+AOT_MODEL_OPAQUE static void integer_06_identity(const int8_t *restrict x, float *restrict y)
 {
     for (int32_t i = 0; i < 4; i++) {
         y[i] = (float)((int32_t)x[i] - 3) * 0.03125f;
@@ -707,13 +617,14 @@ AOT_MODEL_OPAQUE int32_t integer_run(const integer_inputs *inputs, const integer
     integer_02_depthwise_3x3(integer_c_depthwise_weights, integer_c_conv_requantisation, AT(int16_t, 0),
         AT(int32_t, 96), AT(int8_t, 368));
     /* step 4: pool */
-    integer_03_depthwise_4x4(integer_c_pool_weights, integer_c_pool_requantisation, AT(int16_t, 0),
-        AT(int32_t, 80), AT(int32_t, 48), AT(int8_t, 368));
+    integer_03_wide_sum(AT(int8_t, 368), AT(int32_t, 0));
     /* step 5: dense */
-    integer_04_fully_connected(AT(int8_t, 368), integer_c_dense_weights, integer_c_dense_requantisation,
+    integer_04_flatten(AT(int32_t, 0), AT(int8_t, 32));
+    /* step 6: dense */
+    integer_05_fully_connected(AT(int8_t, 32), integer_c_dense_weights, integer_c_dense_requantisation,
         AT(int32_t, 0), AT(int8_t, 16));
-    /* step 6: y */
-    integer_05_identity(AT(int8_t, 16), outputs->y);
+    /* step 7: y */
+    integer_06_identity(AT(int8_t, 16), outputs->y);
     return AOT_MODEL_OK;
 }
 

@@ -12,9 +12,10 @@
  *      1  00_transpose                       conv
  *      2  01_conv_3x3                 3,456  conv
  *      3  02_depthwise_3x3            1,152  depthwise
- *      4  03_depthwise_4x4              128  pool
- *      5  04_fully_connected             32  dense
- *      6  05_identity                        y
+ *      4  03_wide_sum                        pool
+ *      5  04_flatten                         dense
+ *      6  05_fully_connected             32  dense
+ *      7  06_identity                        y
  *
  * Memory (workspace: 768 bytes at a multiple of 32), and the steps in which it holds what:
  *
@@ -25,11 +26,10 @@
  *   workspace + 640          128          2 to 3  result of step 2
  *     workspace + 0          640               3  scratch of step 3: tile
  *   workspace + 640          128          3 to 4  result of step 3
- *     workspace + 0          320               4  scratch of step 4: tile
- *   workspace + 320            8               4  result of step 4
- *     workspace + 0           80               5  scratch of step 5: tile
- *   workspace + 320            8               5  dense.flatten1
- *    workspace + 80            4          5 to 6  result of step 5
+ *     workspace + 0           32          4 to 5  result of step 4
+ *    workspace + 80            8          5 to 6  result of step 5
+ *     workspace + 0           80               6  scratch of step 6: tile
+ *    workspace + 80            4          6 to 7  result of step 6
  */
 
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
@@ -52,7 +52,7 @@
 #include "aot_model/int8_avx2.h"
 #include "aot_model/scalar.h"
 
-/* ---- constants: 1,400 bytes; their values are at the end of this file ---- */
+/* ---- constants: 888 bytes; their values are at the end of this file ---- */
 
 /* conv_weights: int8[240]; for each block of channels: for each row of taps, for each 2 taps those of each
  * channel */
@@ -69,15 +69,6 @@ static const int32_t integer_c_depthwise_table[48] AOT_MODEL_ALIGNED(32);
 
 /* depthwise_offsets: int32[10] */
 static const int32_t integer_c_depthwise_offsets[10];
-
-/* pool_weights: int8[256]; for each 16 channels: for each two taps those of each channel */
-static const int8_t integer_c_pool_weights[256] AOT_MODEL_ALIGNED(32);
-
-/* pool_table: int32[48] */
-static const int32_t integer_c_pool_table[48] AOT_MODEL_ALIGNED(32);
-
-/* pool_offsets: int32[16] */
-static const int32_t integer_c_pool_offsets[16];
 
 /* dense_weights: int8[64]; for each block of channels: for each row of taps, for each 2 taps those of each
  * channel */
@@ -164,25 +155,6 @@ AOT_MODEL_INLINE void avx2_depthwise_2_int8_raw_16_int8_even_3_n128_127(
     avx2_raw_16_int8_even_3_n128_127(a1, b1, table, y + next, count);
 }
 
-/* 1 pixel x 16 channels, taps in pairs at x + offsets. */
-AOT_MODEL_INLINE void avx2_depthwise_1_int8_raw_16_int8_even_3_n128_127(
-    const int16_t *x, int32_t pixel, const int32_t *offsets, int32_t pairs, const int8_t *w,
-    const int32_t *table, int8_t *y, int32_t next, int32_t count)
-{
-    avx2_acc a0 = avx2_load(table);
-    avx2_acc b0 = avx2_load(table + 8);
-    for (int32_t k = 0; k < pairs; k++, offsets += 2, w += 32) {
-        const avx2_weights u = avx2_weights_int8(w), v = avx2_weights_int8(w + 16);
-        const int16_t *one = x + offsets[0], *other = x + offsets[1];
-        const __m256i s0 = avx2_load(one), t0 = avx2_load(other);
-        a0 = avx2_dot(a0, u, avx2_low_channels(s0, t0));
-        b0 = avx2_dot(b0, v, avx2_high_channels(s0, t0));
-    }
-    avx2_raw_16_int8_even_3_n128_127(a0, b0, table, y, count);
-    (void)pixel;
-    (void)next;
-}
-
 /* 1 pixel x 8 channels: rows x runs x steps of 2 inputs. */
 AOT_MODEL_INLINE void avx2_conv_1x8_int8_raw_8_int8_even_3_n128_127(
     const int16_t *x, int32_t pixel, int32_t rows, int32_t row, int32_t runs, int32_t run, int32_t steps,
@@ -246,30 +218,45 @@ AOT_MODEL_OPAQUE static void integer_02_depthwise_3x3(const int8_t *restrict wei
     }
 }
 
-/* AVX2, 16 channels, taps in pairs, blocks of 1 pixels, tiles of 1 x 1 output; requantisation: raw
- * step 4: pool (Convolution): int8[1,4,4,8] * int8[8,4,4,1] -> int8[1,1,1,8], 128 MACs
- *   reads x at workspace + 640; works in tile at workspace + 0; writes y at workspace + 320 */
-AOT_MODEL_OPAQUE static void integer_03_depthwise_4x4(const int8_t *restrict x,
-    const int8_t *restrict weights, const int32_t *restrict table, const int32_t *restrict offsets,
-    int16_t *restrict tile, int8_t *restrict y)
+/* step 4: pool (WideSum): int8[1,4,4,8] -> int32[1,1,1,8]
+ *   reads x at workspace + 640; writes y at workspace + 0 */
+AOT_MODEL_OPAQUE static void integer_03_wide_sum(const int8_t *restrict x, int32_t *restrict y)
 {
-    avx2_tile_int8(tile, x, 0, 4, 4, 32, 0, 32, 1, 8, 0, 3);
-    avx2_depthwise_1_int8_raw_16_int8_even_3_n128_127(tile, 8, offsets, 8, weights, table, y, 8, 8);
+    for (int32_t i = 0; i < 8; i++) {
+        int32_t t0 = 0;
+        for (int32_t r0 = 0; r0 < 4; r0++) {
+            for (int32_t r1 = 0; r1 < 4; r1++) {
+                t0 = (int32_t)((uint32_t)t0 + (uint32_t)(int32_t)x[r0 * 32 + r1 * 8 + i]);
+            }
+        }
+        y[i] = t0;
+    }
+}
+
+/* step 5: dense (Flatten): int32[1,1,1,8] -> int8[1,8]
+ *   reads x at workspace + 0; writes y at workspace + 80 */
+AOT_MODEL_OPAQUE static void integer_04_flatten(const int32_t *restrict x, int8_t *restrict y)
+{
+    for (int32_t i = 0; i < 8; i++) {
+        y[i] = (int8_t)aot_model_saturate_int8((int32_t)((uint32_t)aot_model_requantise_even(
+            (int32_t)((uint32_t)x[i] - (uint32_t)48), 1073741824, -3) + (uint32_t)3));
+    }
 }
 
 /* AVX2, blocks of 1 pixels, tiles of 1 x 1 output; requantisation: raw
- * step 5: dense (MatMul): int8[1,8] * int8[8,4] -> int8[1,4], 32 MACs
- *   reads x at workspace + 320; works in tile at workspace + 0; writes y at workspace + 80 */
-AOT_MODEL_OPAQUE static void integer_04_fully_connected(const int8_t *restrict x,
-    const int8_t *restrict weights, const int32_t *restrict table, int16_t *restrict tile, int8_t *restrict y)
+ * step 6: dense (MatMul): int8[1,8] * int8[8,4] -> int8[1,4], 32 MACs
+ *   reads x at workspace + 80; works in tile at workspace + 0; writes y at workspace + 80 (in place of x) */
+AOT_MODEL_OPAQUE static void integer_05_fully_connected(const int8_t *restrict weights,
+    const int32_t *restrict table, int16_t *restrict tile, int8_t *restrict y)
 {
+    const int8_t *const x = y;
     avx2_tile_int8(tile, x, 0, 1, 1, 8, 0, 8, 1, 8, 0, 3);
     avx2_conv_1x8_int8_raw_8_int8_even_3_n128_127(tile, 8, 1, 8, 1, 0, 4, weights, table, y, 4, 4);
 }
 
-/* step 6: y (Identity): int8[1,4] -> float32[1,4]
+/* step 7: y (Identity): int8[1,4] -> float32[1,4]
  *   reads x at workspace + 80; writes y at outputs->y */
-AOT_MODEL_OPAQUE static void integer_05_identity(const int8_t *restrict x, float *restrict y)
+AOT_MODEL_OPAQUE static void integer_06_identity(const int8_t *restrict x, float *restrict y)
 {
     for (int32_t i = 0; i < 4; i++) {
         y[i] = (float)((int32_t)x[i] - 3) * 0.03125f;
@@ -295,13 +282,14 @@ AOT_MODEL_OPAQUE int32_t integer_run(const integer_inputs *inputs, const integer
     integer_02_depthwise_3x3(integer_c_depthwise_weights, integer_c_depthwise_table,
         integer_c_depthwise_offsets, AT(int16_t, 0), AT(int8_t, 640));
     /* step 4: pool */
-    integer_03_depthwise_4x4(AT(int8_t, 640), integer_c_pool_weights, integer_c_pool_table,
-        integer_c_pool_offsets, AT(int16_t, 0), AT(int8_t, 320));
+    integer_03_wide_sum(AT(int8_t, 640), AT(int32_t, 0));
     /* step 5: dense */
-    integer_04_fully_connected(AT(int8_t, 320), integer_c_dense_weights, integer_c_dense_table,
-        AT(int16_t, 0), AT(int8_t, 80));
-    /* step 6: y */
-    integer_05_identity(AT(int8_t, 80), outputs->y);
+    integer_04_flatten(AT(int32_t, 0), AT(int8_t, 80));
+    /* step 6: dense */
+    integer_05_fully_connected(integer_c_dense_weights, integer_c_dense_table, AT(int16_t, 0),
+        AT(int8_t, 80));
+    /* step 7: y */
+    integer_06_identity(AT(int8_t, 80), outputs->y);
     return AOT_MODEL_OK;
 }
 
