@@ -37,6 +37,8 @@ POWERS = Scales((1 / 64, 0), (1 / 32, 3), (1 / 128, 0), (1 / 16, 0))
 """Many products are half-way between two integers."""
 ENDS = Scales((0.05, -999), (0.02, 999), (0.01, 0), (0.07, 999))
 SATURATED = Scales((0.9, 3), (0.8, -2), (0.7, 0), (0.002, 1))
+BEYOND = Scales((0.9, 3), (0.8, -2), (0.7, 0), (1e-5, 1))
+"""What gives anything but the limits is 0, or nearly: sums have no room for such factors."""
 COARSE = Scales((1e-4, 1), (2e-4, 0), (1e-3, 0), (0.7, 2))
 WEIGHTS_WITH_ZERO = replace(ODD, w=(0.02, 3))
 
@@ -152,6 +154,8 @@ RULES: dict[str, Rule] = {
     "rescaled": (lambda n, x: x, [(5, 60)]),
     "rescaled and clipped": (lambda n, x: n.m.Relu(n.m.Identity(x)), [(5, 60)]),
 }
+WITHOUT_SUMS = ("multiplication", "times a number", "concatenation", "moved", "rescaled")
+"""Whose floats have no rounding errors that a very fine scale shows."""
 BYTE_RULES: dict[str, Rule] = {
     "table": (lambda n, x: n.m.Mul(x, n.m.Sigmoid(n.m.Add(x, numbers(0.25)))), [(5, 60)]),
     "table of one": (lambda n, x: n.m.Relu(n.m.Neg(x)), [(300,)]),
@@ -173,13 +177,17 @@ def case_of(rule: Rule, scales: Scales, units: int = 1) -> PassCase:
 
 def _regimes() -> Iterator[tuple[str, str, Rule, Scales]]:
     """Odd scales for every rule and type; the others for types in turn."""
-    others = {"powers of two": POWERS, "ends": ENDS, "saturated": SATURATED, "coarse": COARSE}
+    others = {"powers of two": POWERS, "ends": ENDS, "saturated": SATURATED, "coarse": COARSE,
+              "far beyond": BEYOND}
     for number, (name, rule) in enumerate({**RULES, **BYTE_RULES}.items()):
         types = BYTES if name in BYTE_RULES else (*BYTES, *SHORTS)
         for dtype in types:
             fine = 1.0 if dtype.bits == 8 else 1 / 250
             zero = 0 if dtype is DType.INT16 else 1
             yield f"{name}, {dtype.label}", "odd", rule, _fitted(ODD, dtype, fine, zero)
+            if dtype.bits == 16 and name in WITHOUT_SUMS:
+                far = _fitted(BEYOND, dtype, fine, zero)
+                yield f"{name}, {dtype.label}, far beyond", "far beyond", rule, far
         for k, (words, scales) in enumerate(others.items()):
             yield f"{name}, {words}", words, rule, _fitted(scales, BYTES[(number + k) % 2], 1.0, 1)
 

@@ -34,7 +34,7 @@ from aot_model.ops.reduction import WideSum
 from aot_model.ops.registry import ints, normal_axis
 from aot_model.ops.requantise import Rescale
 from aot_model.ops.rounded_softmax import RoundedSoftmax
-from aot_model.passes.qdq_site import NARROW, QdqSite, Scaled
+from aot_model.passes.qdq_site import NARROW, RESULTS, QdqSite, Scaled
 
 Answer = Value | str
 MAX_TABLE_NODES = 64
@@ -98,14 +98,15 @@ def _unfit(n: QdqSite, bias: np.ndarray | None, units: np.ndarray, x: Scaled, mo
     return "" if largest < 2**31 else "the bias is beyond 32 bits in units of the sums"
 
 
+def _largest(x: Scaled) -> int:
+    """A bound of the size of integers less their zero point."""
+    low, high = x.value.dtype.limits
+    return max(abs(low - x.z), abs(high - x.z))
+
+
 def _largest_sum(x: Scaled, w: Scaled, channels: int, terms: int = 0) -> float:
     """A bound of the accumulators' size."""
-
-    def largest(v: Scaled) -> int:
-        low, high = v.value.dtype.limits
-        return max(abs(low - v.z), abs(high - v.z))
-
-    return float((terms or w.value.type.elements // max(channels, 1)) * largest(x) * largest(w))
+    return float((terms or w.value.type.elements // max(channels, 1)) * _largest(x) * _largest(w))
 
 
 def convolution(n: QdqSite, node: Node) -> Answer:
@@ -213,6 +214,8 @@ def addition(n: QdqSite, node: Node) -> Answer:
         return "operands and result have different types"
     left = 20 if n.to.dtype.bits == 8 else 15
     twice = 2 * max(a.s, b.s)
+    if twice / n.to.s > 1 << (left - 3):
+        return "the result's scale is too fine for sums of operands that are rounded"
     function = "add" if node.kind == "Add" else "sub"
     result = _rescale(twice / ((1 << left) * n.to.s), n.to.z)
     sum_op = QuantisedSum(function, _rescale(a.s / twice, a.z), _rescale(b.s / twice, b.z), result, left,
@@ -225,6 +228,8 @@ def multiplication(n: QdqSite, node: Node) -> Answer:
     if isinstance(pair, str):
         return pair
     a, b = pair
+    if math.prod(_largest(x) for x in pair) * a.s * b.s / n.to.s >= RESULTS:
+        return "products in the result's scale are beyond 32 bits"
     result = _rescale(a.s * b.s / n.to.s, n.to.z)
     return n.build(QuantisedMul(a.z, b.z, result, n.to.low, n.to.high, n.to.dtype, "even"), a.value, b.value)
 
@@ -279,10 +284,9 @@ def _divided(n: QdqSite, total: Value, x: Scaled, count: int, zero: int) -> Valu
     """The mean of `count` elements, of which the sum is `total` - `zero` units of x."""
     ratio = Fraction(float(np.float32(x.s))) / Fraction(float(np.float32(n.to.s))) / count
     divisor = exact_divisor(ratio, (x.s, n.to.s))
+    most = _largest(x) * count
     if divisor is None:
-        return n.requantised(total, [x.s / (n.to.s * count)], zero)
-    low, high = x.value.dtype.limits
-    most = max(high - x.z, x.z - low) * count
+        return n.requantised(total, [x.s / (n.to.s * count)], zero, most=most)
     return n.build(ExactQuotient(divisor, most, n.to.z, n.to.low, n.to.high, n.to.dtype, zero), total)
 
 

@@ -29,6 +29,10 @@ MOVEMENTS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice",
 first input is the data.
 """
 
+RESULTS = 2.0**31 - 2**17
+"""Results of a requantisation are smaller, before the zero point is added and the limits cut them."""
+LARGEST_FACTOR = 2.0**29
+"""Any accumulator but 0 leaves the limits of 16 bits with it, as with larger ones."""
 NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
 
 
@@ -214,17 +218,22 @@ class QdqSite:
         reals = (units / self.to.s).reshape(-1)
         rounding = "wide" if most >= 2**31 else "even" if any(
             _meets_ties(r, most) for r in set(reals.tolist())) else "single"
-        return self.requantised(acc, reals if len(set(reals.tolist())) > 1 else reals[:1], 0, rounding, most)
+        return self.requantised(acc, reals if len(set(reals.tolist())) > 1 else reals[:1], 0, rounding,
+                                most=most)
 
     def requantised(self,
                     acc: Value,
                     reals: Sequence[float] | np.ndarray,
                     x_zero_point: int = 0,
                     rounding: str = "even",
-                    most: float = 0.0) -> Value:
+                    *,
+                    most: float) -> Value:
         """Ties to even as the literal meaning has it; "single" (ties up) is less work, where no accumulator
-        is a tie; "wide" where one may be as large as `most`, beyond 32 bits.
+        is a tie; "wide" where they are beyond 32 bits. most: no accumulator less its zero point is larger.
         """
+        reals = np.minimum(reals, LARGEST_FACTOR)
+        if most * float(reals.max()) >= RESULTS:
+            acc = self._cut(acc, reals, x_zero_point)
         pairs = [quantise_multiplier(float(r)) for r in reals]
         if rounding == "wide":
             pairs = [_wide_factor(m, s, most) for m, s in pairs]
@@ -235,6 +244,15 @@ class QdqSite:
         node = Requantise(self.to.z, self.to.low, self.to.high, self.to.dtype, rounding, x_zero_point)
         return self.build(node, acc, self.constant("multiplier", factors[0]),
                           self.constant("shift", factors[1]))
+
+    def _cut(self, acc: Value, reals: np.ndarray, zero: int) -> Value:
+        """Accumulators without those whose results would leave 32 bits: what they are cut to is beyond the
+        limits of the output as well."""
+        ends, (low, high) = np.floor(RESULTS / 2 / reals), acc.dtype.limits
+        for kind, sign in (("Max", -1), ("Min", 1)):
+            end = np.clip(zero + sign * ends, float(low), float(high)).astype(acc.dtype.numpy)
+            acc = self.build(op(kind), acc, self.constant(kind.lower(), end if end.size > 1 else end[0]))
+        return acc
 
     def rescaled(self, x: Scaled) -> Value:
         """Integers in the wanted scale: through a table, or by a multiplication."""
@@ -248,7 +266,8 @@ class QdqSite:
             reals = np.arange(low - x.z, high - x.z + 1).astype(np.float32) * np.float32(x.s)
             table = np.clip(np.rint(reals / np.float32(to.s)) + to.z, to.low, to.high)
             return self.build(lookup(x.value.dtype, [int(v) for v in table], to.dtype), x.value)
-        return self.requantised(x.value, [x.s / to.s], x.z)
+        low, high = x.value.dtype.limits
+        return self.requantised(x.value, [x.s / to.s], x.z, most=float(max(high - x.z, x.z - low)))
 
 
 def _wide_factor(multiplier: int, shift: int, most: float) -> tuple[int, int]:
