@@ -15,7 +15,7 @@ from int8_program import Case, program
 from aot_model.installation import include_dir
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8 import depthwise_columns_mve, depthwise_taps_mve
-from aot_model.kernels.int8.affine_sum import Rescaling, affine, mve_sum
+from aot_model.kernels.int8.affine_sum import Rescaling, affine, mve_sum, mve_sum_of_uint8
 from aot_model.kernels.int8.conv_mve import conv
 from aot_model.kernels.int8.depthwise3x3_mve import depthwise3x3
 from aot_model.kernels.int8.depthwise_columns_mve import depthwise_columns
@@ -358,6 +358,14 @@ def sum_cases() -> list[Case]:
                           helpers=row.helpers,
                           slack=0)
         cases.append(Case(f"sum {form}", code, x, expected))
+        low, high, r_u = low + 128, high + 128, replace(result, zero_point=zero + 128)
+        of = tuple(replace(t, zero_point=t.zero_point + 128) for t in (a, b))
+        form = affine(*(t.of_bytes(0) for t in of), r_u, 20, low, high)
+        assert form is not None
+        x, row = (x.astype(np.int16) + 128).astype(np.uint8), mve_sum_of_uint8(form)
+        expected = np.array([_sum_by_hand(int(p), int(q), of, r_u, low, high) for p, q in x.T], np.uint8)
+        code = replace(code, body=row.call("x", f"x + {count}", "y", str(count)), helpers=row.helpers)
+        cases.append(Case(f"sum of uint8 {form}", code, x, expected))
     return cases
 
 
