@@ -15,7 +15,7 @@ from int8_program import Case, program
 from aot_model.installation import include_dir
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8 import depthwise_columns_mve, depthwise_taps_mve
-from aot_model.kernels.int8.affine_sum import Rescaling, affine, mve_sum
+from aot_model.kernels.int8.affine_sum import Rescaling, affine, mve_sum, mve_sum_of_uint8
 from aot_model.kernels.int8.conv_mve import conv
 from aot_model.kernels.int8.depthwise3x3_mve import depthwise3x3
 from aot_model.kernels.int8.depthwise_columns_mve import depthwise_columns
@@ -127,8 +127,8 @@ class Draw:
         if rounding == "even":  # few bits, so that there are ties
             multiplier = np.where(multiplier % 7 < 5, multiplier >> 28 << 28, multiplier)
             multiplier = np.full(count, 1 << 30) if r.random() < 0.5 else multiplier
-        if rounding != "double":  # all channels shift right, or none
-            shift = np.minimum(shift, -1) if r.random() < 0.8 else np.maximum(shift, 0)
+        if rounding != "double":  # all channels shift right, or none, or some
+            shift = [np.minimum(shift, -1), np.maximum(shift, 0), shift][int(r.choice(3, p=[0.5, 0.2, 0.3]))]
         arrays = multiplier.astype(np.int32), shift.astype(np.int32)
         return self.typed(QuantSpec(x_zero, *arrays, zero, low, high, rounding=rounding)), bias
 
@@ -358,6 +358,14 @@ def sum_cases() -> list[Case]:
                           helpers=row.helpers,
                           slack=0)
         cases.append(Case(f"sum {form}", code, x, expected))
+        low, high, r_u = low + 128, high + 128, replace(result, zero_point=zero + 128)
+        of = tuple(replace(t, zero_point=t.zero_point + 128) for t in (a, b))
+        form = affine(*(t.of_bytes(0) for t in of), r_u, 20, low, high)
+        assert form is not None
+        x, row = (x.astype(np.int16) + 128).astype(np.uint8), mve_sum_of_uint8(form)
+        expected = np.array([_sum_by_hand(int(p), int(q), of, r_u, low, high) for p, q in x.T], np.uint8)
+        code = replace(code, body=row.call("x", f"x + {count}", "y", str(count)), helpers=row.helpers)
+        cases.append(Case(f"sum of uint8 {form}", code, x, expected))
     return cases
 
 
@@ -377,8 +385,8 @@ def tie_cases() -> list[Case]:
     for kernel, shape in kernels:
         for odd, least in ((1, 1), (3, 1), (5, 1), (1, 0), (7, 0), (3, -1)):
             for several in (False, True):
-                count = shape.out_c if several and least > 0 else 1
-                right = draw.rng.integers(least, 7, count) if least > 0 else np.full(1, least)
+                count = shape.out_c if several else 1
+                right = draw.rng.integers(least, 7, count) if several or least > 0 else np.full(1, least)
                 multiplier = np.full(count, odd << (31 - odd.bit_length()))
                 if several and odd > 1:  # some channels have no ties
                     other = draw.rng.integers(1 << 30, 1 << 31, count)
@@ -450,7 +458,8 @@ def _conv1x1(spec: QuantSpec, **changes: int) -> KernelCode:
 
 @pytest.mark.parametrize("change",
                          [{"rounding": "even", "multiplier": np.array([-3])},
-                          {"rounding": "even", "multiplier": np.array([3 << 25]), "shift": np.array([-26])},
+                          {"rounding": "even", "multiplier": np.array([3 << 29]), "shift": np.array([-30])},
+                          {"rounding": "single", "multiplier": np.array([3 << 20]), "shift": np.array([2])},
                           {"x_dtype": "int16"}, {"out_dtype": "int16"},
                           {"weight_zero_point": -129}, {"out_zero_point": 200}, {"act_min": 5, "act_max": 4}],
                          )
@@ -458,13 +467,6 @@ def test_refuses_what_it_does_not_compute(change: dict[str, object]) -> None:
     spec = QuantSpec(0, np.array([1 << 30]), np.array([-5]), 0, -128, 127)
     with pytest.raises(ValueError):
         _conv1x1(replace(spec, **change))  # type: ignore[arg-type]
-
-
-def test_single_rounding_shifts_all_channels_right_or_none() -> None:
-    spec = QuantSpec(0, np.array([1 << 30] * 4), np.array([-5, 0, -1, -2]), 0, -128, 127, rounding="single")
-    with pytest.raises(ValueError):
-        _conv1x1(spec)
-    _conv1x1(replace(spec, shift=np.array([-5, -4, -1, -2])))
 
 
 def test_equal_shapes_share_their_code() -> None:

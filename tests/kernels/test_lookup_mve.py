@@ -22,6 +22,7 @@ PROGRAM = """
 int main(void)
 {
     int8_t table[256], x[300], y[302];
+    uint8_t unsigned_x[300], unsigned_y[302];
     int wrong = 0;
     for (int32_t k = 0; k < 256; k++) {
         table[k] = (int8_t)((k * k + 3 * k) % 251 - 125);
@@ -36,6 +37,15 @@ int main(void)
             wrong += y[1 + k] != table[x[k] + 128];
         }
         wrong += y[0] != 99 || y[1 + n] != 99;
+        memset(unsigned_y, 99, sizeof unsigned_y);
+        for (int32_t k = 0; k < 300; k++) {
+            unsigned_x[k] = (uint8_t)(x[k] + 128);
+        }
+        aot_mve_lookup_uint8(unsigned_x, (const uint8_t *)table, unsigned_y + 1, n);
+        for (int32_t k = 0; k < n; k++) {
+            wrong += unsigned_y[1 + k] != (uint8_t)y[1 + k];
+        }
+        wrong += unsigned_y[0] != 99 || unsigned_y[1 + n] != 99;
         aot_mve_lookup(x, table, x, n); /* in place */
         for (int32_t k = 0; k < n; k++) {
             wrong += x[k] != y[1 + k];

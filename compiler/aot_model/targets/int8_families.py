@@ -4,8 +4,8 @@ are right.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -52,10 +52,10 @@ class Family:
     depthwise_fits: Fits = depthwise_c.applicable
     pool_fits: PoolFits = lambda shape, dtype: dtype in ("int8", "uint8")
     """Of windows without dilation that count no padding, by the type of their elements."""
-    sum_row: Callable[[Affine], RowSum] | None = None
-    """The sum with another tensor, for tails that take rows."""
-    lookup_row: RowSum | None = None
-    """A table of 256 bytes at int8 results, name(results, table, y, n), for such tails."""
+    sum_rows: Mapping[DType, Callable[[Affine], RowSum]] = field(default_factory=dict)
+    """The sum with another tensor, by the type of all, for tails that take rows."""
+    lookup_rows: Mapping[DType, RowSum] = field(default_factory=dict)
+    """A table of 256 bytes at results of that type, name(results, table, y, n), for such tails."""
     dialects: tuple[str, ...] | None = None
     """Vector dialects of the target with which the family may be used; None: any."""
     winograd: bool = False
@@ -108,7 +108,7 @@ OUTSIDE = replace(PLAIN, accumulators=False, int8_weights=True)
 ARMV6M = replace(PLAIN, name="plain C, eight registers", conv=partial(conv_c.conv, block=(1, 2)))
 HOST = Family(
     "AVX2", conv_host.conv, _always, partial(_pool, windows=pooling_windows.AVX2), depthwise_host.depthwise,
-    _always, sum_row=affine_sum.avx2_sum, dialects=("v8", "v16"), accumulators=True,
+    _always, sum_rows={DType.INT8: affine_sum.avx2_sum}, dialects=("v8", "v16"), accumulators=True,
 )  # fmt: skip
 AVX512_VNNI = replace(HOST,
                       name=vectors.VNNI.name,
@@ -131,7 +131,7 @@ DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, partial(_pool,
              depthwise_dsp.depthwise, depthwise_dsp.applicable,
              pool_fits=_pooled_in_pairs,
              accumulators=True,
-             sum_row=affine_sum.dsp_sum,
+             sum_rows={DType.INT8: affine_sum.dsp_sum},
              winograd=True,
              nibbles=nibbles_dsp.conv,
              column_pairs=True,
@@ -150,8 +150,9 @@ HELIUM = Family("Helium",
                 depthwise_mve.depthwise,
                 depthwise_mve.applicable,
                 pool_fits=_pooled_by_helium,
-                sum_row=affine_sum.mve_sum,
-                lookup_row=RowSum("aot_mve_lookup", header=requantise_mve.HEADER),
+                sum_rows={DType.INT8: affine_sum.mve_sum, DType.UINT8: affine_sum.mve_sum_of_uint8},
+                lookup_rows={kind: RowSum(f"aot_mve_lookup{of}", header=requantise_mve.HEADER)
+                             for kind, of in ((DType.INT8, ""), (DType.UINT8, "_uint8"))},
                 reading=_helium_for,
                 int8_weights=True,
                 zero_points=True,

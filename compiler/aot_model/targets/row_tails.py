@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, fields, replace
 from aot_model.c.expr import SUMMAND
 from aot_model.ir.graph import Node
 from aot_model.ir.index import substitute
-from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.float32.vector_text import position_text
 from aot_model.kernels.int8.affine_sum import Affine, RowSum
@@ -55,12 +54,13 @@ def _by_rows(family: Family, tail: FusedTail, nodes: tuple[Node, ...], before: V
     if len(nodes) != 1 or len(tail.names) != 1:
         return tail
     node = nodes[0]
-    if {v.dtype for v in (*node.inputs, *node.outputs) if v is not None} != {DType.INT8}:
+    kind = node.outputs[0].dtype
+    if {v.dtype for v in (*node.inputs, *node.outputs) if v is not None} != {kind}:
         return tail
-    if isinstance(node.op, QuantisedSum) and family.sum_row is not None:
-        return _sum(family.sum_row, tail, node, node.op, before)
-    if isinstance(node.op, Lookup) and family.lookup_row is not None:
-        return _by(tail, family.lookup_row, in_place=False)
+    if isinstance(node.op, QuantisedSum) and kind in family.sum_rows:
+        return _sum(family.sum_rows[kind], tail, node, node.op, before)
+    if isinstance(node.op, Lookup) and kind in family.lookup_rows:
+        return _by(tail, family.lookup_rows[kind], in_place=False)
     return tail
 
 
@@ -72,7 +72,7 @@ def _sum(row_kernel: Callable[[Affine], RowSum], tail: FusedTail, node: Node, op
         return tail
     if other.type.elements != node.outputs[0].type.elements:
         return tail
-    form = op.affine(DType.INT8, swapped=node.inputs[0] is not before)
+    form = op.affine(other.dtype, swapped=node.inputs[0] is not before)
     return tail if form is None else _by(tail, row_kernel(form), in_place=True)
 
 

@@ -12,7 +12,7 @@ bounds the offset from one side, so the offset is found or shown not to exist.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -133,13 +133,24 @@ def avx2_sum(form: Affine) -> RowSum:
 
 def mve_sum(form: Affine) -> RowSum:
     """With Helium: a function for the form's numbers, some of which are parts of instructions."""
-    numbers = ", ".join(str(v) for v in _numbers(form))
-    name = named_by_text("aot_mve_sum", numbers)
+    return _mve_sum("aot_mve_sum", "int8_t", "AOT_MVE_SUM", form)
+
+
+def mve_sum_of_uint8(form: Affine) -> RowSum:
+    """The same; form: of uint8 less 128."""
+    offset = (form.offset - 128 * (form.ma + form.mb) + (1 << 31)) % (1 << 32) - (1 << 31)
+    # its sums are those of the form, modulo 2^32
+    return _mve_sum("aot_mve_sum_uint8", "uint8_t", "AOT_MVE_SUM_UINT8", replace(form, offset=offset))
+
+
+def _mve_sum(base: str, ctype: str, macro: str, form: Affine) -> RowSum:
+    numbers = ", ".join(str(v) if v > -1 << 31 else "INT32_MIN" for v in _numbers(form))
+    name = named_by_text(base, numbers)
     text = f"""\
 /* The sum of two rows of quantised values; the factors are proven on all pairs. */
-AOT_MODEL_OPAQUE static void {name}(const int8_t *a, const int8_t *b, int8_t *y, int32_t n)
+AOT_MODEL_OPAQUE static void {name}(const {ctype} *a, const {ctype} *b, {ctype} *y, int32_t n)
 {{
-    AOT_MVE_SUM({numbers});
+    {macro}({numbers});
 }}
 """
     return RowSum(name, helpers=(text,), header="aot_model/int8_mve.h")

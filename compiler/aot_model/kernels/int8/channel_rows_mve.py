@@ -71,6 +71,8 @@ def asm_statement(parameters: list[tuple[str, str, str]], lines: list[str]) -> s
 
 def split_shift(rq: Requantiser) -> list[str]:
     """The signed shift of r10 as a left shift in r4 and minus a right shift in r2, where a layer has both."""
+    if rq.both:
+        return ["add r4, r10, #1", "bic r4, r4, r4, asr #31", "orn r2, r10, r10, asr #31"]
     return ["bic r4, r10, r10, asr #31", "and r2, r10, r10, asr #31"] if rq.has_left else []
 
 
@@ -80,8 +82,11 @@ def scalar_result(rq: Requantiser, shift: str) -> str:
     """
     k = [f"k[{rq.numbers.shape[1]} * c + {i}]" for i in range(3)]
     acc = f"(int32_t)((uint32_t)acc + (uint32_t){k[0]})"
-    left, right = (f"({shift} > 0 ? {shift} : 0)", f"({shift} < 0 ? {shift} : 0)") if rq.has_left else ("0",
-                                                                                                        shift)
+    left, right = "0", shift
+    if rq.has_left:
+        left, right = f"({shift} > 0 ? {shift} : 0)", f"({shift} < 0 ? {shift} : 0)"
+    if rq.both:
+        left, right = f"({shift} >= 0 ? {shift} + 1 : 0)", f"({shift} < 0 ? {shift} : -1)"
     return rq.scalar(acc, k[1], left, right, k[2])
 
 
@@ -92,10 +97,10 @@ def load_numbers(rq: Requantiser) -> list[str]:
 
 
 def requantised(rq: Requantiser, vectors: tuple[str, ...], temp: str) -> list[str]:
-    """Instructions for sums of one channel, up to the shift; they spoil r0, r2, r4."""
-    lines = [*split_shift(rq), *(["ldr r2, [r7, #-4]"] if rq.ties == "even" else [])]
+    """Instructions for sums of one channel, up to the shift; they spoil r0, r2, r4, r6."""
+    lines = [*split_shift(rq), *(["ldr r6, [r7, #-4]"] if rq.ties == "even" else [])]
     for q in vectors:
-        lines += rq.vector(q, temp, "r8", "r4", "r2" if rq.has_left else "r10", "r0", "r2")
+        lines += rq.vector(q, temp, "r8", "r4", "r2" if rq.has_left else "r10", "r0", "r6")
     return lines
 
 

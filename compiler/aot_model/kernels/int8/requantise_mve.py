@@ -14,7 +14,8 @@ What the constants make superfluous is left out:
 * a separate clamp, where the activation range is that of int8: the narrowing saturates.
 
 "single" rounds once, (a * m + 2^(30 + right)) >> (31 + right): VQDMULH, which rounds down, then VRSHL; with
-no right shift anywhere VQRDMULH. A left shift saturates, as what it cuts off is beyond the activation range.
+no right shift anywhere VQRDMULH. Where some channels shift right, those that do not are shifted by one bit in
+both directions. A left shift saturates, as what it cuts off is beyond the activation range.
 
 "even" rounds as "single" does, but of a tie above an even number it rounds a - 1, which is no tie any more.
 Such ties are found in the product's low bits, which are those of half a unit with an even number before them:
@@ -75,13 +76,20 @@ class Requantiser:
         return bool(np.any(self.left > 0))
 
     @property
+    def both(self) -> bool:
+        """Whether some channels shift in both directions: to the right by one bit then."""
+        return bool(np.any((self.left > 0) & (self.right > 0)))
+
+    @property
     def common_right(self) -> int | None:
         """The right shift that all channels share, or None; None too where some channels shift left."""
         return int(self.right[0]) if np.all(self.right == self.right[0]) and not self.has_left else None
 
     @property
     def signed_shift(self) -> np.ndarray:
-        """int8, one per channel: positive shifts left, as the depthwise kernels read it."""
+        """int8, one per channel: positive shifts left, as the depthwise kernels read it. Where there are
+        `both`, one that is not negative is one less than the left shift.
+        """
         shift: np.ndarray = (self.left - self.right).astype(np.int8)
         return shift
 
@@ -257,24 +265,21 @@ def constant_s16(register: str, value: int) -> str:
 
 
 def supports(spec: QuantSpec) -> bool:
-    """Whether the Helium kernels compute this arithmetic: the one place that says which forms there are.
-
-    One rounding takes one kind of multiplication for all channels: all shift right, or none does.
-    """
+    """Whether the Helium kernels compute this arithmetic: the one place that says which forms there are."""
     bytes_ = {spec.x_dtype, spec.out_dtype} <= {"int8", "uint8"} and -128 <= spec.weight_zero_point <= 127
     low, high = spec.out_range
     in_range = low <= spec.out_zero_point <= high and low <= spec.act_min <= spec.act_max <= high
     if not bytes_ or not in_range or bool(np.any(np.abs(spec.shift) > 31)):
         return False
     multiplier, shift = np.broadcast_arrays(spec.multiplier, spec.shift)
-    if spec.rounding == "even" and not _even(multiplier, shift):
-        return False
-    alike = len(set(shift[multiplier != 0] < 0)) < 2
-    return spec.rounding == "double" or (spec.rounding in ("single", "even") and alike)
+    # what a left shift cuts off is beyond the range if multipliers have all their bits
+    whole = bool(np.all((multiplier == 0) | (multiplier >= 1 << 30)))
+    single = whole and (spec.rounding == "single" or (spec.rounding == "even" and _even(multiplier, shift)))
+    return spec.rounding == "double" or single
 
 
 def _even(multiplier: np.ndarray, shift: np.ndarray) -> bool:
-    """Whether ties of all channels are found.
+    """Whether ties of all channels are found, whose multipliers have all their bits.
 
     A multiplier that is an odd number of 2^(right - 1) has one tie, of the smallest int32, and no factor that
     finds it. It is above an even number for 3, 7, ... of them; but where right is not more than 22, that is
@@ -282,7 +287,7 @@ def _even(multiplier: np.ndarray, shift: np.ndarray) -> bool:
     """
     right = np.maximum(-shift.astype(np.int64), 0)
     half = np.int64(1) << np.maximum(right - 1, 0)
-    return not bool(np.any((multiplier < 0) | ((right > 22) & (multiplier % (4 * half) == 3 * half))))
+    return not bool(np.any((right > 22) & (multiplier % (4 * half) == 3 * half)))
 
 
 def _powers_of_two(multiplier: np.ndarray, shift: np.ndarray) -> bool:
@@ -305,14 +310,17 @@ def requantiser(spec: QuantSpec, weights: np.ndarray, bias: np.ndarray | None) -
     live = multiplier != 0
     if np.any(live):  # 0 may be shifted at will
         left, right = np.where(live, left, left[live][0]), np.where(live, right, right[live][0])
+    halved = spec.rounding == "even" and _powers_of_two(multiplier, shift) and int(
+        bounds(folded, total, spec)[0].min()) > -(1 << 31)
+    if spec.rounding != "double" and not halved and np.any(right):
+        left, right = np.where(right, left, left + 1), np.maximum(right, 1)
     tie = np.zeros(len(weights), np.int32)
-    if spec.rounding == "even":
+    if halved:
+        ties, start, right = "bit", start - np.int32(1), right + 1
+    elif spec.rounding == "even":
         exact = multiplier % (np.int64(1) << right) == 0
         tie = np.where(exact, multiplier >> right, 0).astype(np.int32)
-        if _powers_of_two(multiplier, shift) and int(bounds(folded, total, spec)[0].min()) > -(1 << 31):
-            ties, start, right = "bit", start - np.int32(1), right + 1
-        else:
-            ties = "even" if np.any(tie) else "up"
+        ties = "even" if np.any(tie) else "up"
     elif spec.rounding != "double" or spec.act_min >= spec.out_zero_point or not np.any(right):
         ties = "up"
     else:

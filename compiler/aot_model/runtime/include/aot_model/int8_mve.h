@@ -290,14 +290,37 @@ AOT_MODEL_MVE_LOOP void aot_mve_lookup(const int8_t *from, const int8_t *table, 
     AOT_MODEL_BARRIER;
 }
 
+/* y[i] = table[from[i]], i < n; y may be from. */
+AOT_MODEL_MVE_LOOP void aot_mve_lookup_uint8(const uint8_t *from, const uint8_t *table, uint8_t *y, int32_t n)
+{
+    AOT_MODEL_BARRIER;
+#if AOT_MODEL_MVE
+    __asm__ volatile(
+        "wlstp.8 lr, %[n], 2f\n\t"
+        "1:\n\t"
+        "vldrb.8 q0, [%[from]], #16\n\t"
+        "vldrb.u8 q1, [%[table], q0]\n\t"
+        "vstrb.8 q1, [%[y]], #16\n\t"
+        "letp lr, 1b\n\t"
+        "2:\n\t"
+        : [from] "+r"(from), [y] "+r"(y)
+        : [n] "r"(n), [table] "r"(table)
+        : "lr", "q0", "q1", "memory");
+#else
+    for (int32_t i = 0; i < n; i++) {
+        y[i] = table[from[i]];
+    }
+#endif
+    AOT_MODEL_BARRIER;
+}
+
 /* What a function (a, b, y, n) of numbers does: y[i] = clamp((a[i] ma + b[i] mb + offset) >> shift, low, high), i < n, n > 0;
  * y may be a or b. The factors are proven on all pairs: kernels/int8/affine_sum.py. */
 #if AOT_MODEL_MVE
-#define AOT_MVE_SUM_ROW(mb_, offset_, shift, clamp)                                                                    \
+#define AOT_MVE_SUM_ROW(load, mb_, offset_, shift, clamp)                                                              \
     __asm__ volatile("dlstp.32 lr, %[n]\n\t"                                                                           \
                      "1:\n\t"                                                                                          \
-                     "vldrb.s32 q0, [%[a]], #4\n\t"                                                                    \
-                     "vldrb.s32 q1, [%[b]], #4\n\t"                                                                    \
+                     load " q0, [%[a]], #4\n\t" load " q1, [%[b]], #4\n\t"                                             \
                      "vmlas.s32 q0, %q[factor], %[offset]\n\t"                                                         \
                      "vmla.s32 q0, q1, %[mb]\n\t"                                                                      \
                      "vshr.s32 q0, q0, #" #shift "\n\t" clamp "vstrb.32 q0, [%[y]], #4\n\t"                            \
@@ -311,13 +334,27 @@ AOT_MODEL_MVE_LOOP void aot_mve_lookup(const int8_t *from, const int8_t *table, 
         const int32x4_t factor = vdupq_n_s32(ma);                                                                      \
         if ((low) == -128 && (high) == 127) {                                                                          \
             const int32x4_t least = factor, most = factor;                                                             \
-            AOT_MVE_SUM_ROW(mb, offset, shift, "vqmovnb.s32 q0, q0\n\tvqmovnb.s16 q0, q0\n\t");                        \
+            AOT_MVE_SUM_ROW("vldrb.s32", mb, offset, shift, "vqmovnb.s32 q0, q0\n\tvqmovnb.s16 q0, q0\n\t");                        \
         } else {                                                                                                       \
             const int32x4_t least = vdupq_n_s32(low), most = vdupq_n_s32(high);                                        \
-            AOT_MVE_SUM_ROW(mb, offset, shift, "vmax.s32 q0, q0, %q[least]\n\tvmin.s32 q0, q0, %q[most]\n\t");         \
+            AOT_MVE_SUM_ROW("vldrb.s32", mb, offset, shift,                                                            \
+                            "vmax.s32 q0, q0, %q[least]\n\tvmin.s32 q0, q0, %q[most]\n\t");                            \
         }                                                                                                              \
     } while (0)
+#define AOT_MVE_SUM_UINT8(ma, mb, offset, shift, low, high)                                                            \
+    do {                                                                                                               \
+        const int32x4_t factor = vdupq_n_s32(ma), least = vdupq_n_s32(low), most = vdupq_n_s32(high);                  \
+        AOT_MVE_SUM_ROW("vldrb.u32", mb, offset, shift,                                                                \
+                        "vmax.s32 q0, q0, %q[least]\n\tvmin.s32 q0, q0, %q[most]\n\t");                                \
+    } while (0)
 #else
+#define AOT_MVE_SUM_UINT8(ma, mb, offset, shift, low, high)                                                            \
+    do {                                                                                                               \
+        for (int32_t i = 0; i < n; i++) {                                                                              \
+            const uint32_t sum = a[i] * (uint32_t)(ma) + b[i] * (uint32_t)(mb) + (uint32_t)(offset);                   \
+            y[i] = (uint8_t)aot_mve_clamp((int32_t)sum >> (shift), low, high);                                         \
+        }                                                                                                              \
+    } while (0)
 #define AOT_MVE_SUM(ma, mb, offset, shift, low, high)                                                                  \
     do {                                                                                                               \
         for (int32_t i = 0; i < n; i++) {                                                                              \
