@@ -75,8 +75,8 @@ class Gemm(Operator):
 
 @operator("Softmax", stepwise=True)
 class Softmax(Operator):
-    """exp(x - max) / sum(exp(x - max)) along an axis, as runtimes compute it: by the sum's reciprocal. It has too
-    few digits where floats have 16 bits.
+    """exp(x - max) / sum(exp(x - max)) along an axis, as runtimes compute it: by the sum's reciprocal. It has
+    too few digits where floats have 16 bits.
     """
 
     axis: int = -1
