@@ -75,7 +75,9 @@ class Gemm(Operator):
 
 @operator("Softmax", stepwise=True)
 class Softmax(Operator):
-    """exp(x - max) / sum(exp(x - max)) along an axis, as runtimes compute it: by the sum's reciprocal."""
+    """exp(x - max) / sum(exp(x - max)) along an axis, as runtimes compute it: by the sum's reciprocal. It has
+    too few digits where floats have 16 bits.
+    """
 
     axis: int = -1
 
@@ -91,7 +93,10 @@ class Softmax(Operator):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         shifted, axes = self._shifted(build, required(inputs))
         e = build(op("Exp"), shifted)
-        return [build(op("Mul"), e, build(op("Reciprocal"), reduction("ReduceSum", build, e, axes)))]
+        total = reduction("ReduceSum", build, e, axes)
+        if e.dtype.storage:
+            return [build(op("Div"), e, total)]
+        return [build(op("Mul"), e, build(op("Reciprocal"), total))]
 
     @classmethod
     def samples(cls) -> list[Sample]:

@@ -593,9 +593,10 @@ AOT_MODEL_OPAQUE static void integer_05_fully_connected(const int8_t *restrict x
  *   reads x at workspace + 16; writes y at outputs->y */
 AOT_MODEL_OPAQUE static void integer_06_identity(const int8_t *restrict x, float *restrict y)
 {
-    for (int32_t i = 0; i < 4; i++) {
-        y[i] = (float)((int32_t)x[i] - 3) * 0.03125f;
-    }
+    y[0] = (float)((int32_t)x[0] - 3) * 0.03125f;
+    y[1] = (float)((int32_t)x[1] - 3) * 0.03125f;
+    y[2] = (float)((int32_t)x[2] - 3) * 0.03125f;
+    y[3] = (float)((int32_t)x[3] - 3) * 0.03125f;
 }
 
 /* ---- the model ---- */

@@ -52,6 +52,7 @@
 #endif
 
 #include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
+#include <math.h>
 #include <string.h>
 #include "aot_model/rational.h"
 
@@ -62,6 +63,15 @@ static const float recurrent_c_lstm_w0[112];
 
 /* lstm_b0: float32[1,4,4] */
 static const float recurrent_c_lstm_b0[16];
+
+static inline float f32_fma(float a, float b, float acc)
+{
+#if defined(__GNUC__) && (defined(__FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA))
+    return __builtin_fmaf(a, b, acc);
+#else
+    return acc + a * b; /* fmaf() would be a library call */
+#endif
+}
 
 /* ---- layers ---- */
 
@@ -99,42 +109,74 @@ AOT_MODEL_OPAQUE static void recurrent_00_lstm(const float *restrict x, const fl
             float a3_3 = b0[15];
             for (int32_t k = 0; k < 3; k++) {
                 const float v = xt[k];
-                a0_0 += w0k[0] * v;
-                a0_1 += w0k[1] * v;
-                a0_2 += w0k[2] * v;
-                a0_3 += w0k[3] * v;
-                a1_0 += w0k[4] * v;
-                a1_1 += w0k[5] * v;
-                a1_2 += w0k[6] * v;
-                a1_3 += w0k[7] * v;
-                a2_0 += w0k[8] * v;
-                a2_1 += w0k[9] * v;
-                a2_2 += w0k[10] * v;
-                a2_3 += w0k[11] * v;
-                a3_0 += w0k[12] * v;
-                a3_1 += w0k[13] * v;
-                a3_2 += w0k[14] * v;
-                a3_3 += w0k[15] * v;
+                const float e0 = w0k[0];
+                const float e1 = w0k[1];
+                const float e2 = w0k[2];
+                const float e3 = w0k[3];
+                const float e4 = w0k[4];
+                const float e5 = w0k[5];
+                const float e6 = w0k[6];
+                const float e7 = w0k[7];
+                const float e8 = w0k[8];
+                const float e9 = w0k[9];
+                a0_0 = f32_fma(e0, v, a0_0);
+                a0_1 = f32_fma(e1, v, a0_1);
+                a0_2 = f32_fma(e2, v, a0_2);
+                a0_3 = f32_fma(e3, v, a0_3);
+                a1_0 = f32_fma(e4, v, a1_0);
+                a1_1 = f32_fma(e5, v, a1_1);
+                a1_2 = f32_fma(e6, v, a1_2);
+                a1_3 = f32_fma(e7, v, a1_3);
+                a2_0 = f32_fma(e8, v, a2_0);
+                a2_1 = f32_fma(e9, v, a2_1);
+                const float e10 = w0k[10];
+                const float e11 = w0k[11];
+                const float e12 = w0k[12];
+                const float e13 = w0k[13];
+                const float e14 = w0k[14];
+                const float e15 = w0k[15];
+                a2_2 = f32_fma(e10, v, a2_2);
+                a2_3 = f32_fma(e11, v, a2_3);
+                a3_0 = f32_fma(e12, v, a3_0);
+                a3_1 = f32_fma(e13, v, a3_1);
+                a3_2 = f32_fma(e14, v, a3_2);
+                a3_3 = f32_fma(e15, v, a3_3);
                 w0k += 16;
             }
             for (int32_t k = 0; k < 4; k++) {
                 const float v = h[k];
-                a0_0 += w0k[0] * v;
-                a0_1 += w0k[1] * v;
-                a0_2 += w0k[2] * v;
-                a0_3 += w0k[3] * v;
-                a1_0 += w0k[4] * v;
-                a1_1 += w0k[5] * v;
-                a1_2 += w0k[6] * v;
-                a1_3 += w0k[7] * v;
-                a2_0 += w0k[8] * v;
-                a2_1 += w0k[9] * v;
-                a2_2 += w0k[10] * v;
-                a2_3 += w0k[11] * v;
-                a3_0 += w0k[12] * v;
-                a3_1 += w0k[13] * v;
-                a3_2 += w0k[14] * v;
-                a3_3 += w0k[15] * v;
+                const float e0 = w0k[0];
+                const float e1 = w0k[1];
+                const float e2 = w0k[2];
+                const float e3 = w0k[3];
+                const float e4 = w0k[4];
+                const float e5 = w0k[5];
+                const float e6 = w0k[6];
+                const float e7 = w0k[7];
+                const float e8 = w0k[8];
+                const float e9 = w0k[9];
+                a0_0 = f32_fma(e0, v, a0_0);
+                a0_1 = f32_fma(e1, v, a0_1);
+                a0_2 = f32_fma(e2, v, a0_2);
+                a0_3 = f32_fma(e3, v, a0_3);
+                a1_0 = f32_fma(e4, v, a1_0);
+                a1_1 = f32_fma(e5, v, a1_1);
+                a1_2 = f32_fma(e6, v, a1_2);
+                a1_3 = f32_fma(e7, v, a1_3);
+                a2_0 = f32_fma(e8, v, a2_0);
+                a2_1 = f32_fma(e9, v, a2_1);
+                const float e10 = w0k[10];
+                const float e11 = w0k[11];
+                const float e12 = w0k[12];
+                const float e13 = w0k[13];
+                const float e14 = w0k[14];
+                const float e15 = w0k[15];
+                a2_2 = f32_fma(e10, v, a2_2);
+                a2_3 = f32_fma(e11, v, a2_3);
+                a3_0 = f32_fma(e12, v, a3_0);
+                a3_1 = f32_fma(e13, v, a3_1);
+                a3_2 = f32_fma(e14, v, a3_2);
+                a3_3 = f32_fma(e15, v, a3_3);
                 w0k += 16;
             }
             float a[4][4];

@@ -51,6 +51,25 @@ static const float recurrent_c_lstm_w0[112];
 /* lstm_b0: float32[1,4,4] */
 static const float recurrent_c_lstm_b0[16];
 
+static inline float f32_product(float a, float b)
+{
+#if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4)
+    float product; /* that no compiler makes part of a multiply-add */
+    __asm__("vmul.f32 %0, %1, %2" : "=t"(product) : "t"(a), "t"(b));
+    return product;
+#else
+    return a * b;
+#endif
+}
+
+static inline float f32_early(float a)
+{
+#if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4)
+    __asm__ volatile("" : "+t"(a)); /* loads one behind the other overlap */
+#endif
+    return a;
+}
+
 /* ---- layers ---- */
 
 /* LSTM, 4 units at a time, forward
@@ -86,43 +105,75 @@ AOT_MODEL_OPAQUE static void recurrent_00_lstm(const float *restrict x, const fl
             float a3_2 = b0[14];
             float a3_3 = b0[15];
             for (int32_t k = 0; k < 3; k++) {
-                const float v = xt[k];
-                a0_0 += w0k[0] * v;
-                a0_1 += w0k[1] * v;
-                a0_2 += w0k[2] * v;
-                a0_3 += w0k[3] * v;
-                a1_0 += w0k[4] * v;
-                a1_1 += w0k[5] * v;
-                a1_2 += w0k[6] * v;
-                a1_3 += w0k[7] * v;
-                a2_0 += w0k[8] * v;
-                a2_1 += w0k[9] * v;
-                a2_2 += w0k[10] * v;
-                a2_3 += w0k[11] * v;
-                a3_0 += w0k[12] * v;
-                a3_1 += w0k[13] * v;
-                a3_2 += w0k[14] * v;
-                a3_3 += w0k[15] * v;
+                const float v = f32_early(xt[k]);
+                const float e0 = f32_early(w0k[0]);
+                const float e1 = f32_early(w0k[1]);
+                const float e2 = f32_early(w0k[2]);
+                const float e3 = f32_early(w0k[3]);
+                const float e4 = f32_early(w0k[4]);
+                const float e5 = f32_early(w0k[5]);
+                const float e6 = f32_early(w0k[6]);
+                const float e7 = f32_early(w0k[7]);
+                a0_0 = a0_0 + f32_product(e0, v);
+                a0_1 = a0_1 + f32_product(e1, v);
+                a0_2 = a0_2 + f32_product(e2, v);
+                a0_3 = a0_3 + f32_product(e3, v);
+                a1_0 = a1_0 + f32_product(e4, v);
+                a1_1 = a1_1 + f32_product(e5, v);
+                a1_2 = a1_2 + f32_product(e6, v);
+                a1_3 = a1_3 + f32_product(e7, v);
+                const float e8 = f32_early(w0k[8]);
+                const float e9 = f32_early(w0k[9]);
+                const float e10 = f32_early(w0k[10]);
+                const float e11 = f32_early(w0k[11]);
+                const float e12 = f32_early(w0k[12]);
+                const float e13 = f32_early(w0k[13]);
+                const float e14 = f32_early(w0k[14]);
+                const float e15 = f32_early(w0k[15]);
+                a2_0 = a2_0 + f32_product(e8, v);
+                a2_1 = a2_1 + f32_product(e9, v);
+                a2_2 = a2_2 + f32_product(e10, v);
+                a2_3 = a2_3 + f32_product(e11, v);
+                a3_0 = a3_0 + f32_product(e12, v);
+                a3_1 = a3_1 + f32_product(e13, v);
+                a3_2 = a3_2 + f32_product(e14, v);
+                a3_3 = a3_3 + f32_product(e15, v);
                 w0k += 16;
             }
             for (int32_t k = 0; k < 4; k++) {
-                const float v = h[k];
-                a0_0 += w0k[0] * v;
-                a0_1 += w0k[1] * v;
-                a0_2 += w0k[2] * v;
-                a0_3 += w0k[3] * v;
-                a1_0 += w0k[4] * v;
-                a1_1 += w0k[5] * v;
-                a1_2 += w0k[6] * v;
-                a1_3 += w0k[7] * v;
-                a2_0 += w0k[8] * v;
-                a2_1 += w0k[9] * v;
-                a2_2 += w0k[10] * v;
-                a2_3 += w0k[11] * v;
-                a3_0 += w0k[12] * v;
-                a3_1 += w0k[13] * v;
-                a3_2 += w0k[14] * v;
-                a3_3 += w0k[15] * v;
+                const float v = f32_early(h[k]);
+                const float e0 = f32_early(w0k[0]);
+                const float e1 = f32_early(w0k[1]);
+                const float e2 = f32_early(w0k[2]);
+                const float e3 = f32_early(w0k[3]);
+                const float e4 = f32_early(w0k[4]);
+                const float e5 = f32_early(w0k[5]);
+                const float e6 = f32_early(w0k[6]);
+                const float e7 = f32_early(w0k[7]);
+                a0_0 = a0_0 + f32_product(e0, v);
+                a0_1 = a0_1 + f32_product(e1, v);
+                a0_2 = a0_2 + f32_product(e2, v);
+                a0_3 = a0_3 + f32_product(e3, v);
+                a1_0 = a1_0 + f32_product(e4, v);
+                a1_1 = a1_1 + f32_product(e5, v);
+                a1_2 = a1_2 + f32_product(e6, v);
+                a1_3 = a1_3 + f32_product(e7, v);
+                const float e8 = f32_early(w0k[8]);
+                const float e9 = f32_early(w0k[9]);
+                const float e10 = f32_early(w0k[10]);
+                const float e11 = f32_early(w0k[11]);
+                const float e12 = f32_early(w0k[12]);
+                const float e13 = f32_early(w0k[13]);
+                const float e14 = f32_early(w0k[14]);
+                const float e15 = f32_early(w0k[15]);
+                a2_0 = a2_0 + f32_product(e8, v);
+                a2_1 = a2_1 + f32_product(e9, v);
+                a2_2 = a2_2 + f32_product(e10, v);
+                a2_3 = a2_3 + f32_product(e11, v);
+                a3_0 = a3_0 + f32_product(e12, v);
+                a3_1 = a3_1 + f32_product(e13, v);
+                a3_2 = a3_2 + f32_product(e14, v);
+                a3_3 = a3_3 + f32_product(e15, v);
                 w0k += 16;
             }
             float a[4][4];
@@ -145,16 +196,16 @@ AOT_MODEL_OPAQUE static void recurrent_00_lstm(const float *restrict x, const fl
             for (int32_t j = 0; j < 4; j++) {
                 const int32_t u = j;
                 const float i_in = a[0][j];
-                const float i = aot_model_logistic_float32(i_in);
+                const float i = aot_model_logistic_apart_float32(i_in);
                 const float f_in = a[2][j];
-                const float f = aot_model_logistic_float32(f_in);
+                const float f = aot_model_logistic_apart_float32(f_in);
                 const float g_in = a[3][j];
-                const float g = aot_model_tanh_float32(g_in);
+                const float g = aot_model_tanh_apart_float32(g_in);
                 const float cell_new = f * c[u] + i * g;
                 const float o_in = a[1][j];
-                const float o = aot_model_logistic_float32(o_in);
+                const float o = aot_model_logistic_apart_float32(o_in);
                 c[u] = cell_new;
-                next[u] = o * aot_model_tanh_float32(cell_new);
+                next[u] = o * aot_model_tanh_apart_float32(cell_new);
             }
         }
         h = next;
