@@ -557,9 +557,10 @@ AOT_MODEL_OPAQUE static void integer_03_wide_sum(const int8_t *restrict x, int32
     for (int32_t i = 0; i < 8; i++) {
         int32_t t0 = 0;
         for (int32_t r0 = 0; r0 < 4; r0++) {
-            for (int32_t r1 = 0; r1 < 4; r1++) {
-                t0 = (int32_t)((uint32_t)t0 + (uint32_t)(int32_t)x[r0 * 32 + r1 * 8 + i]);
-            }
+            t0 = (int32_t)((uint32_t)t0 + (uint32_t)(int32_t)x[r0 * 32 + i]);
+            t0 = (int32_t)((uint32_t)t0 + (uint32_t)(int32_t)x[r0 * 32 + i + 8]);
+            t0 = (int32_t)((uint32_t)t0 + (uint32_t)(int32_t)x[r0 * 32 + i + 16]);
+            t0 = (int32_t)((uint32_t)t0 + (uint32_t)(int32_t)x[r0 * 32 + i + 24]);
         }
         y[i] = t0;
     }

@@ -17,19 +17,18 @@
  *      6  05_fully_connected             32  dense
  *      7  06_identity                        y
  *
- * Memory (workspace: 224 bytes at a multiple of 16), and the steps in which it holds what:
+ * Memory (workspace: 304 bytes at a multiple of 16), and the steps in which it holds what:
  *
  *        first byte        bytes           steps  holds
  *
- *    workspace + 88           48          1 to 2  result of step 1
- *   workspace + 136            9               2  scratch of step 2: border
- *   workspace + 168           54               2  scratch of step 2: patch
- *     workspace + 0          128          2 to 3  result of step 2
- *   workspace + 128           96               3  scratch of step 3: plane
- *     workspace + 0          128          3 to 4  result of step 3
- *   workspace + 192           32          4 to 5  result of step 4
+ *    workspace + 72           48          1 to 2  result of step 1
+ *     workspace + 0           71               2  scratch of step 2: patch
+ *   workspace + 176          128          2 to 3  result of step 2
+ *     workspace + 0          176               3  scratch of step 3: pairs
+ *   workspace + 176          128          3 to 4  result of step 3
+ *     workspace + 0           32          4 to 5  result of step 4
  *     workspace + 0            8          5 to 6  result of step 5
- *   workspace + 220            4          6 to 7  result of step 6
+ *     workspace + 8            4          6 to 7  result of step 6
  */
 #include "integer.h"
 
@@ -52,59 +51,266 @@
 #include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
 #include <math.h>
 #include "aot_model/float_vectors.h"
-#include "aot_model/int8_dsp.h"
+#include "aot_model/int8_mve.h"
 #include "aot_model/integer_vectors.h"
 #include "aot_model/scalar.h"
 
-/* ---- constants: 560 bytes; their values are at the end of this file ---- */
+/* ---- constants: 552 bytes; their values are at the end of this file ---- */
 
-/* conv_weights: int8[216]; for each 2 channels: for each tap those of each channel */
-static const int8_t integer_c_conv_weights[216] AOT_MODEL_ALIGNED(4);
-
-/* conv_requantisation: int32[24]; for each channel: start value of the sums, numbers of the requantisation */
-static const int32_t integer_c_conv_requantisation[24];
-
-/* depthwise_weights: int8[72] */
-static const int8_t integer_c_depthwise_weights[72] AOT_MODEL_ALIGNED(4);
-
-/* depthwise_requantisation: int32[24]; for each channel: start value of the sums, numbers of the
+/* conv_w: int8[288]; for each block of channels: for each 16 inputs those of each channel; numbers of the
  * requantisation */
-static const int32_t integer_c_depthwise_requantisation[24];
+static const int8_t integer_c_conv_w[288] AOT_MODEL_ALIGNED(4);
 
-/* dense_weights: int8[32]; for each 2 channels: for each tap those of each channel */
-static const int8_t integer_c_dense_weights[32] AOT_MODEL_ALIGNED(4);
+/* depthwise_w: int8[136]; for each channel: a word of zeros, three of a column of taps and a zero each */
+static const int8_t integer_c_depthwise_w[136] AOT_MODEL_ALIGNED(4);
 
-/* dense_requantisation: int32[12]; for each channel: start value of the sums, numbers of the
+/* depthwise_k: int32[8,1]; for each channel: bias, numbers of the requantisation */
+static const int32_t integer_c_depthwise_k[8];
+
+/* depthwise_offsets: uint16[24] */
+static const uint16_t integer_c_depthwise_offsets[24] AOT_MODEL_ALIGNED(4);
+
+/* dense_w: int8[48]; for each block of channels: for each 16 inputs those of each channel; numbers of the
  * requantisation */
-static const int32_t integer_c_dense_requantisation[12];
+static const int8_t integer_c_dense_w[48] AOT_MODEL_ALIGNED(4);
 
-/* The rule for one accumulator; constants = {multiplier, shift}. */
-static int32_t requantise_even_3_n128_127(int32_t acc, const int32_t *constants)
+/* The 3 x 3 x 3 taps of output pixel (oy, ox). */
+AOT_MODEL_INLINE void aot_mve_patch(int8_t *patch, const int8_t *x, int32_t oy, int32_t ox)
 {
-    const int32_t q = aot_model_requantise_even(acc, constants[0], constants[1]);
-    return q < -131 ? -128 : q > 124 ? 127 : q + 3;
+    const int32_t iy = oy - 1;
+    const int32_t ix = ox - 1;
+    if (iy >= 0 && iy <= 1 && ix >= 0 && ix <= 1 && iy * 12 + ix * 3 <= 8) {
+        const int8_t *from = x + iy * 12 + ix * 3;
+        aot_mve_copy16(patch, from);
+        aot_mve_copy16(patch + 9, from + 12);
+        aot_mve_copy16(patch + 18, from + 24);
+        return;
+    }
+    aot_mve_fill(patch, 3, 27);
+    for (int32_t ky = 0; ky < 3; ky++) {
+        const int32_t y = iy + ky;
+        if (y < 0 || y >= 4) {
+            continue;
+        }
+        const int32_t first = ix < 0 ? -ix : 0;
+        const int32_t end = ix + 3 > 4 ? 4 - ix : 3;
+        if (first < end) {
+            aot_mve_copy(patch + (ky * 3 + first) * 3, x + (y * 4 + ix + first) * 3, (end - first) * 3);
+        }
+    }
 }
 
-/* 3 x 3 adjacent taps at (row, column); outside of the image: the zero point. */
-AOT_MODEL_OPAQUE static const int8_t *run_int8_4x4x3_k3_z3(const int8_t *x, int32_t row, int32_t column,
-    int8_t *slot)
+/* 2 pixels x all channels, 32 deep, 4 channels at a time; results: powers of two, >> 6, ties to even, zero
+ * point 3, within -128 .. 127. */
+AOT_MODEL_NOINLINE static void aot_mve_dot_2x4_k32(const int8_t *x0, const int8_t *x1,
+    const int8_t *w, int32_t channels, int8_t *y0, int8_t *y1)
 {
-    if (row >= 0 && row < 4 && column >= 0 && column <= 1) {
-        return x + row * 12 + column * 3;
+#if AOT_MODEL_MVE
+    register const int8_t *w_ __asm__("r1") = w;
+    register int8_t *y0_ __asm__("r3") = y0;
+    register int8_t *y1_ __asm__("r5") = y1;
+    register int32_t left_ __asm__("r7") = channels;
+    register const int8_t *x0_ __asm__("r9") = x0;
+    register const int8_t *x1_ __asm__("r11") = x1;
+    __asm__ volatile(
+        "vmov.i16 q5, #3\n\t"
+        "1:\n\t"
+        "vldrb.8 q2, [%[w]], #16\n\t"
+        "vldrb.8 q0, [%[x0], #0]\n\t"
+        "vmladav.s8 r0, q0, q2\n\t"
+        "vldrb.8 q1, [%[x1], #0]\n\t"
+        "vmladav.s8 r2, q1, q2\n\t"
+        "vldrb.8 q3, [%[w]], #16\n\t"
+        "vmladav.s8 r4, q0, q3\n\t"
+        "vmladav.s8 r6, q1, q3\n\t"
+        "vldrb.8 q2, [%[w]], #16\n\t"
+        "vmladav.s8 r8, q0, q2\n\t"
+        "vmladav.s8 r10, q1, q2\n\t"
+        "vldrb.8 q3, [%[w]], #16\n\t"
+        "vmladav.s8 r12, q0, q3\n\t"
+        "vmladav.s8 r14, q1, q3\n\t"
+        "vldrb.8 q2, [%[w]], #16\n\t"
+        "vldrb.8 q0, [%[x0], #16]\n\t"
+        "vmladava.s8 r0, q0, q2\n\t"
+        "vldrb.8 q1, [%[x1], #16]\n\t"
+        "vmladava.s8 r2, q1, q2\n\t"
+        "vldrb.8 q3, [%[w]], #16\n\t"
+        "vmladava.s8 r4, q0, q3\n\t"
+        "vmladava.s8 r6, q1, q3\n\t"
+        "vldrb.8 q2, [%[w]], #16\n\t"
+        "vmladava.s8 r8, q0, q2\n\t"
+        "vmladava.s8 r10, q1, q2\n\t"
+        "vldrb.8 q3, [%[w]], #16\n\t"
+        "vmladava.s8 r12, q0, q3\n\t"
+        "vmladava.s8 r14, q1, q3\n\t"
+        "vmov q6[2], q6[0], r0, r8\n\t"
+        "vmov q6[3], q6[1], r4, r12\n\t"
+        "vmov q7[2], q7[0], r2, r10\n\t"
+        "vmov q7[3], q7[1], r6, r14\n\t"
+        "vldrw.32 q0, [%[w]], #16\n\t"
+        "vadd.i32 q6, q6, q0\n\t"
+        "vshl.i32 q4, q6, #25\n\t"
+        "vshr.s32 q4, q4, #31\n\t"
+        "vsub.i32 q6, q6, q4\n\t"
+        "vadd.i32 q7, q7, q0\n\t"
+        "vshl.i32 q4, q7, #25\n\t"
+        "vshr.s32 q4, q4, #31\n\t"
+        "vsub.i32 q7, q7, q4\n\t"
+        "vqrshrnb.s32 q6, q6, #6\n\t"
+        "vqrshrnt.s32 q6, q7, #6\n\t"
+        "vqadd.s16 q6, q6, q5\n\t"
+        "vqmovnb.s16 q6, q6\n\t"
+        "vstrb.32 q6, [%[y0]], #4\n\t"
+        "vshr.u32 q6, q6, #16\n\t"
+        "vstrb.32 q6, [%[y1]], #4\n\t"
+        "subs %[left], %[left], #4\n\t"
+        "bgt 1b\n\t"
+        : [w] "+r"(w_), [left] "+r"(left_), [y0] "+r"(y0_), [y1] "+r"(y1_)
+        : [x0] "r"(x0_), [x1] "r"(x1_)
+        : "lr", "r0", "r2", "r4", "r6", "r8", "r10", "r12", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7",
+        "cc", "memory");
+#else
+    static const aot_mve_dot_form form = {
+        .pixels = 2, .block = 4, .depth = 32,
+        .multipliers = 0, .left = 0, .right = 6,
+        .half = 0, .ties = AOT_MVE_TIES_BIT,
+        .zero = 3, .low = -128, .high = 127,
+    };
+    aot_mve_dot(&form, x0, x1, w, channels, y0, y1);
+#endif
+}
+
+/* 2 rows of 4 outputs, 8 channels; x: row pairs, w: one past the leading zeros. */
+AOT_MODEL_NOINLINE static void aot_mve_depthwise3x3_s1_c8(const int8_t *x, const int8_t *w,
+    const int32_t *k, const int8_t *right, const uint16_t *gather, const uint16_t *scatter, int32_t rows,
+    int8_t *y)
+{
+#if AOT_MODEL_MVE
+    register const int8_t *x_ __asm__("r1") = x;
+    register const int8_t *w_ __asm__("r5") = w;
+    register const int32_t *k_ __asm__("r7") = k;
+    register const int8_t *right_ __asm__("r11") = right;
+    register const uint16_t *gather_ __asm__("r0") = gather;
+    register const uint16_t *scatter_ __asm__("r2") = scatter;
+    register int32_t rows_ __asm__("r4") = rows;
+    register int8_t *y_ __asm__("r3") = y;
+    __asm__ volatile(
+        "vldrh.16 q5, [r0]\n\t"
+        "vldrw.32 q6, [r2]\n\t"
+        "movw r9, #8\n\t"
+        "1:\n\t"
+        "vldrb.8 q1, [r5, #4]\n\t"
+        "vldrb.8 q3, [r5, #3]\n\t"
+        "vldrb.8 q4, [r5, #-1]\n\t"
+        "vldrb.8 q2, [r5], #16\n\t"
+        "ldr r12, [r7], #4\n\t"
+        "mov lr, #2\n\t"
+        "dls lr, lr\n\t"
+        "2:\n\t"
+        "vldrh.u16 q0, [r1, q5]\n\t"
+        "addw r1, r1, #32\n\t"
+        "vmladav.s8 r0, q0, q1\n\t"
+        "vmladav.s8 r2, q0, q2\n\t"
+        "vmladav.s8 r4, q0, q3\n\t"
+        "vmladav.s8 r6, q0, q4\n\t"
+        "vmov q0[2], q0[0], r0, r4\n\t"
+        "vmov q0[3], q0[1], r2, r6\n\t"
+        "vadd.i32 q0, q0, r12\n\t"
+        "vshl.i32 q7, q0, #25\n\t"
+        "vshr.s32 q7, q7, #31\n\t"
+        "vsub.i32 q0, q0, q7\n\t"
+        "vqrshrnb.s32 q0, q0, #6\n\t"
+        "vmov.i16 q7, #3\n\t"
+        "vqadd.s16 q0, q0, q7\n\t"
+        "vqmovnb.s16 q0, q0\n\t"
+        "vstrb.32 q0, [r3, q6]\n\t"
+        "addw r3, r3, #16\n\t"
+        "le lr, 2b\n\t"
+        "subw r1, r1, #62\n\t"
+        "subw r3, r3, #31\n\t"
+        "subs r9, r9, #1\n\t"
+        "bne 1b\n\t"
+        : "+r"(x_), "+r"(w_), "+r"(k_), "+r"(right_), "+r"(gather_), "+r"(scatter_), "+r"(rows_), "+r"(y_)
+        :
+        : "lr", "r6", "r9", "r12", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
+#else
+    const int32_t lanes = 4;
+    uint32_t to[4];
+    (void)right;
+    (void)rows;
+    memcpy(to, scatter, sizeof to);
+    for (int32_t c = 0; c < 8; c++) {
+        for (int32_t block = 0; block < 4; block += 2) {
+            /* The last block covers outputs of the one before once more. */
+            const int32_t column = block + 2 > 4 ? 2 : block;
+            for (int32_t lane = 0; lane < lanes; lane++) {
+                const int8_t *from = x + column * 16 + 2 * c;
+                const int8_t *weight = w + 16 * c + 4 - lane / 2 - 4 * (lane % 2);
+                int32_t acc = 0;
+                for (int32_t tap = 0; tap < 16; tap++) {
+                    acc += from[gather[tap / 2] + tap % 2] * weight[tap];
+                }
+                y[column * 8 + (int32_t)to[lane] + c] = aot_mve_clamp(
+                    aot_mve_halve_even((int32_t)((uint32_t)acc + (uint32_t)k[1 * c]), 6) + 3, -128, 127);
+            }
+        }
     }
-    memset(slot, 3, 9);
-    const int32_t from = column < 0 ? -column : 0;
-    const int32_t to = column > 1 ? 4 - column : 3;
-    if (row >= 0 && row < 4 && from < to) {
-        memcpy(slot + from * 3, x + row * 12 + (column + from) * 3, (size_t)((to - from) * 3));
-    }
-    return slot;
+#endif
+}
+
+/* 1 pixel x all channels, 8 deep, 4 channels at a time; results: powers of two, >> 6, ties to even, zero
+ * point 3, within -128 .. 127. */
+AOT_MODEL_NOINLINE static void aot_mve_dot_1x4_k8(const int8_t *x0, const int8_t *w, int32_t channels,
+    int8_t *y0)
+{
+#if AOT_MODEL_MVE
+    register const int8_t *w_ __asm__("r1") = w;
+    register const int8_t *x0_ __asm__("r3") = x0;
+    register int8_t *y0_ __asm__("r5") = y0;
+    register int32_t left_ __asm__("r7") = channels;
+    __asm__ volatile(
+        "vmov.i16 q5, #3\n\t"
+        "1:\n\t"
+        "vldrb.s16 q2, [%[w]], #8\n\t"
+        "vldrb.s16 q0, [%[x0], #0]\n\t"
+        "vmladav.s16 r0, q0, q2\n\t"
+        "vldrb.s16 q3, [%[w]], #8\n\t"
+        "vmladav.s16 r2, q0, q3\n\t"
+        "vldrb.s16 q2, [%[w]], #8\n\t"
+        "vmladav.s16 r4, q0, q2\n\t"
+        "vldrb.s16 q3, [%[w]], #8\n\t"
+        "vmladav.s16 r6, q0, q3\n\t"
+        "vmov q6[2], q6[0], r0, r4\n\t"
+        "vmov q6[3], q6[1], r2, r6\n\t"
+        "vldrw.32 q0, [%[w]], #16\n\t"
+        "vadd.i32 q6, q6, q0\n\t"
+        "vshl.i32 q4, q6, #25\n\t"
+        "vshr.s32 q4, q4, #31\n\t"
+        "vsub.i32 q6, q6, q4\n\t"
+        "vqrshrnb.s32 q6, q6, #6\n\t"
+        "vqadd.s16 q6, q6, q5\n\t"
+        "vqmovnb.s16 q6, q6\n\t"
+        "vstrb.32 q6, [%[y0]], #4\n\t"
+        "subs %[left], %[left], #4\n\t"
+        "bgt 1b\n\t"
+        : [w] "+r"(w_), [left] "+r"(left_), [y0] "+r"(y0_)
+        : [x0] "r"(x0_)
+        : "r0", "r2", "r4", "r6", "q0", "q2", "q3", "q4", "q5", "q6", "cc", "memory");
+#else
+    static const aot_mve_dot_form form = {
+        .pixels = 1, .block = 4, .depth = 8,
+        .multipliers = 0, .left = 0, .right = 6,
+        .half = 0, .ties = AOT_MVE_TIES_BIT,
+        .zero = 3, .low = -128, .high = 127,
+    };
+    aot_mve_dot(&form, x0, x0, w, channels, y0, y0);
+#endif
 }
 
 /* ---- layers ---- */
 
 /* step 1: conv (Transpose): float32[1,3,4,4] -> int8[1,4,4,3]
- *   reads x at inputs->x; writes y at workspace + 88 */
+ *   reads x at inputs->x; writes y at workspace + 72 */
 AOT_MODEL_OPAQUE static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
 {
 #if AOT_MODEL_FLOAT_VECTORS
@@ -125,152 +331,55 @@ AOT_MODEL_OPAQUE static void integer_00_transpose(const float *restrict x, int8_
 #endif
 }
 
-/* 2 pixels x 2 channels; requantisation: raw
+/* 2 x 4 blocks, 0.047 loads per MAC, patch of 64 bytes
  * step 2: conv (Convolution): int8[1,4,4,3] * int8[8,3,3,3] -> int8[1,4,4,8], 3,456 MACs
- *   reads x at workspace + 88 (overlaps); works in border at workspace + 136, patch at workspace + 168;
- *   writes y at workspace + 0 (overlaps) */
-AOT_MODEL_OPAQUE static void integer_01_conv_3x3(const int8_t *x, const int8_t *restrict weights,
-    const int32_t *restrict requantisation, int8_t *restrict border, int8_t *restrict patch, int8_t *y)
+ *   reads x at workspace + 72; works in patch at workspace + 0; writes y at workspace + 176 */
+AOT_MODEL_OPAQUE static void integer_01_conv_3x3(const int8_t *restrict x, const int8_t *restrict w,
+    int8_t *restrict patch, int8_t *restrict y)
 {
-    for (int32_t pixel = 0; pixel < 16; pixel += 2) {
+    const int8_t *image = x;
+    int8_t *out = y;
+    int32_t oy = 0;
+    int32_t ox = 0;
+    for (int32_t p = 0; p < 16; p += 2) {
         for (int32_t i = 0; i < 2; i++) {
-            const int32_t place = pixel + i;
-            const int32_t top = place / 4 - 1;
-            const int32_t left = place % 4 - 1;
-            int8_t *to = patch + i * 27;
-            for (int32_t ky = 0; ky < 3; ky++) {
-                const int8_t *from = run_int8_4x4x3_k3_z3(x, top + ky, left, border);
-                memcpy(to, from, 9);
-                to += 9;
+            aot_mve_patch(patch + i * 32, image, oy, ox);
+            if (++ox == 4) {
+                ox = 0;
+                oy++;
             }
         }
-        const int8_t *w = weights;
-        const int32_t *table = requantisation;
-        const int8_t *from0 = patch;
-        const int8_t *from1 = patch + 27;
-        for (int32_t c = 0; c < 8; c += 2) {
-            int32_t sum00 = table[0];
-            int32_t sum01 = table[3];
-            int32_t sum10 = table[0];
-            int32_t sum11 = table[3];
-            const int8_t *at0 = from0;
-            const int8_t *at1 = from1;
-            for (const int8_t *end = at0 + 27; at0 != end;) {
-                {
-                    const int32_t w0 = w[0];
-                    const int32_t w1 = w[1];
-                    const int32_t x0 = at0[0];
-                    const int32_t x1 = at1[0];
-                    sum00 += x0 * w0;
-                    sum01 += x0 * w1;
-                    sum10 += x1 * w0;
-                    sum11 += x1 * w1;
-                }
-                {
-                    const int32_t w0 = w[2];
-                    const int32_t w1 = w[3];
-                    const int32_t x0 = at0[1];
-                    const int32_t x1 = at1[1];
-                    sum00 += x0 * w0;
-                    sum01 += x0 * w1;
-                    sum10 += x1 * w0;
-                    sum11 += x1 * w1;
-                }
-                {
-                    const int32_t w0 = w[4];
-                    const int32_t w1 = w[5];
-                    const int32_t x0 = at0[2];
-                    const int32_t x1 = at1[2];
-                    sum00 += x0 * w0;
-                    sum01 += x0 * w1;
-                    sum10 += x1 * w0;
-                    sum11 += x1 * w1;
-                }
-                w += 6;
-                at0 += 3;
-                at1 += 3;
-            }
-            {
-                int32_t v = sum00;
-                v = requantise_even_3_n128_127(v, table + 1);
-                y[pixel * 8 + c] = (int8_t)v;
-            }
-            {
-                int32_t v = sum01;
-                v = requantise_even_3_n128_127(v, table + 4);
-                y[pixel * 8 + c + 1] = (int8_t)v;
-            }
-            {
-                int32_t v = sum10;
-                v = requantise_even_3_n128_127(v, table + 1);
-                y[(pixel + 1) * 8 + c] = (int8_t)v;
-            }
-            {
-                int32_t v = sum11;
-                v = requantise_even_3_n128_127(v, table + 4);
-                y[(pixel + 1) * 8 + c + 1] = (int8_t)v;
-            }
-            table += 6;
-        }
+        aot_mve_dot_2x4_k32(patch, patch + 32, w, 8, out + p * 8, out + p * 8 + 8);
     }
 }
 
-/* one channel at a time in a plane of 6 x 8 int16; requantisation: raw
+/* row pairs of 80 bytes, 1 gather of 8 half-words per 36 MACs
  * step 3: depthwise (Convolution): int8[1,4,4,8] * int8[8,3,3,1] -> int8[1,4,4,8], 1,152 MACs
- *   reads x at workspace + 0; works in plane at workspace + 128; writes y at workspace + 0 (in place of x) */
-AOT_MODEL_OPAQUE static void integer_02_depthwise_3x3(const int8_t *restrict weights,
-    const int32_t *restrict requantisation, int16_t *restrict plane, int8_t *restrict y)
+ *   reads x at workspace + 176; works in pairs at workspace + 0; writes y at workspace + 176 (in place of
+ *   x) */
+AOT_MODEL_OPAQUE static void integer_02_depthwise_3x3(const int8_t *restrict w, const int32_t *restrict k,
+    const uint16_t *restrict offsets, int8_t *restrict pairs, int8_t *restrict y)
 {
     const int8_t *const x = y;
-    /* the border stays as it is for all channels */
-    for (int32_t i = 0; i < 48; i++) {
-        plane[i] = 3;
-    }
-    for (int32_t c = 0; c < 8; c++) {
-        for (int32_t i = 0; i < 4; i++) {
-            const int8_t *from = x + c + i * 32;
-            int16_t *to = plane + (i + 1) * 8 + 1;
-            to[0] = from[0];
-            to[1] = from[8];
-            to[2] = from[16];
-            to[3] = from[24];
-        }
-        int8_t *to_y = y + c;
-        const int8_t *taps = weights + 9 * c;
-        const int32_t *constants = requantisation + 3 * c;
-        const int32_t w0 = taps[0];
-        const int32_t w1 = taps[1];
-        const int32_t w2 = taps[2];
-        const int32_t w3 = taps[3];
-        const int32_t w4 = taps[4];
-        const int32_t w5 = taps[5];
-        const int32_t w6 = taps[6];
-        const int32_t w7 = taps[7];
-        const int32_t w8 = taps[8];
-        for (int32_t u = 0; u < 4; u++) {
-            const int16_t *from = plane + u * 8;
-            int8_t *to = to_y + u * 32;
-            for (int32_t j = 0; j < 4; j++, from += 1, to += 8) {
-                int32_t sum = constants[0];
-                sum += from[0] * w0;
-                sum += from[1] * w1;
-                sum += from[2] * w2;
-                sum += from[8] * w3;
-                sum += from[9] * w4;
-                sum += from[10] * w5;
-                sum += from[16] * w6;
-                sum += from[17] * w7;
-                sum += from[18] * w8;
-                int32_t v = sum;
-                v = requantise_even_3_n128_127(v, constants + 1);
-                *to = (int8_t)v;
-            }
-        }
-    }
+    static const aot_mve_depthwise_shape shape = {
+        .batch = 1,
+        .in_h = 4,
+        .in_row = 32,
+        .out_h = 4,
+        .out_row = 32,
+        .pad_top = 1,
+        .step = 2,
+        .pair = 80,
+        .left = 16,
+        .used = 32,
+        .total = 176,
+        .fill = 3,
+    };
+    aot_mve_depthwise3x3(&shape, aot_mve_depthwise3x3_s1_c8, pairs, x, w, k, NULL, offsets, y);
 }
 
 /* step 4: pool (WideSum): int8[1,4,4,8] -> int32[1,1,1,8]
- *   reads x at workspace + 0; writes y at workspace + 192 */
+ *   reads x at workspace + 176; writes y at workspace + 0 */
 AOT_MODEL_OPAQUE static void integer_03_wide_sum(const int8_t *restrict x, int32_t *restrict y)
 {
 #if AOT_MODEL_INTEGER_VECTORS
@@ -300,8 +409,8 @@ AOT_MODEL_OPAQUE static void integer_03_wide_sum(const int8_t *restrict x, int32
 }
 
 /* step 5: dense (Flatten): int32[1,1,1,8] -> int8[1,8]
- *   reads x at workspace + 192; writes y at workspace + 0 */
-AOT_MODEL_OPAQUE static void integer_04_flatten(const int32_t *restrict x, int8_t *restrict y)
+ *   reads x at workspace + 0 (overlaps); writes y at workspace + 0 (overlaps) */
+AOT_MODEL_OPAQUE static void integer_04_flatten(const int32_t *x, int8_t *y)
 {
 #if AOT_MODEL_INTEGER_VECTORS
     for (int32_t i = 0; i < 8; i += 4) {
@@ -321,95 +430,17 @@ AOT_MODEL_OPAQUE static void integer_04_flatten(const int32_t *restrict x, int8_
 #endif
 }
 
-/* 1 pixel x 2 channels; requantisation: raw
+/* 1 x 4 blocks, 0.078 loads per MAC
  * step 6: dense (MatMul): int8[1,8] * int8[8,4] -> int8[1,4], 32 MACs
- *   reads x at workspace + 0; writes y at workspace + 220 */
-AOT_MODEL_OPAQUE static void integer_05_fully_connected(const int8_t *restrict x,
-    const int8_t *restrict weights, const int32_t *restrict requantisation, int8_t *restrict y)
+ *   reads x at workspace + 0; writes y at workspace + 8 */
+AOT_MODEL_OPAQUE static void integer_05_fully_connected(const int8_t *restrict x, const int8_t *restrict w,
+    int8_t *restrict y)
 {
-    const int8_t *w = weights;
-    const int32_t *table = requantisation;
-    const int8_t *from0 = x;
-    for (int32_t c = 0; c < 4; c += 2) {
-        int32_t sum00 = table[0];
-        int32_t sum01 = table[3];
-        const int8_t *at0 = from0;
-        for (const int8_t *end = at0 + 8; at0 != end;) {
-            {
-                const int32_t w0 = w[0];
-                const int32_t w1 = w[1];
-                const int32_t x0 = at0[0];
-                sum00 += x0 * w0;
-                sum01 += x0 * w1;
-            }
-            {
-                const int32_t w0 = w[2];
-                const int32_t w1 = w[3];
-                const int32_t x0 = at0[1];
-                sum00 += x0 * w0;
-                sum01 += x0 * w1;
-            }
-            {
-                const int32_t w0 = w[4];
-                const int32_t w1 = w[5];
-                const int32_t x0 = at0[2];
-                sum00 += x0 * w0;
-                sum01 += x0 * w1;
-            }
-            {
-                const int32_t w0 = w[6];
-                const int32_t w1 = w[7];
-                const int32_t x0 = at0[3];
-                sum00 += x0 * w0;
-                sum01 += x0 * w1;
-            }
-            {
-                const int32_t w0 = w[8];
-                const int32_t w1 = w[9];
-                const int32_t x0 = at0[4];
-                sum00 += x0 * w0;
-                sum01 += x0 * w1;
-            }
-            {
-                const int32_t w0 = w[10];
-                const int32_t w1 = w[11];
-                const int32_t x0 = at0[5];
-                sum00 += x0 * w0;
-                sum01 += x0 * w1;
-            }
-            {
-                const int32_t w0 = w[12];
-                const int32_t w1 = w[13];
-                const int32_t x0 = at0[6];
-                sum00 += x0 * w0;
-                sum01 += x0 * w1;
-            }
-            {
-                const int32_t w0 = w[14];
-                const int32_t w1 = w[15];
-                const int32_t x0 = at0[7];
-                sum00 += x0 * w0;
-                sum01 += x0 * w1;
-            }
-            w += 16;
-            at0 += 8;
-        }
-        {
-            int32_t v = sum00;
-            v = requantise_even_3_n128_127(v, table + 1);
-            y[c] = (int8_t)v;
-        }
-        {
-            int32_t v = sum01;
-            v = requantise_even_3_n128_127(v, table + 4);
-            y[c + 1] = (int8_t)v;
-        }
-        table += 6;
-    }
+    aot_mve_dot_1x4_k8(x, w, 4, y);
 }
 
 /* step 7: y (Identity): int8[1,4] -> float32[1,4]
- *   reads x at workspace + 220; writes y at outputs->y */
+ *   reads x at workspace + 8; writes y at outputs->y */
 AOT_MODEL_OPAQUE static void integer_06_identity(const int8_t *restrict x, float *restrict y)
 {
 #if AOT_MODEL_FLOAT_VECTORS
@@ -439,22 +470,20 @@ AOT_MODEL_OPAQUE int32_t integer_run(const integer_inputs *inputs, const integer
         return AOT_MODEL_ERROR_NULL;
     }
     /* step 1: conv */
-    integer_00_transpose(inputs->x, AT(int8_t, 88));
+    integer_00_transpose(inputs->x, AT(int8_t, 72));
     /* step 2: conv */
-    integer_01_conv_3x3(AT(int8_t, 88), integer_c_conv_weights, integer_c_conv_requantisation,
-        AT(int8_t, 136), AT(int8_t, 168), AT(int8_t, 0));
+    integer_01_conv_3x3(AT(int8_t, 72), integer_c_conv_w, AT(int8_t, 0), AT(int8_t, 176));
     /* step 3: depthwise */
-    integer_02_depthwise_3x3(integer_c_depthwise_weights, integer_c_depthwise_requantisation,
-        AT(int16_t, 128), AT(int8_t, 0));
+    integer_02_depthwise_3x3(integer_c_depthwise_w, integer_c_depthwise_k, integer_c_depthwise_offsets,
+        AT(int8_t, 0), AT(int8_t, 176));
     /* step 4: pool */
-    integer_03_wide_sum(AT(int8_t, 0), AT(int32_t, 192));
+    integer_03_wide_sum(AT(int8_t, 176), AT(int32_t, 0));
     /* step 5: dense */
-    integer_04_flatten(AT(int32_t, 192), AT(int8_t, 0));
+    integer_04_flatten(AT(int32_t, 0), AT(int8_t, 0));
     /* step 6: dense */
-    integer_05_fully_connected(AT(int8_t, 0), integer_c_dense_weights, integer_c_dense_requantisation,
-        AT(int8_t, 220));
+    integer_05_fully_connected(AT(int8_t, 0), integer_c_dense_w, AT(int8_t, 8));
     /* step 7: y */
-    integer_06_identity(AT(int8_t, 220), outputs->y);
+    integer_06_identity(AT(int8_t, 8), outputs->y);
     return AOT_MODEL_OK;
 }
 
