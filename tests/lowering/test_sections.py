@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aot_model.host.program import STRICT
+from aot_model.installation import include_dir
 from aot_model.ir.evaluate import evaluate
 from aot_model.ir.expr import Call, Expr, Var, call, const, load, logical_and, select, walk
 from aot_model.ir.index import add, dense_position, index_variables, less, mul, sub, turning_point
@@ -97,6 +101,23 @@ def test_no_question_is_left(element: Made, expected: int) -> None:
     index, out = index_variables(SHAPE), Value("y", TensorType(DType.INT32, SHAPE))
     body = loop_nest("f", out, index, dense_position(index, SHAPE), element(index)).function.body
     assert "?" not in body and "if" not in body
+
+
+@pytest.mark.parametrize("turns", [1, 4])
+def test_names_of_parts_do_not_meet(turns: int, tmp_path: Path) -> None:
+    """Turns that are left over stand behind their loop, with names of their own."""
+
+    values = [Value(n, TensorType(DType.INT32, (119,))) for n in "xz"]
+    index, out = index_variables((119,)), Value("y", TensorType(DType.INT32, (119,)))
+    x, z = (load(v, index) for v in values)
+    squares = [call("mul", call(op, x, z), call(op, x, z)) for op in ("sub", "add")]
+    element = select(less(index[0], 50), *squares)
+    nest = loop_nest("f", out, index, index[0], element, turns=turns)
+    assert nest.function.body.count("for (") == 2
+    params = "const int32_t *x0, const int32_t *x1, int32_t *y"
+    (tmp_path / "f.c").write_text(
+        f'#include "aot_model/scalar.h"\nvoid f({params});\nvoid f({params})\n{{\n{nest.function.body}\n}}\n')
+    subprocess.run(["gcc", *STRICT, "-fsyntax-only", f"-I{include_dir()}", "f.c"], cwd=tmp_path, check=True)
 
 
 def test_when_a_nest_stays_whole() -> None:

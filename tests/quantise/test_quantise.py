@@ -68,7 +68,8 @@ def candidate(
     return found
 
 
-ENDS = {"Transpose", "QuantizeLinear", "DequantizeLinear", "ReduceMax", "Exp", "ReduceSum", "Div"}
+SOFTMAX = {"ReduceMax", "Exp", "ReduceSum", "Reciprocal", "Mul"}
+ENDS = {"Transpose", "QuantizeLinear", "DequantizeLinear", *SOFTMAX}
 NORMALISATION = {"ReduceMean", "Sub", "Reciprocal", "Add"}
 
 

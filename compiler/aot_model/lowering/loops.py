@@ -115,10 +115,16 @@ def _body(nests: list[_Written]) -> list[str]:
 
 
 def _joined(nests: list[list[str]]) -> list[str]:
-    """Nests in a row; statements that are in no loop have a block for their names."""
+    """Nests in a row; what has names outside of its loops has a block for them."""
     if len(nests) == 1:
         return nests[0]
-    return [line for n in nests for line in (n if n[0].startswith("    for") else _block(n))]
+    return [line for nest in nests for line in (nest if _nameless(nest) else _block(nest))]
+
+
+def _nameless(nest: list[str]) -> bool:
+    """Whether there are loops and stores alone, beside each other."""
+    outer = (line for line in nest if not line.startswith(" " * 8))
+    return all(line.startswith(("    for (", "    }", "    y[")) for line in outer)
 
 
 def _block(lines: list[str]) -> list[str]:

@@ -313,6 +313,8 @@ class Resize(Operator):
         roi = [0.0] * len(axes) + [1.0] * len(axes) if roi_data is None else [
             float(v) for v in roi_data.reshape(-1)
         ]
+        if len(roi) != 2 * len(axes):
+            raise OperatorError(f"the region of interest has {len(roi)} numbers, not two for each axis")
         tables: list[Value] = []
         moved: list[int] = []
         outside = np.zeros((1,) * x.type.rank, dtype=bool)

@@ -39,19 +39,22 @@
 #endif
 
 #if !AOT_MODEL_MVE
+/* Places of a shift in C: parameters that came with a forged checksum may say anything. */
+AOT_MODEL_INLINE int32_t aot_mve_places(int32_t n) { return n < 0 ? 0 : (n > 31 ? 31 : n); }
 /* a * 2^left, which wraps, or is the nearest int32. */
 AOT_MODEL_INLINE int32_t aot_mve_shifted(int32_t a, int32_t left, int32_t wraps)
 {
-    const int64_t wide = (int64_t)((uint64_t)(int64_t)a << left);
+    const int32_t places = aot_mve_places(left);
+    const int64_t wide = (int64_t)((uint64_t)(int64_t)a << places);
     const int64_t near = wide < INT32_MIN ? INT32_MIN : (wide > INT32_MAX ? INT32_MAX : wide);
-    return wraps ? (int32_t)((uint32_t)a << left) : (int32_t)near;
+    return wraps ? (int32_t)((uint32_t)a << places) : (int32_t)near;
 }
 /* ((a * 2^left * m + half) >> 31), then / 2^right: to nearest, ties up, or away from zero where `away` is 1. */
 AOT_MODEL_INLINE int32_t aot_mve_requantise(int32_t a, int32_t m, int32_t left, int32_t right, int32_t half, int32_t away)
 {
     int64_t h = ((int64_t)aot_mve_shifted(a, left, away) * m + half) >> 31;
     if (right > 0) {
-        h = (h - (h < 0 ? away : 0) + ((int64_t)1 << (right - 1))) >> right;
+        h = (h - (h < 0 ? away : 0) + ((int64_t)1 << aot_mve_places(right - 1))) >> aot_mve_places(right);
     }
     return (int32_t)h;
 }
@@ -65,7 +68,8 @@ AOT_MODEL_INLINE int32_t aot_mve_requantise_even(int32_t a, int32_t m, int32_t l
 /* (a + 1) / 2^right, ties to even; 0 < right < 32. */
 AOT_MODEL_INLINE int32_t aot_mve_halve_even(int32_t a, int32_t right)
 {
-    return (int32_t)(((int64_t)a + ((a >> right) & 1) + ((int64_t)1 << (right - 1))) >> right);
+    const int32_t places = aot_mve_places(right);
+    return (int32_t)(((int64_t)a + ((a >> places) & 1) + ((int64_t)1 << aot_mve_places(right - 1))) >> places);
 }
 AOT_MODEL_INLINE int8_t aot_mve_clamp(int32_t value, int32_t low, int32_t high)
 {
@@ -187,6 +191,7 @@ static inline void aot_mve_fill(int8_t *to, int8_t value, int32_t n)
 /* n bytes, n >= 0: uint8 as int8, less 128. */
 static inline void aot_mve_turn_signs(int8_t *p, int32_t n)
 {
+    AOT_MODEL_BARRIER;
 #if AOT_MODEL_MVE
     const int8x16_t sign = vdupq_n_s8(-128);
     __asm__ volatile(
@@ -205,11 +210,13 @@ static inline void aot_mve_turn_signs(int8_t *p, int32_t n)
         p[i] = (int8_t)(p[i] ^ -128);
     }
 #endif
+    AOT_MODEL_BARRIER;
 }
 
 /* Puts the sum of n bytes, n >= 0, times a factor behind the `depth` bytes of a pixel. */
 static inline void aot_mve_add_behind(int8_t *pixel, int32_t n, int32_t depth, int32_t factor)
 {
+    AOT_MODEL_BARRIER;
     int32_t sum = 0;
 #if AOT_MODEL_MVE
     const int8_t *from = pixel;
@@ -230,6 +237,7 @@ static inline void aot_mve_add_behind(int8_t *pixel, int32_t n, int32_t depth, i
 #endif
     sum = (int32_t)((uint32_t)sum * (uint32_t)factor);
     memcpy(pixel + depth, &sum, 4);
+    AOT_MODEL_BARRIER;
 }
 
 /* Unit i of n goes from `from` to the byte places[i] of `to`: units of 1, 2 or 4 bytes. */
