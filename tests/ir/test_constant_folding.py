@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from aot_model.ir.expr import Const, call, cast, const, var
+from aot_model.ir.evaluate import evaluate
+from aot_model.ir.expr import Const, call, cast, const, load, select, var
 from aot_model.ir.index import substitute
 from aot_model.ir.types import DType
+from aot_model.ir.values import constant
 from aot_model.pipeline import Request, compile_model
 from onnx_models import model, save, tensor
 
@@ -29,6 +31,15 @@ def test_what_would_wrap_is_left_to_c() -> None:
     for op, other in (("add", 2**31 - 1), ("mul", 2**31 - 1), ("sub", -(2**31))):
         assert not isinstance(substitute(call(op, i, const(other)), {i: const(3)}), Const)
     assert not isinstance(substitute(cast(call("add", i, const(300)), DType.INT8), {i: const(0)}), Const)
+
+
+def test_a_constant_without_elements_is_not_read() -> None:
+    """As of an attention without a past: what guards the load never holds."""
+    i = var("i", 4)
+    nothing = constant("past", np.zeros((2, 0), np.float32))
+    guarded = select(call("lt", i, const(-1), dtype=DType.BOOL), load(nothing, (const(1), i)),
+                     const(2.5, DType.FLOAT32))
+    assert evaluate(guarded, (i,), (4,)).tolist() == [2.5] * 4
 
 
 def test_a_constant_index_is_a_number(tmp_path: Path) -> None:

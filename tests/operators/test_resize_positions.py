@@ -10,7 +10,14 @@ import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 
+from aot_model.ir.operator import OperatorError
+from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
+from aot_model.ops.registry import Build
+from aot_model.ops.resample import Resize
 from batch import Case, run_cases
+
+F32 = DType.FLOAT32
 
 KINDS = ("half_pixel", "asymmetric", "align_corners")
 
@@ -85,3 +92,16 @@ def test_linear_bit_for_bit(kind: str) -> None:
         ([1, 2, 4, 6], [1, 1, 1.5, 2.5]),
     ]
     _check([_resize(s, f, None, mode="linear", coordinate_transformation_mode=kind) for s, f in shapes])
+
+
+@pytest.mark.parametrize(("count", "fits"), [(8, True), (6, False), (4, False)])
+def test_a_region_has_two_numbers_for_each_axis(count: int, fits: bool) -> None:
+    roi, scales = Value("roi", TensorType(F32, (count,)), np.linspace(0, 1, count, dtype=np.float32)), Value(
+        "scales", TensorType(F32, (4,)), np.asarray([1, 1, 2, 2], np.float32))  # fmt: skip
+    resize = Resize(coordinate_transformation_mode="tf_crop_and_resize")
+    inputs = [Value("x", TensorType(F32, (1, 2, 4, 5))), roi, scales]
+    if fits:
+        assert resize.expand(Build([], "resize"), inputs)
+        return
+    with pytest.raises(OperatorError, match=f"region of interest has {count} numbers"):
+        resize.expand(Build([], "resize"), inputs)

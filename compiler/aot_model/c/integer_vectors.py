@@ -235,7 +235,8 @@ class LaneWriter:
         """The name of four folds, each of the terms of its lane."""
         name, outer = f"v{self.count}", dict(self.known)
         self.count += 1
-        self.line(f"{self.ctype_of(x)} {name} = vdupq_n_{function[-3:]}({start});")
+        kind = "f32" if x.dtype.is_float else "s32"
+        self.line(f"{self.ctype_of(x)} {name} = vdupq_n_{kind}({start});")
         for v in x.over:
             self.line(f"for (int32_t {v.name} = 0; {v.name} < {v.extent}; {v.name}++) {{")
             self.indent += 1

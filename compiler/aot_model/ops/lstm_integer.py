@@ -134,9 +134,9 @@ def _gates_by_rows(x: RowSums, h: RowSums, inputs: int, units: int, outputs: int
 for (int32_t k = 0; k < 4; k++) {{
     {x.name}(wide, w + k * {size_x}, sums, {x.quads}u, w + (k + 1) * {size_x});
     {h.name}({behind}, r + k * {size_h}, sums + {whole}, {h.quads}u, r + (k + 1) * {size_h});
-    aot_model_gates_of_sums(sums, sums + {whole},
-        aot_model_scaling_of(factors[2 * k], factors[2 * k + 1]),
-        aot_model_scaling_of(factors[8 + 2 * k], factors[9 + 2 * k]), gates + k * {units}, {units});
+    const aot_model_scaling scale_x = aot_model_scaling_of(factors[2 * k], factors[2 * k + 1]);
+    const aot_model_scaling scale_h = aot_model_scaling_of(factors[8 + 2 * k], factors[9 + 2 * k]);
+    aot_model_gates_of_sums(sums, sums + {whole}, &scale_x, &scale_h, gates + k * {units}, {units});
 }}"""
 
 

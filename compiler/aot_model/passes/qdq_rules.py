@@ -98,15 +98,9 @@ def _unfit(n: QdqSite, bias: np.ndarray | None, units: np.ndarray, x: Scaled, mo
     return "" if largest < 2**31 else "the bias is beyond 32 bits in units of the sums"
 
 
-def _largest(x: Scaled) -> int:
-    """A bound of the size of integers less their zero point."""
-    low, high = x.value.dtype.limits
-    return max(abs(low - x.z), abs(high - x.z))
-
-
 def _largest_sum(x: Scaled, w: Scaled, channels: int, terms: int = 0) -> float:
     """A bound of the accumulators' size."""
-    return float((terms or w.value.type.elements // max(channels, 1)) * _largest(x) * _largest(w))
+    return float((terms or w.value.type.elements // max(channels, 1)) * x.largest * w.largest)
 
 
 def convolution(n: QdqSite, node: Node) -> Answer:
@@ -228,7 +222,7 @@ def multiplication(n: QdqSite, node: Node) -> Answer:
     if isinstance(pair, str):
         return pair
     a, b = pair
-    if math.prod(_largest(x) for x in pair) * a.s * b.s / n.to.s >= RESULTS:
+    if a.largest * b.largest * a.s * b.s / n.to.s >= RESULTS:
         return "products in the result's scale are beyond 32 bits"
     result = _rescale(a.s * b.s / n.to.s, n.to.z)
     return n.build(QuantisedMul(a.z, b.z, result, n.to.low, n.to.high, n.to.dtype, "even"), a.value, b.value)
@@ -284,7 +278,7 @@ def _divided(n: QdqSite, total: Value, x: Scaled, count: int, zero: int) -> Valu
     """The mean of `count` elements, of which the sum is `total` - `zero` units of x."""
     ratio = Fraction(float(np.float32(x.s))) / Fraction(float(np.float32(n.to.s))) / count
     divisor = exact_divisor(ratio, (x.s, n.to.s))
-    most = _largest(x) * count
+    most = x.largest * count
     if divisor is None:
         return n.requantised(total, [x.s / (n.to.s * count)], zero, most=most)
     return n.build(ExactQuotient(divisor, most, n.to.z, n.to.low, n.to.high, n.to.dtype, zero), total)

@@ -58,6 +58,12 @@ class Scaled:
     def z(self) -> int:
         return int(self.zero[0])
 
+    @property
+    def largest(self) -> int:
+        """A bound of the size of the integers less their zero point."""
+        low, high = self.value.dtype.limits
+        return int(max(abs(low - self.z), abs(high - self.z)))
+
 
 def parameters(node: Node) -> tuple[np.ndarray, np.ndarray] | None:
     """Constant scales (as float64) and zero points of a QuantizeLinear or DequantizeLinear, else None."""
@@ -266,8 +272,7 @@ class QdqSite:
             reals = np.arange(low - x.z, high - x.z + 1).astype(np.float32) * np.float32(x.s)
             table = np.clip(np.rint(reals / np.float32(to.s)) + to.z, to.low, to.high)
             return self.build(lookup(x.value.dtype, [int(v) for v in table], to.dtype), x.value)
-        low, high = x.value.dtype.limits
-        return self.requantised(x.value, [x.s / to.s], x.z, most=float(max(high - x.z, x.z - low)))
+        return self.requantised(x.value, [x.s / to.s], x.z, most=x.largest)
 
 
 def _wide_factor(multiplier: int, shift: int, most: float) -> tuple[int, int]:

@@ -158,10 +158,12 @@ AOT_MODEL_INLINE void aot_model_four_rows_int8(const int8_t *x, const int8_t *w,
 #endif
 }
 
-/* n gates of int16: sums of x and of h, scaled apart. */
-AOT_MODEL_FUNCTION void aot_model_gates_of_sums(const int32_t *from_x, const int32_t *from_h, aot_model_scaling scale_x,
-                                                aot_model_scaling scale_h, int16_t *gates, int32_t n)
+/* n gates of int16: sums of x and of h, scaled apart. Pointers: what of a structure goes by registers is put on the stack by
+ * GCC, and not counted by -fstack-usage. */
+AOT_MODEL_FUNCTION void aot_model_gates_of_sums(const int32_t *from_x, const int32_t *from_h, const aot_model_scaling *of_x,
+                                                const aot_model_scaling *of_h, int16_t *gates, int32_t n)
 {
+    const aot_model_scaling scale_x = *of_x, scale_h = *of_h;
     for (const int16_t *const end = gates + n; gates != end;) {
         *gates++ = (int16_t)dsp_ssat16(dsp_ssat16(aot_model_scaled(*from_x++, scale_x)) +
                                        dsp_ssat16(aot_model_scaled(*from_h++, scale_h)));
