@@ -223,4 +223,7 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
                    {"hidden_size": 4, "direction": "reverse"}, constants, 3),
             Sample((*each[:7], None, *each[8:]),
                    {"hidden_size": 4, "clip": 1.5, "activations": ("Sigmoid", "Relu", "Tanh")}, constants, 2),
+            Sample((*each[:7], None, *each[8:]),
+                   {"hidden_size": 4, "activations": ("Affine", "ScaledTanh", "HardSigmoid"),
+                    "activation_alpha": (0.3, 1.2, 0.25), "activation_beta": (0.4, 0.7, 0.5)}, constants, 2),
         ]
