@@ -154,6 +154,27 @@ def test_wrong_plug_ins(text: str, said: str, tmp_path: Path) -> None:
     assert error.value.problems[0].code == "E502" and "bad.py" in str(error.value)
 
 
+def test_names_that_a_plug_in_spells_wrongly(tmp_path: Path) -> None:
+    """All at once: a pass of a phase, or a kernel of an operator, that does not exist would never run."""
+    file = tmp_path / "bad.py"
+    file.write_text("""\
+from aot_model.kernels.target import Kernel, Target
+
+TARGETS = [Target("a", "", graph_passes={"before-partitoin": (list.sort,)}, program_passes={"late": (print,)},
+                  kernels=(Kernel("product", "Matmul", print), Kernel("sum", "Add", print)))]
+""")
+    with pytest.raises(CompileError) as error:
+        targets((file,))
+    said = [(p.code, p.message.split("names the ")[1], p.hint) for p in error.value.problems]
+    assert said == [
+        ("E502", "phase of graph passes 'before-partitoin', which does not exist",
+         "did you mean 'before-partition'?"),
+        ("E502", "phase of program passes 'late', which does not exist",
+         "there are: after-lowering, after-planning"),
+        ("E502", "operator 'Matmul', which does not exist", "did you mean 'MatMul'?"),
+    ]
+
+
 def test_a_plug_in_that_is_not_there(tmp_path: Path, sums: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(sums), "--target-plugin", str(tmp_path / "none.py")]) == 1
     assert "none.py" in capsys.readouterr().err

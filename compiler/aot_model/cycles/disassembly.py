@@ -39,10 +39,6 @@ class Code:
         found = list(_symbols(_run([tools["nm"], str(elf)]).splitlines()))
         return Code(elf, tools, instructions(lines), dict(found))
 
-    def function_of(self, address: int) -> str:
-        """The function that an address is in."""
-        return max(((at, name) for name, at in self.functions.items() if at <= address), default=(0, "?"))[1]
-
     def lines_in(self, function: str) -> dict[int, int]:
         """By address: the line of a function's source on which an instruction is, or is called from where
         it was inlined.

@@ -57,6 +57,12 @@ LITTLE_ENDIAN = ("!defined(__ARM_BIG_ENDIAN)", "compile for little-endian, or pa
 
 GraphPass = Callable[[Graph], bool]
 ProgramPass = Callable[[Program], None]
+GRAPH_PHASES = ("before-partition", "after-partition")
+"""When a target's graph passes run: after those of passes/manager.py, on the whole graph; and after the
+partition, on what the target lowers: for a target that takes over parts of the model each of its regions, for
+the processor the rest."""
+PROGRAM_PHASES = ("after-lowering", "after-planning")
+"""When a target's program passes run: before buffers have addresses, and after."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,9 @@ class Target:
     """(preprocessor condition, what the compiler's flags allow then, the target that uses it): the first that
     holds is told to who compiles the C. Not inherited: who derives a target knows better."""
     graph_passes: Mapping[str, tuple[GraphPass, ...]] = field(default_factory=dict)
+    """By phase, of GRAPH_PHASES."""
     program_passes: Mapping[str, tuple[ProgramPass, ...]] = field(default_factory=dict)
+    """By phase, of PROGRAM_PHASES."""
     offload: Any = None
     """An Offload of partition/offload.py: how it takes over parts of a model, when it is named before a
     processor: `--target npu,cortex-m55`.

@@ -30,10 +30,6 @@ def _square(x: Expr) -> Expr:
     return call("mul", x, x)
 
 
-def _exp(x: Expr) -> Expr:
-    return call("exp", x)
-
-
 _TABLE: list[tuple[str, str, _Map, _Finish]] = [
     # name, fold, of what, and what becomes of the result over n elements
     ("ReduceSum", "add", _same, _keep),

@@ -13,7 +13,7 @@ from aot_model.errors import fail
 from aot_model.ir.graph import Graph, subgraphs
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.program import Buffer, Program
-from aot_model.kernels.target import Target
+from aot_model.kernels.target import GRAPH_PHASES, Target
 from aot_model.lowering.memory_plan import PLANNED
 from aot_model.ops.piecewise import MOST
 from aot_model.partition.hooks import checked, wrong
@@ -33,13 +33,6 @@ from aot_model.passes.signed_weights import signed_weights
 from aot_model.passes.widen import widen
 
 GraphPass = Callable[[Graph], bool]
-
-PHASES = ("before-partition", "after-partition")
-"""When a target's graph passes run: after those of ORDER, on the whole graph; and after the partition, on
-what the target lowers: for a target that takes over parts of the model each of its regions, for the processor
-the rest."""
-PROGRAM_PHASES = ("after-lowering", "after-planning")
-"""When a target's program passes run: before buffers have addresses, and after."""
 
 
 def prune(graph: Graph) -> bool:
@@ -122,10 +115,9 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
     first = [(n, own.get(p, p)) for n, p in ORDER if p is not share_tables or pays(target)]
     rest = list(REST) if kept else []
     every = (target, *target.before)
-    early = [p for t in every for p in _of_target(t, PHASES[0], graph)]
-    known = [
-        n for n, _ in (*first, *early, *rest, *(p for t in every for p in _of_target(t, PHASES[1], graph)))
-    ]
+    early = [p for t in every for p in _of_target(t, GRAPH_PHASES[0], graph)]
+    late = [p for t in every for p in _of_target(t, GRAPH_PHASES[1], graph)]
+    known = [name for name, _ in (*first, *early, *rest, *late)]
     _check_names(observer.dump_after | observer.explain, [*known, *(n for n, _ in ORDER), "partition"])
     for name, function in (*first, *early):
         _run(graph, name, function, observer)
@@ -139,14 +131,14 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
                     f";   {node.operator} '{node.node}': {who}{f':{pattern}' if pattern else ''}: {why}")
     if "partition" in observer.dump_after:
         observer.write("\n".join([f"; after partition\n{graph}", *(str(r.graph) for r in result.regions)]))
-    for name, function in (*rest, *_of_target(target, PHASES[1], graph)):
+    for name, function in (*rest, *_of_target(target, GRAPH_PHASES[1], graph)):
         _run(graph, name, function, observer)
     for region in result.regions:
         border = region.border()
-        for name, function in _of_target(region.target, PHASES[1], region.graph):
+        for name, function in _of_target(region.target, GRAPH_PHASES[1], region.graph):
             _run(region.graph, name, function, observer)
         if region.border() != border:
-            raise wrong(region.target, f"a pass ({PHASES[1]})",
+            raise wrong(region.target, f"a pass ({GRAPH_PHASES[1]})",
                         f"changes the inputs or outputs of region {region.name}")
         update_constants(region)
     return result

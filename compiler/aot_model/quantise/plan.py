@@ -8,7 +8,7 @@ import binascii
 import json
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +70,6 @@ class Plan:
     bias: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Layer -> what is added to its bias, by channel."""
     method: str = ""
-
-    def with_tensor(self, name: str, tensor: TensorPlan) -> Plan:
-        return replace(self, tensors={**self.tensors, name: tensor})
 
     def to_json(self) -> str:
         """Lines that a person reads and edits: one for each tensor."""

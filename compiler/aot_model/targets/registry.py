@@ -7,15 +7,16 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from aot_model.cycles.rules import memory_of
-from aot_model.errors import CompileError, fail
-from aot_model.kernels.target import Target
+from aot_model.errors import CompileError, Problem, fail
+from aot_model.kernels.target import GRAPH_PHASES, PROGRAM_PHASES, Target
+from aot_model.ops.registry import OPERATORS, load_all
 
 ENTRY_POINTS = "aot_model.targets"
 
@@ -82,7 +83,32 @@ def _add(found: dict[str, Target], plugin: str, given: Iterable[object]) -> None
         if not target.name or any(c in ",= \t\n" for c in target.name):
             raise fail("E502",
                        f"{plugin}: '{target.name}' cannot be the name of a target: no comma, '=' or space")
+        _check_names(target, plugin)
         found[target.name] = target
+
+
+def _check_names(target: Target, plugin: str) -> None:
+    """CompileError E502 for all that a target of a plug-in has for phases or operators that there are not: it
+    would never run.
+    """
+    load_all()
+    asked = [("phase of graph passes", target.graph_passes, GRAPH_PHASES),
+             ("phase of program passes", target.program_passes, PROGRAM_PHASES),
+             ("operator", [k.operator for k in target.kernels], {name for _, name in OPERATORS})]
+    unknown = [
+        Problem("E502", f"{plugin}: target '{target.name}' names the {kind} '{name}', which does not exist",
+                hint=_near(name, known))
+        for kind, given, known in asked for name in given if name not in known
+    ]
+    if unknown:
+        raise CompileError(unknown)
+
+
+def _near(name: str, known: Collection[str]) -> str:
+    """Which of those that there are may be meant; all, where they are few."""
+    near = difflib.get_close_matches(name, known, 1)
+    few = f"there are: {', '.join(known)}" if len(known) < 10 else ""
+    return f"did you mean '{near[0]}'?" if near else few
 
 
 def plugin_sources(files: Sequence[Path] = ()) -> list[Path]:
