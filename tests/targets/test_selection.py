@@ -158,10 +158,13 @@ def test_names_that_a_plug_in_spells_wrongly(tmp_path: Path) -> None:
     """All at once: a pass of a phase, or a kernel of an operator, that does not exist would never run."""
     file = tmp_path / "bad.py"
     file.write_text("""\
+from aot_model.ir.pattern import op
 from aot_model.kernels.target import Kernel, Target
+from aot_model.partition.offload import Claim, Offload
 
+own = Offload((Claim("sum", op("Relu", op("Addd"))),), keep=frozenset({"SoftMax"}), emit=lambda functions: "")
 TARGETS = [Target("a", "", graph_passes={"before-partitoin": (list.sort,)}, program_passes={"late": (print,)},
-                  kernels=(Kernel("product", "Matmul", print), Kernel("sum", "Add", print)))]
+                  kernels=(Kernel("product", "Matmul", print), Kernel("sum", "Add", print)), offload=own)]
 """)
     with pytest.raises(CompileError) as error:
         targets((file,))
@@ -172,6 +175,8 @@ TARGETS = [Target("a", "", graph_passes={"before-partitoin": (list.sort,)}, prog
         ("E502", "phase of program passes 'late', which does not exist",
          "there are: after-lowering, after-planning"),
         ("E502", "operator 'Matmul', which does not exist", "did you mean 'MatMul'?"),
+        ("E502", "operator 'Addd', which does not exist", "did you mean 'Add'?"),
+        ("E502", "operator 'SoftMax', which does not exist", "did you mean 'Softmax'?"),
     ]
 
 

@@ -94,7 +94,7 @@ def _check_names(target: Target, plugin: str) -> None:
     load_all()
     asked = [("phase of graph passes", target.graph_passes, GRAPH_PHASES),
              ("phase of program passes", target.program_passes, PROGRAM_PHASES),
-             ("operator", [k.operator for k in target.kernels], {name for _, name in OPERATORS})]
+             ("operator", _operators_of(target), {name for _, name in OPERATORS})]
     unknown = [
         Problem("E502", f"{plugin}: target '{target.name}' names the {kind} '{name}', which does not exist",
                 hint=_near(name, known))
@@ -102,6 +102,16 @@ def _check_names(target: Target, plugin: str) -> None:
     ]
     if unknown:
         raise CompileError(unknown)
+
+
+def _operators_of(target: Target) -> list[str]:
+    """What its kernels compute, its patterns match and it keeps whole, in this order, each once."""
+    found = [k.operator for k in target.kernels]
+    if target.offload is not None:
+        for claim in target.offload.patterns:
+            found += sorted(claim.pattern.kinds())
+        found += sorted(target.offload.keep)
+    return list(dict.fromkeys(found))
 
 
 def _near(name: str, known: Collection[str]) -> str:
