@@ -18,7 +18,7 @@ from aot_model.kernels.float32.segments import Segments
 from aot_model.kernels.int8 import requantise
 from aot_model.kernels.int8.affine_sum import Affine, Rescaling, affine, sum_table
 from aot_model.kernels.int8.instructions import InstructionSet
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import QuantSpec, Rounding
 from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
 from aot_model.kernels.int16.finish import _scaling
 from aot_model.ops.quantised import QuantisedSum
@@ -177,6 +177,27 @@ def test_a_bias_moves_as_little_as_it_can() -> None:
         assert fits[moved == found[0]].all() and not fits[1:-1].any(), (m, right, found)
         moves.append(found[0])
     assert max(moves) > 20 and len(moves) > 20
+
+
+@pytest.mark.parametrize(("least", "rounding", "shift"), [
+    (1, "single", 0), (2, "single", 0), (3, "single", 3), (5, "double", 3), (14, "double", None)])
+def test_layers_share_their_shift(least: int, rounding: Rounding, shift: int | None) -> None:
+    """All channels are right with the shift that other layers have, unless it leaves too little of their
+    multipliers.
+    """
+    rng = np.random.default_rng(least)
+    m, right = rng.integers(1 << 30, 1 << 31, 6), rng.integers(least, least + 4, 6)
+    right[0] = least
+    scale = m.astype(np.int32), (-1 - right).astype(np.int32)
+    quant = QuantSpec(0, *scale, -128, -128, 127, rounding=rounding)
+    low, high = -40 << right + 1, 220 << right + 1
+    rq = requantise.plan(quant, low, high)
+    assert rq.form == "affine" and (rq.shift.tolist() == [shift] * 6 or shift is None)
+    for c in range(6):
+        acc = np.unique(np.r_[rng.integers(low[c], high[c] + 1, 20_000), low[c], -1, 0, 1, high[c]])
+        product = ((acc + rq.bias_shift[c]) * rq.multiplier[c] + (1 << 31) >> 32) + rq.offset[c]
+        wanted = requantise.rescale(acc, m[c], -1 - right[c], rounding) - 128
+        np.testing.assert_array_equal(np.clip(product >> rq.shift[c], -128, 127), np.clip(wanted, -128, 127))
 
 
 @pytest.mark.parametrize(("batch", "strides", "row"), [
