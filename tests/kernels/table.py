@@ -302,6 +302,14 @@ def int8_convolutions() -> list[Layer]:
         more = (Step(Lookup(table)),) if turn in (0, 2, 8) else ()
         layers.append(Layer(f"{len(layers)} ties {x.dtype} {list(w.shape)} {group}", x,
                             (Step(node, (w,)), *draw.even(outs, kind, turn), *more)))
+    as_bytes = Table(tuple(range(255, -1, -1)), DType.UINT8, 0)
+    # windows that lie one behind the other in memory: the whole image, rows of it, parts of a row
+    for shape, outs, taps, window in (((1, 6, 1, 40), 9, (5, 1), {"strides": (3, 1)}),
+                                      ((2, 3, 4, 5), 6, (3, 4), {}),
+                                      ((1, 7, 4, 3), 8, (2, 4), {"strides": (2, 1)}),
+                                      ((2, 3, 8, 5), 7, (1, 4), {"strides": (1, 4)})):
+        add(np.int8, shape, draw.tensor(np.int8, outs, *taps, shape[-1]), **window)
+    add(np.uint8, (1, 4, 4, 3), draw.tensor(np.uint8, 6, 4, 4, 3), (Step(Lookup(as_bytes)),), w_zero=120)
     return layers
 
 
