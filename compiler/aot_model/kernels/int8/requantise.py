@@ -291,9 +291,9 @@ def plan(quant: QuantSpec,
     right = np.where(live, -s - 1, int((-s - 1)[live].min(initial=24)) % 24)
     largest = int(right[live].max(initial=15))
     if rounded:
-        least = int(right.min())
-        shared = SHARED_SHIFT if least >= SHARED_SHIFT else min(least, 0)
-        shifts = [*(np.full(count, k) for k in sorted({shared, least})), right]
+        own = int(right.min())
+        shared = SHARED_SHIFT if own >= SHARED_SHIFT else min(own, 0)
+        shifts = [*(np.full(count, k) for k in sorted({shared, own})), right]
     else:
         shifts = [np.full(count, k) for k in sorted({0, min(largest, 8), min(largest, 15)})]
     shifts = [np.zeros(count, np.int64)] if short else shifts
