@@ -243,11 +243,10 @@ class ScatterND(_Scatter):
         ]
         deep, known = ramp(2, 5, 4, 3), frozenset({1})
         boxes: list[tuple[np.ndarray, tuple[slice, ...]]] = [
-            (x, np.s_[1:3]), (x, np.s_[0:4, 0:3]), (deep, np.s_[0:2, 1:4, 2:3]), (deep, np.s_[1:2, 2:5]),
+            (x, np.s_[1:3,]), (x, np.s_[0:4, 0:3]), (deep, np.s_[0:2, 1:4, 2:3]), (deep, np.s_[1:2, 2:5]),
             (deep, np.s_[0:2, 4:5, 1:3, 0:2])
         ]  # fmt: skip
         for of, box in boxes:
-            box = box if isinstance(box, tuple) else (box,)
             axes = (np.arange(extent)[part] for extent, part in zip(of.shape, box, strict=False))
             places = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
             places[..., -1] -= of.shape[len(box) - 1] * (len(box) == 4)  # from the end
