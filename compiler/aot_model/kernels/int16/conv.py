@@ -79,7 +79,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
     quads = quads and paired is None
     if quads and taps > quads_dsp.LONGEST:
         pixels = 1
-    pitch = taps + taps % 2 if dots.dsp else taps  # of patches: words at even places are read at once
+    even = dots.dsp and groups == 1  # words at even places are read at once
+    pitch = taps + taps % 2 if even else taps
     columns = quads_dsp.CHANNELS if quads else min(dots.width, own_out)
     same_size = s.out_h == s.in_h and s.out_w == s.in_w
     pointwise = s.kernel_h == s.kernel_w == s.stride_h == s.stride_w == 1 and same_size
