@@ -98,7 +98,31 @@ def integer_convolutions() -> list[Layer]:
     extreme = np.full((1, 3, 3, 61), -32768, np.int16), np.full((2, 3, 3, 61), -128, np.int8)
     layers.append(Layer("largest sums", extreme[0], (Step(Convolution(), (extreme[1], )), )))
     layers += _blocks_of_rows(draw) + _fours_of_channels(draw) + _groups(draw) + _groups_of_types(draw)
-    return layers + _fours_of_parts() + [_long_rows(Draw(51))]
+    return layers + _fours_of_parts() + [_long_rows(Draw(51))] + _ties(Draw(52))
+
+
+def _ties(draw: Draw) -> list[Layer]:
+    """Sums that are multiples of a high power of two, so that many are halfway between two results: even and
+    odd zero points, one shift and shifts apart, odd counts of channels in and out, groups.
+    """
+    layers = []
+    for turn, (kernel, ins, outs, groups, to) in enumerate(
+        (((1, 1), 9, 7, 1, np.int16), ((3, 3), 3, 5, 1, np.int16), ((1, 1), 16, 15, 1, np.int8),
+         ((2, 3), 4, 8, 2, np.int16), ((1, 1), 12, 9, 1, np.uint16), ((3, 1), 5, 9, 1, np.uint8))):
+        of = 256 if np.iinfo(to).bits == 16 else 16384
+        x = of * (draw.tensor(np.int16, 1 + turn % 2, 5, 7, ins) // of)
+        w = 8 * (draw.tensor(np.int8, outs, *kernel, ins // groups) // 8)
+        limits, size = np.iinfo(to), 12 if np.iinfo(to).bits == 16 else 20
+        shift = -size - (draw.rng.integers(0, 3, outs) if turn % 2 else np.zeros(outs, np.int64))
+        middle = (limits.min + limits.max + 1) // 2
+        low = middle if turn == 3 else limits.min
+        zero = middle + (7, 0, -5, 2, 12, 1)[turn]
+        node = Requantise(zero, low, limits.max, DType.of(np.dtype(to)), "even")
+        factors = (np.full(outs, 1 << 30, np.int32), (1 + shift).astype(np.int32))
+        bias = Step(op("Add"), (8 * of * draw.rng.integers(-90, 90, outs).astype(np.int64),))
+        steps = (Step(Convolution(group=groups), (w,)), bias, Step(node, factors))
+        layers.append(Layer(f"ties {turn} {list(w.shape)} {groups} {to.__name__}", x, steps))
+    return layers
 
 
 def _long_rows(draw: Draw) -> Layer:

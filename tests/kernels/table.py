@@ -302,6 +302,28 @@ def int8_convolutions() -> list[Layer]:
         more = (Step(Lookup(table)),) if turn in (0, 2, 8) else ()
         layers.append(Layer(f"{len(layers)} ties {x.dtype} {list(w.shape)} {group}", x,
                             (Step(node, (w,)), *draw.even(outs, kind, turn), *more)))
+    as_bytes = Table(tuple(range(255, -1, -1)), DType.UINT8, 0)
+    # windows that lie one behind the other in memory: the whole image, rows of it, parts of a row
+    for shape, outs, taps, window in (((1, 6, 1, 40), 9, (5, 1), {"strides": (3, 1)}),
+                                      ((2, 3, 4, 5), 6, (3, 4), {}),
+                                      ((1, 7, 4, 3), 8, (2, 4), {"strides": (2, 1)}),
+                                      ((2, 3, 8, 5), 7, (1, 4), {"strides": (1, 4)})):
+        add(np.int8, shape, draw.tensor(np.int8, outs, *taps, shape[-1]), **window)
+    add(np.uint8, (1, 4, 4, 3), draw.tensor(np.uint8, 6, 4, 4, 3), (Step(Lookup(as_bytes)),), w_zero=120)
+    # few outputs of a channel: odd and even taps, channels left over, several rows, what follows
+    for kind, shape, taps, window in ((np.int8, (2, 1, 9, 30), (1, 9), {}),
+                                      (np.int8, (1, 9, 1, 7), (8, 1), {}),
+                                      (np.uint8, (2, 3, 3, 5), (3, 3), {}),
+                                      (np.int8, (1, 1, 11, 16), (1, 3), {"strides": (1, 4)}),
+                                      (np.uint8, (1, 1, 9, 8), (1, 4), {"dilations": (1, 2)})):
+        channels = shape[-1]
+        add(kind, shape, draw.tensor(np.int8, channels, *taps, 1), group=channels, **window)
+    for shape, taps, out in (((2, 6, 1, 9), (5, 1), (2, 2, 1, 9)), ((1, 1, 7, 12), (1, 5), (1, 1, 3, 12))):
+        more = (Step(both, (draw.tensor(np.int8, *out),), fed=True),)
+        add(np.int8, shape, draw.tensor(np.int8, shape[-1], *taps, 1), more, group=shape[-1])
+    node, w = Convolution(x_zero_point=-5, group=6), draw.tensor(np.int8, 6, 2, 3, 1)
+    steps = (Step(node, (w,)), *draw.sums(6, (2, 1, 1, 6), 2))
+    layers.append(Layer("sums of one window", draw.tensor(np.int8, 2, 2, 3, 6), steps))
     return layers
 
 

@@ -446,6 +446,39 @@ def test_small_depthwise_kernels(tmp_path: Path) -> None:
     run_board(cases, tmp_path, "m4")
 
 
+def few_outputs(seed: int) -> list[Case]:
+    """One to three outputs of a channel, along either axis; windows of several rows; channels beyond fours.
+    """
+    rng = np.random.default_rng(seed)
+    cases = []
+    for at, kind in enumerate(KINDS * 3):
+        taps, outputs, stride, dilation = 2 + (at + seed) % 9, 1 + at % 3, 1 + at % 2, 1 + at // 3 % 2
+        reach, channels, more = (taps - 1) * dilation + 1, int(rng.integers(4, 14)), int(rng.integers(0, 3))
+        size = (outputs - 1) * stride + reach + more
+        sizes = [(1, size), (1, outputs), (1, taps), (1, stride), (1, dilation)]
+        if at % 3 == 0:  # whole rows
+            sizes = [(2 + more, taps), (1, 1), (2, taps), (1, 1), (1, 1)]
+        elif at % 2:
+            sizes = [(b, a) for a, b in sizes]
+        image, out, *window = sizes
+        shape = ConvShape(1 + at % 2, *image, channels, *out, channels, *window[0], *window[1], *window[2],
+                          groups=channels)
+        cases.append(depthwise_case(rng, shape, kind, paired=True))
+    assert sum("depthwise4_" in "".join(case.code.helpers) for case in cases) > 10
+    return cases
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_few_outputs_of_a_channel_on_the_host(seed: int, tmp_path: Path) -> None:
+    run_host(few_outputs(seed), tmp_path)
+
+
+@needs_qemu
+@pytest.mark.parametrize("core", ["m4", "m7"])
+def test_few_outputs_of_a_channel(core: str, tmp_path: Path) -> None:
+    run_board(few_outputs(7) + few_outputs(8), tmp_path, core)
+
+
 @needs_qemu
 def test_three_by_three_in_strips(tmp_path: Path) -> None:
     """Planes that are too large for scratch memory: strips of lines, the last of which begins earlier, unless

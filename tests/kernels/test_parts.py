@@ -18,7 +18,7 @@ from aot_model.kernels.float32.segments import Segments
 from aot_model.kernels.int8 import requantise
 from aot_model.kernels.int8.affine_sum import Affine, Rescaling, affine, sum_table
 from aot_model.kernels.int8.instructions import InstructionSet
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import QuantSpec, Rounding
 from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
 from aot_model.kernels.int16.finish import _scaling
 from aot_model.ops.quantised import QuantisedSum
@@ -177,6 +177,57 @@ def test_a_bias_moves_as_little_as_it_can() -> None:
         assert fits[moved == found[0]].all() and not fits[1:-1].any(), (m, right, found)
         moves.append(found[0])
     assert max(moves) > 20 and len(moves) > 20
+
+
+@pytest.mark.parametrize(("least", "rounding", "shift"), [
+    (1, "single", 0), (2, "single", 0), (3, "single", 3), (5, "double", 3), (14, "double", None)])
+def test_layers_share_their_shift(least: int, rounding: Rounding, shift: int | None) -> None:
+    """All channels are right with the shift that other layers have, unless it leaves too little of their
+    multipliers.
+    """
+    rng = np.random.default_rng(least)
+    m, right = rng.integers(1 << 30, 1 << 31, 6), rng.integers(least, least + 4, 6)
+    right[0] = least
+    scale = m.astype(np.int32), (-1 - right).astype(np.int32)
+    quant = QuantSpec(0, *scale, -128, -128, 127, rounding=rounding)
+    low, high = -40 << right + 1, 220 << right + 1
+    rq = requantise.plan(quant, low, high)
+    assert rq.form == "affine" and (rq.shift.tolist() == [shift] * 6 or shift is None)
+    for c in range(6):
+        acc = np.unique(np.r_[rng.integers(low[c], high[c] + 1, 20_000), low[c], -1, 0, 1, high[c]])
+        product = ((acc + rq.bias_shift[c]) * rq.multiplier[c] + (1 << 31) >> 32) + rq.offset[c]
+        wanted = requantise.rescale(acc, m[c], -1 - right[c], rounding) - 128
+        np.testing.assert_array_equal(np.clip(product >> rq.shift[c], -128, 127), np.clip(wanted, -128, 127))
+
+
+def test_windows_that_follow_each_other_are_rows_of_a_matrix() -> None:
+    """Element k of window i is element i * size + k of the input, and every such shape is found."""
+    rng, seen = np.random.default_rng(4), {True: 0, False: 0}
+    for _ in range(4000):
+        pick = lambda *values: int(rng.choice(values))  # noqa: E731
+        kernel, out, stride = ((pick(1, 1, 2, 3), pick(1, 2, 3)) for _ in range(3))
+        dilation, pad = (pick(1, 1, 1, 2), pick(1, 1, 2)), (pick(0, 0, 0, 1), 0)
+        more = pick(0, 0, 1), pick(0, 0, 1)
+        size = [(o - 1) * s + (k - 1) * d + 1 - p + m
+                for o, s, k, d, p, m in zip(out, stride, kernel, dilation, pad, more, strict=True)]
+        if min(size) < 1:
+            continue
+        batch, channels = pick(1, 2), pick(1, 3)
+        shape = ConvShape(batch, *size, channels, *out, 5, *kernel, *stride, *dilation, *pad)
+        image = np.arange(batch * size[0] * size[1] * channels).reshape(batch, *size, channels)
+        image = np.pad(image, ((0, 0), (pad[0], 9), (pad[1], 9), (0, 0)), constant_values=-1)
+        tall, wide = ((k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True))
+        begin = [(n, y * stride[0], x * stride[1])
+                 for n in range(batch) for y in range(out[0]) for x in range(out[1])]  # fmt: skip
+        taken = [image[n, y:y + tall:dilation[0], x:x + wide:dilation[1]].ravel() for n, y, x in begin]
+        found, taps = shape.row_of_windows, kernel[0] * kernel[1]
+        rows = bool((np.concatenate(taken) == np.arange(len(taken) * taps * channels)).all())
+        assert (found is not shape) is (rows and taps > 1 and (batch == 1 or len(taken) * taps * channels == (
+            batch * size[0] * size[1] * channels))), shape
+        seen[rows] += 1
+        if found is not shape:
+            assert found == ConvShape(batch, 1, out[0] * out[1], taps * channels, 1, out[0] * out[1], 5)
+    assert min(seen.values()) > 100, seen
 
 
 @pytest.mark.parametrize(("batch", "strides", "row"), [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from aot_model.ir.expr import Expr, call, const, load, reduce, var
-from aot_model.ir.index import add, dense_position, index_variables, mul
+from aot_model.ir.index import add, dense_position, floordiv, index_variables, mod, mul
 from aot_model.ir.program import Overlap
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
@@ -47,6 +47,26 @@ def test_axes_that_stay_together_merge(perm: tuple[int, ...], expected: int) -> 
     y = tensor("y", *(x.shape[p] for p in perm))
     nest = nest_of(y, lambda i: load(x, tuple(i[perm.index(a)] for a in range(4))))
     assert loops(nest) == expected and "/" not in nest.function.body
+
+
+def test_a_tensor_that_gets_another_shape_has_the_loops_of_its_own() -> None:
+    """Each index by its axis, and no division in the innermost loop."""
+    a, b, c, y = tensor("a", 4), tensor("b", 6), tensor("c", 5), tensor("y", 120)
+
+    def element(i: tuple[Expr, ...]) -> Expr:
+        row, column, channel = floordiv(i[0], 30), mod(floordiv(i[0], 5), 6), mod(i[0], 5)
+        return call("add", call("add", load(a, (row,)), load(b, (column,))), load(c, (channel,)))
+
+    nest = nest_of(y, element)
+    assert loops(nest) >= 2 and "/" not in nest.function.body and "%" not in nest.function.body
+    assert [n in nest.function.body for n in ("< 4", "< 6")] == [True, True]
+
+
+@pytest.mark.parametrize("sizes", [(8, 6), (5, 7), (7, 7)])
+def test_parts_of_an_index_that_do_not_nest_stay_divisions(sizes: tuple[int, int]) -> None:
+    a, b, y = tensor("a", sizes[0]), tensor("b", sizes[1]), tensor("y", 24)
+    nest = nest_of(y, lambda i: call("add", load(a, (mod(i[0], sizes[0]),)), load(b, (mod(i[0], sizes[1]),))))
+    assert loops(nest) == 1 and "%" in nest.function.body
 
 
 def test_a_broadcast_axis_keeps_its_loop() -> None:

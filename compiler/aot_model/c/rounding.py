@@ -8,7 +8,9 @@ from aot_model.arithmetic.division import two_products
 from aot_model.ir.expr import Call, Const, Expr
 from aot_model.ir.types import DType
 
-ROUNDED = frozenset({"quantise_rint", "quantise_round"})
+TIES_TO_EVEN, TIES_AWAY = "quantise_rint", "quantise_round"
+"""Operators that round a float to an integer, by what they do halfway between two."""
+ROUNDED = frozenset({TIES_TO_EVEN, TIES_AWAY})
 
 
 @dataclass(frozen=True)

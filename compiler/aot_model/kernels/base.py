@@ -122,6 +122,27 @@ class ConvShape:
         )  # fmt: skip
 
     @property
+    def row_of_windows(self) -> ConvShape:
+        """A convolution whose windows lie one behind the other in memory as a pointwise one, a pixel for each
+        window; its weights are [out_c, 1, 1, taps * in_c]. Others as they are.
+        """
+        s = self
+        taps, pixels, whole = s.kernel_h * s.kernel_w, s.out_h * s.out_w, s.kernel_w == s.in_w
+        dense = s.groups == 1 and s.depth is None and s.dense and s.inside and s.pad_top == s.pad_left == 0
+        close = (s.kernel_h == 1 or s.dilation_h == 1) and (s.kernel_w == 1 or s.dilation_w == 1)
+        if taps == 1 or not dense or not close:
+            return s
+        if whole:
+            follow = s.out_h == 1 or s.stride_h == s.kernel_h
+        else:
+            along = s.out_w == 1 or s.stride_w == s.kernel_w
+            rows = s.out_h == 1 or (s.stride_h == 1 and s.out_w * taps == s.in_w)
+            follow = s.kernel_h == 1 and along and rows
+        if not follow or (s.batch > 1 and pixels * taps != s.in_h * s.in_w):
+            return s
+        return ConvShape(s.batch, 1, pixels, taps * s.in_c, 1, pixels, s.out_c)
+
+    @property
     def macs(self) -> int:
         taps = self.kernel_h * self.kernel_w * (self.in_c // self.groups)
         planes = self.depth.out * self.depth.kernel if self.depth else 1

@@ -81,22 +81,23 @@ class _Written:
 
 def _written(part: Section, to: DType, names: dict[Value, str], dialect: str, turns: int) -> _Written:
     headers: set[str] = set()
+    parted = _parted(part)
+    loops, position, element = parted if parted and not _divisions(*parted[1:]) else part
     writer = CWriter(lambda c, text: element_text(c, names[c.value], text, headers), turns=turns)
 
     def store(element: Expr, position: Expr) -> None:
         (text,) = writer.compute(element)
         writer.line(f"y[{writer.text(position)}] = {text};")
 
-    writer.open_loops(part.loops[:-1])
-    if part.loops:
-        short = is_short(part.element) and not is_better_whole(part.loops[-1], part.element, part.position)
-        writer.along(part.loops[-1], (part.element, part.position), store, turns if short else 1)
-        writer.close_loops(len(part.loops) - 1)
+    writer.open_loops(loops[:-1])
+    if loops:
+        short = is_short(element) and not is_better_whole(loops[-1], element, position)
+        writer.along(loops[-1], (element, position), store, turns if short else 1)
+        writer.close_loops(len(loops) - 1)
     else:
-        store(part.element, part.position)
+        store(element, position)
     headers |= writer.headers
     for kind, header, vectors_of in _VECTORS if dialect == "mve" else ():
-        parted = _parted(part)
         nest = vectors_of(*part, to, names) or (vectors_of(*parted, to, names) if parted else None)
         if nest is not None:
             return _Written(writer.lines, headers | {header}, kind, nest.lines, nest.in_order)
@@ -183,24 +184,39 @@ def _merged(nest: Section) -> Section:
 
 
 def _parted(nest: Section) -> Section | None:
-    """Loops in two where the index is read by its quotient and its remainder, as of channels that are
-    shuffled; None where no loop is.
+    """Loops in several where the index is read by quotients and remainders, as of channels that are shuffled
+    or of a tensor that gets another shape; None where that leaves as many divisions.
     """
     loops, position, element = nest
-    atoms = [n for x in (position, element) for n in walk(x)
-             if isinstance(n, Call) and n.op in ("idiv", "imod")]  # fmt: skip
-    found = False
-    for v in tuple(loops):
-        sizes = {int(n.args[1].value) for n in atoms if n.args[0] is v and isinstance(n.args[1], Const)}
-        if len(sizes) != 1 or v.extent % min(sizes):
+    before = _divisions(position, element)
+    waiting = list(loops)
+    while waiting:
+        v = waiting.pop()
+        sizes = [s for s in _parts(v, position, element) if 1 < s < v.extent and v.extent % s == 0]
+        if not sizes:
             continue
-        size = sizes.pop()
-        outer, inner = var(f"{v.name}_of", v.extent // size), var(f"{v.name}_in", size)
-        mapping: dict[Expr, Expr] = {v: add(mul(outer, size), inner)}
+        outer, inner = var(f"{v.name}_of", v.extent // max(sizes)), var(f"{v.name}_in", max(sizes))
+        mapping: dict[Expr, Expr] = {v: add(mul(outer, max(sizes)), inner)}
         position, element = substitute(position, mapping), substitute(element, mapping)
-        k, found = loops.index(v), True
-        loops = [*loops[:k], *(n for n in (outer, inner) if isinstance(n, Var)), *loops[k + 1 :]]
-    return _named(Section(loops, position, element)) if found else None
+        parts = [n for n in (outer, inner) if isinstance(n, Var)]
+        k = loops.index(v)
+        loops, waiting = [*loops[:k], *parts, *loops[k + 1 :]], [*waiting, *parts]
+    fewer = _divisions(position, element) < before
+    return _named(Section(loops, position, element)) if fewer else None
+
+
+def _parts(v: Var, *expressions: Expr) -> set[int]:
+    """The numbers by which a variable is divided, or its quotients are."""
+    of: dict[Expr, int] = {v: 1}
+    sizes = set()
+    for x in expressions:
+        for n in walk(x):  # arguments come first
+            if isinstance(n, Call) and n.op in ("idiv", "imod") and isinstance(n.args[1], Const):
+                size = of.get(n.args[0], 0) * int(n.args[1].value)
+                sizes |= {size} - {0}
+                if n.op == "idiv" and size:
+                    of[n] = size
+    return sizes
 
 
 def _divisions(*expressions: Expr) -> int:

@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 
 from aot_model.arithmetic import exact
-from aot_model.ir.expr import Expr, Index, call, cast, const, load, select
+from aot_model.ir.expr import Expr, Index, call, cast, const, load
 from aot_model.ir.index import add
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
@@ -113,21 +113,19 @@ class SigmoidInt16(Operator):
         bits = 8 if self.hyperbolic else 9
         scaled = call("mul", cast(at(required(inputs), index), DType.INT32), const(self.multiplier))
         x = sar(plus(scaled, 1 << (self.shift - 1)), self.shift) if self.shift else scaled
-        size = call("abs", x)
+        size, last = call("abs", x), (255 << bits) - 1
+        if (abs(self.multiplier) << 15) + (1 << self.shift) > (last + 1) << self.shift:
+            # the last piece ends just before its last entry: the result is the same from there on
+            size = call("min", size, const(last))
         place, part = sar(size, bits), call("bitand", size, const((1 << bits) - 1))
         table = Table(tuple(sigmoid_table()), DType.UINT16, 0)
-        k = call("min", place, const(254))
-        left, right = (cast(table.at(v), DType.INT32) for v in (k, plus(k, 1)))
+        left, right = (cast(table.at(v), DType.INT32) for v in (place, plus(place, 1)))
         between = call("add", call("mul", left, const(1 << bits)), call("mul", part, call("sub", right,
                                                                                           left)))
-        negative = call("lt", x, const(0), dtype=DType.BOOL)
-        beyond = call("lt", const(254), place, dtype=DType.BOOL)
-        if self.hyperbolic:
-            y = call("sub", select(beyond, const(0xFFFF << 8), between), const(1 << 23))
-            y = sar(select(negative, plus(call("neg", y), (1 << 7) - 1), plus(y, 1 << 7)), 8)
-        else:
-            y = select(beyond, const(0x7FFF << 10), between)
-            y = sar(select(negative, call("sub", const((1 << 25) + (1 << 9) - 1), y), plus(y, 1 << 9)), 10)
+        # of a negative argument the complement of the distance from the middle
+        middle, half = 1 << 15 + bits, 1 << (7 if self.hyperbolic else 9)
+        y = call("bitxor", plus(between, -middle), sar(x, 31))
+        y = sar(plus(y, half if self.hyperbolic else middle + half), 8 if self.hyperbolic else 10)
         return cast(y, DType.INT16)
 
     @classmethod

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from contextlib import ExitStack
 
 import numpy as np
 
 from aot_model.c.names import snake_case
-from aot_model.c.text import CText, block
+from aot_model.c.text import CText, block, product, total
 from aot_model.ir.expr import Expr, Index, call, cast, const, select
 from aot_model.ir.index import sub
 from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.program import Overlap
 from aot_model.ir.types import DType, TensorType, strides_of
+from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.site import Site
 from aot_model.ops.indexing import int64
@@ -49,6 +51,10 @@ def clamped_index(text: CText, name: str, source: str, extent: int) -> None:
     text.line(f"{name} = {name} < 0 ? 0 : {name} > {extent - 1} ? {extent - 1} : {name};")
 
 
+Box = tuple[tuple[int, int], ...]
+"""The first index and the extent of each axis."""
+
+
 class _Scatter(Operator, ABC):
     """x with updates at indices. In place where x is not read again."""
 
@@ -64,17 +70,24 @@ class _Scatter(Operator, ABC):
     @abstractmethod
     def body(self, inputs: Inputs) -> str: ...
 
+    def box(self, x: Value, indices: Value) -> Box | None:
+        """Where constant indices write, if that is a box of x, in its order."""
+        return None
+
     def lower(self, site: Site) -> None:
         x, indices, updates = (site.input(k) for k in range(3))
+        box = self.box(x, indices) if updates.type.elements else None
         text = CText()
         if x.type.elements:
             with text.block("if (y != x)"):
                 text.line(f"memmove(y, x, {x.type.nbytes}u);")
-            if updates.type.elements:
+            if box is not None:
+                self._put_box(text, x, box)
+            elif updates.type.elements:
                 text.line(self.body(site.node.inputs))
         arguments = [
             Argument("x", x),
-            Argument("indices", indices),
+            *([Argument("indices", indices)] if box is None else []),
             Argument("updates", updates),
             written("y", site.node.outputs[0])
         ]
@@ -87,7 +100,27 @@ class _Scatter(Operator, ABC):
                   block(text),
                   arguments,
                   includes=includes,
-                  overlaps=() if x.is_const else (Overlap(0, 3, 0),))
+                  overlaps=() if x.is_const else (Overlap(0, len(arguments) - 1, 0),))
+
+    def _put_box(self, text: CText, x: Value, box: Box) -> None:
+        """Loops over the rows of a box that lie in one piece."""
+        strides, counts = strides_of(x.shape), [count for _, count in box]
+        whole = x.type.rank - 1  # from the next axis on the box is as large as x
+        while whole > 0 and counts[whole] == x.shape[whole]:
+            whole -= 1
+        run, of_updates = math.prod(counts[whole:]), strides_of(tuple(counts))
+        first = sum(begin * stride for (begin, _), stride in zip(box, strides, strict=True))
+        with ExitStack() as loops:
+            turns = [loops.enter_context(text.turns(f"i{d}", str(counts[d]))) for d in range(whole)]
+            place = total(*(product(i, s) for i, s in zip(turns, strides, strict=False)), str(first))
+            source = total(*(product(i, s) for i, s in zip(turns, of_updates, strict=False)))
+            if self.reduction == "none" and run > 1 and (x.dtype.is_float or x.dtype.is_integer):
+                text.line(f"memcpy(y + {place}, updates + {source}, {run * x.dtype.size}u);")
+                return
+            text.line(f"{x.dtype.c_type} *const row = y + {place};")
+            text.line(f"const {x.dtype.c_type} *const from = updates + {source};")
+            with text.loop("j", str(run)):
+                text.line(update_text(self.reduction, x.dtype, "row[j]", "from[j]"))
 
 
 @operator("ScatterElements", stores_itself=True, strings=True)
@@ -161,6 +194,21 @@ class ScatterND(_Scatter):
             raise OperatorError(f"indices {indices.type} and updates {updates.type} do not fit {x.type}")
         return [x.type]
 
+    def box(self, x: Value, indices: Value) -> Box | None:
+        if indices.data is None or not indices.type.elements:
+            return None
+        k = indices.shape[-1]
+        places = indices.data.reshape(-1, k).astype(np.int64)
+        places += np.where(places < 0, np.array(x.shape[:k]), 0)
+        begin, last = places.min(axis=0), places.max(axis=0)
+        counts = tuple(int(v) for v in last - begin + 1)
+        inside = bool((begin >= 0).all() and (last < np.array(x.shape[:k])).all())
+        if not inside or math.prod(counts) != len(places):
+            return None
+        if not np.array_equal(places, begin + np.indices(counts).reshape(k, -1).T):
+            return None
+        return (*zip(begin.tolist(), counts, strict=True), *((0, d) for d in x.shape[k:]))
+
     def body(self, inputs: Inputs) -> str:
         x, indices = required(inputs, 0), required(inputs, 1)
         k, strides = indices.shape[-1], strides_of(x.shape)
@@ -193,6 +241,21 @@ class ScatterND(_Scatter):
             Sample((x, int64([[0], [-1], [0]]), ramp(3, 3) + 50), {"reduction": r})
             for r in ("add", "mul", "max", "min")
         ]
+        deep, known = ramp(2, 5, 4, 3), frozenset({1})
+        boxes: list[tuple[np.ndarray, tuple[slice, ...]]] = [
+            (x, np.s_[1:3,]), (x, np.s_[0:4, 0:3]), (deep, np.s_[0:2, 1:4, 2:3]), (deep, np.s_[1:2, 2:5]),
+            (deep, np.s_[0:2, 4:5, 1:3, 0:2])
+        ]  # fmt: skip
+        for of, box in boxes:
+            axes = (np.arange(extent)[part] for extent, part in zip(of.shape, box, strict=False))
+            places = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+            places[..., -1] -= of.shape[len(box) - 1] * (len(box) == 4)  # from the end
+            rows.append(Sample((of, int64(places), ramp(*of[box].shape) + 60), constants=known))
+        apart = ([[0], [2]], [[1], [0]], [[2], [2]])  # no boxes, or not in their order
+        rows += [Sample((x, int64(places), ramp(2, 3) + 40), constants=known) for places in apart[:2]]
+        more = {"reduction": "max"}
+        rows.append(Sample((x, int64([[[1, 1], [1, 2]]]), ramp(1, 2) + 5), more, known))
+        rows.append(Sample((x, int64(apart[2]), ramp(2, 3)), {"reduction": "add"}, known))
         return [*rows, Sample((x, int64([[0, 1], [3, 2]]), ramp(2) - 7))]
 
 

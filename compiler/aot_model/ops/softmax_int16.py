@@ -14,7 +14,7 @@ from aot_model.ir.expr import Expr, Index, call, cast, const
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
-from aot_model.ops.elementwise import clamp, op
+from aot_model.ops.elementwise import Unary, clamp, op
 from aot_model.ops.quantised_tables import Table
 from aot_model.ops.registry import Build, broadcast, broadcast_index, operator, required, shared_shape
 from aot_model.ops.requantise import saturated, two_widened
@@ -72,7 +72,7 @@ class SoftmaxInt16(Operator):
         most = build(op("ReduceMax"), x, axes)
         exponential = build(ExponentialInt16(self.multiplier, self.shift), most, x)
         total = build(op("ReduceSum"), exponential, axes)
-        return [build(SoftmaxRatioInt16(self.double), exponential, total)]
+        return [build(SoftmaxRatioInt16(), exponential, total, build(ReciprocalInt16(self.double), total))]
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -119,28 +119,40 @@ class ExponentialInt16(Operator):
         return [np.rint(np.exp(np.maximum(real, -10)) * 32767).astype(np.int32)]
 
 
-@operator("SoftmaxRatioInt16", domain="aot", elementwise=True)
-class SoftmaxRatioInt16(Operator):
-    """exponential / total, both Q0.15: the reciprocal of the normalised total comes from a table of 1 / (1 +
-    x).
-    """
+@operator("ReciprocalInt16", domain="aot", elementwise=True)
+class ReciprocalInt16(Unary):
+    """1 / x of a positive int32 as Q0.15 in int32, x shifted to [1, 2): from a table of 1 / (1 + x)."""
 
     double: bool = False
 
+    def scalar(self, x: Expr) -> Expr:
+        normal = call("shl", x, call("sub", call("leading_zeros", x), const(1)))  # 2^30 to below 2^31
+        odd = call("bitand", call("sar", normal, const(13)), const(1))
+        fraction = call("add", call("sar", normal, const(14)), odd)
+        return interpolated(reciprocal_table(self.double),
+                            saturated16(call("sub", fraction, const((1 << 15) + (1 << 16)))))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray([[1, 3, 32767, 32768], [65537, 40_000, (1 << 30) + 9, (1 << 31) - 1]], np.int32)
+        return [Sample((x,), {"double": double}, tolerance=2) for double in (False, True)]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        part, _ = np.frexp(np.asarray(arrays[0], np.float64))
+        return [np.minimum(np.rint(2**14 / part), 32767).astype(np.int32)]
+
+
+@operator("SoftmaxRatioInt16", domain="aot", elementwise=True)
+class SoftmaxRatioInt16(Operator):
+    """exponential / total, both Q0.15, given the reciprocal of the total as ReciprocalInt16 has it."""
+
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(DType.INT16, shared_shape(inputs, 2))]
+        return [TensorType(DType.INT16, shared_shape(inputs, 3))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        e, total = (at(v, broadcast_index(v.shape, index))
-                    for v in (required(inputs, 0), required(inputs, 1)))
-        bits = call("leading_zeros", total)
-        left = call("sub", cast(bits, DType.INT64), const(1, DType.INT64))
-        normal = call("shl", cast(total, DType.INT64), left)
-        fraction = cast(call("sar", call("add", normal, const(1 << 13, DType.INT64)), const(14, DType.INT64)),
-                        DType.INT32)
-        reciprocal = interpolated(reciprocal_table(self.double),
-                                  saturated16(call("sub", fraction, const((1 << 15) + (1 << 16)))))
-        right = call("sub", const(31), bits)
+        e, total, reciprocal = (at(v, broadcast_index(v.shape, index))
+                                for v in (required(inputs, k) for k in range(3)))
+        right = call("sub", const(31), call("leading_zeros", total))
         half = call("shl", const(1), call("sub", right, const(1)))
         y = call("sar", call("add", call("mul", e, reciprocal), half), right)
         return cast(clamp(y, const(0), const(32767)), DType.INT16)
@@ -148,10 +160,11 @@ class SoftmaxRatioInt16(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         powers = np.asarray([[32767, 20000, 3, 0], [32767, 32767, 32767, 1]], np.int32)
-        return [Sample((powers, powers.sum(1, keepdims=True, dtype=np.int32)), tolerance=4)]
+        total = powers.sum(1, keepdims=True, dtype=np.int32)
+        return [Sample((powers, total, *ReciprocalInt16().reference([total])), tolerance=4)]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
-        e, total = (np.asarray(v, np.float64) for v in arrays)
+        e, total = (np.asarray(v, np.float64) for v in arrays[:2])
         return [np.minimum(np.rint(e / total * 2**15), 32767).astype(np.int16)]
 
 

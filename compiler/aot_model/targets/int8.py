@@ -224,6 +224,9 @@ def _windows(family: Family, site: Site, shape: ConvShape, weights: np.ndarray, 
     """The call of a convolution; weights [out_c, kernel_h, kernel_w, in_c / groups]."""
     part, weights = _signed(family, site, _part(site), weights)
     size, macs = f"{shape.kernel_h}x{shape.kernel_w}", shape.macs
+    if whole:
+        shape = shape.row_of_windows
+        weights = weights.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
     family = _for_site(family, site, whole) if family.packs(weights) else PLAIN
     if family.column_pairs and whole and column_pairs.pays(shape) and site.input(1).dtype not in NIBBLES:
         weights = column_pairs.weights_of_pair(shape, weights, part.quant.weight_zero_point)

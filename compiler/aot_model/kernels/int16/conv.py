@@ -79,6 +79,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
     quads = quads and paired is None
     if quads and taps > quads_dsp.LONGEST:
         pixels = 1
+    even = dots.dsp and groups == 1  # words at even places are read at once
+    pitch = taps + taps % 2 if even else taps
     columns = quads_dsp.CHANNELS if quads else min(dots.width, own_out)
     same_size = s.out_h == s.in_h and s.out_w == s.in_w
     pointwise = s.kernel_h == s.kernel_w == s.stride_h == s.stride_w == 1 and same_size
@@ -106,8 +108,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
     elif start is not None:
         constants.append(Packed("start", start.astype(np.int32), admissible=ANYTHING))
     if not direct:
-        scratch.append(Scratch("patch", 2 * pixels * taps * groups, 4, "int16_t"))
-        gather, text = _gather(s, x, dots.mve) if groups == 1 else _gather_groups(s, x, pixels * taps)
+        scratch.append(Scratch("patch", 2 * pixels * pitch * groups, 4, "int16_t"))
+        gather, text = _gather(s, x, dots.mve) if groups == 1 else _gather_groups(s, x, pixels * pitch)
         helpers.append(text)
 
     def store(i: int, j: int, result_sum: str = "", at: str = "") -> list[str]:
@@ -167,8 +169,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
 
     def rows(p: int) -> list[str]:
         """Where the taps of a group begin."""
-        own = "" if groups == 1 else f" + g * {own_in if direct else pixels * taps}"
-        at = [f"x + (pixel + {i}) * {s.in_c}{own}" if direct else f"patch + {i * taps}{own}"
+        own = "" if groups == 1 else f" + g * {own_in if direct else pixels * pitch}"
+        at = [f"x + (pixel + {i}) * {s.in_c}{own}" if direct else f"patch + {i * pitch}{own}"
               for i in range(1 if quads else p)]  # fmt: skip
         return [f"const int16_t *const from{i} = {place};" for i, place in enumerate(at)]
 
@@ -219,7 +221,7 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
             f"    const int32_t top = {row} * {s.stride_h} - {s.pad_top};",
             f"    const int32_t left = {column} * {s.stride_w} - {s.pad_left};",
             f"    for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{",
-            f"        int16_t *const to = patch + i * {taps} + ky * {s.kernel_w * own_in};",
+            f"        int16_t *const to = patch + i * {pitch} + ky * {s.kernel_w * own_in};",
             f"        {gather}(x{n}, top + ky * {s.dilation_h}, left, to);",
             "    }",
             "}",

@@ -63,8 +63,8 @@ def rows_of(dots: Dots, weights: npt.NDArray[np.integer], finish: Finish | None,
     """
     if not dots.dsp or weights.dtype != np.int8 or dots.chunk != dots.taps or finish is None:
         return None
-    known = finish.rule in ("up", "away") and (finish.low, finish.high) in _SATURATE
     channels, taps = len(weights) // groups, weights.shape[1]
+    known = (finish.low, finish.high) in _SATURATE
     if not known or channels in (1, 3) or taps < 4:  # a third channel is a call of its own
         return None
     if channels * taps < (LEAST_TAIL if tail and groups == 1 else LEAST // min(groups, 2)):
@@ -119,8 +119,18 @@ def _finish(f: Finish, rows: int) -> list[str]:
     shift = int(f.rows[0, 3]) if f.uniform_shift else None
     for sums in _SUMS:
         lines += ["ldrd r7, r8, [r2], #8", *(["ldr r9, [r2], #4"] if shift is None else [])]
+        lines += ["rsb r10, r9, #32"] if shift is None and f.rule == "even" else []
         for s in sums[:rows]:
             lines += [f"lsl {s}, {s}, #{f.left}"] if f.left else []
+            if f.rule == "even":  # a tie has no fraction left, and goes to the even one of its neighbours
+                lines += [f"smull r11, {s}, {s}, r7", f"add {s}, {s}, r8",
+                          f"lsl r12, {s}, {'r10' if shift is None else f'#{32 - shift}'}",
+                          "orrs r12, r12, r11",
+                          f"asr {s}, {s}, {'r9' if shift is None else f'#{shift}'}"]
+                lines += ["it eq", f"biceq {s}, {s}, #1"] if f.zero % 2 == 0 else [
+                    "itt eq", f"subeq {s}, {s}, #1", f"orreq {s}, {s}, #1"]
+                lines.append(f"{kind} {s}, #{bits}, {s}")
+                continue
             if f.rule == "up":
                 lines.append(f"smmla {s}, {s}, r7, r8")
             else:
@@ -137,7 +147,8 @@ def _kernel(left: int, f: Finish, rows: int) -> tuple[str, str]:
     to, size = f.to.c_type, f.to.size
     kind, bits = _SATURATE[f.low, f.high]
     shift = f"s{int(f.rows[0, 3])}" if f.uniform_shift else "v"
-    name = f"int16_dot{rows}x2_k{left}_{f.rule}{f.left}_{shift}_{kind}{bits}_{f.to.label}"
+    rule = "odd" if f.rule == "even" and f.zero % 2 else f.rule
+    name = f"int16_dot{rows}x2_k{left}_{rule}{f.left}_{shift}_{kind}{bits}_{f.to.label}"
     store = "strb" if size == 1 else "strh"
     enter, loop = unrolled(_step(rows), UNROLL, 12, ["cmp r0, lr"])
     lines = [
@@ -169,9 +180,13 @@ def _kernel(left: int, f: Finish, rows: int) -> tuple[str, str]:
         "pop {r4-r11, pc}",
     ]
     words = f"(quads{' + 1' if left else ''})"
-    up = f.rule == "up"
-    sign = " + (high >> 31)" if not up and shift != "s0" else ""
+    away = f.rule == "away"
+    sign = " + (high >> 31)" if away and shift != "s0" else ""
     moved = "n[2]" if shift == "v" else shift[1:]
+    tie = [
+        f"if ((uint32_t)product == 0u && (uint32_t)word << (32 - {moved}) == 0u) {{",
+        "v = (v - 1) | 1;" if f.zero % 2 else "v -= v & 1;", "}"
+    ] if f.rule == "even" else []
     body = [
         "static const int32_t places[4] = {0, 16, 8, 24};",
         f"const int32_t taps = 4 * quads + {left}, width = {f.width - 1};",
@@ -185,8 +200,9 @@ def _kernel(left: int, f: Finish, rows: int) -> tuple[str, str]:
         "const uint32_t word = (uint32_t)p[2 + t / 4 * 2 + j];",
         "sum += (uint32_t)(x[t] * (int8_t)(word >> places[t % 4] & 0xffu));", "}",
         f"const int64_t product = (int64_t)(int32_t)(sum << {f.left}) * n[0];",
-        f"const int32_t high = (int32_t)((product{'' if up else ' + INT64_C(0x80000000)'}) >> 32);",
-        f"int32_t v = (int32_t)((uint32_t)(high{sign}) + (uint32_t)n[1]) >> {moved};",
+        f"const int32_t high = (int32_t)((product{' + INT64_C(0x80000000)' if away else ''}) >> 32);",
+        f"const int32_t word = (int32_t)((uint32_t)(high{sign}) + (uint32_t)n[1]);",
+        f"int32_t v = word >> {moved};", *tie,
         f"v = v < {f.low} ? {f.low} : v > {f.high} ? {f.high} : v;",
         f"(i == 0 ? y0 : y1)[j] = ({to})v;", "}", "}", "y0 += 2;", "y1 += 2;", "}",
     ]  # fmt: skip

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from aot_model.ir.admissible import ANYTHING, Range
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.kernels.int8 import depthwise_channels_dsp
 from aot_model.kernels.int8.depthwise_steps_dsp import micro_kernel
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import Rule, requantise_words, stored, wrapped
@@ -35,6 +36,8 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
     load of the core begins while the one before it is under way. paired_from: outputs of a layer of 3x3
     kernels that is done two lines at a time; None: none is.
     """
+    if depthwise_channels_dsp.applicable(shape, quant):
+        return depthwise_channels_dsp.depthwise(shape, weights, bias, quant, tail)
     oc = shape.out_c
     w, b = fold_zero_point(weights.reshape(-1, oc).T, bias, quant)
     rq = lifted_plan(quant, *bounds(w, b, quant))

@@ -118,6 +118,10 @@ DSP = InstructionSet("DSP extension", HEADER, "", {
     "smmla": _called("smmla", 3, lambda a, b, c: c + (a * b >> 32), last=_SMALL),
     "smlawt": _called("smlawt", 3, lambda a, b, c: c + (a * (b >> 16) >> 16), last=_SMALL),
     "sxth": _row("dsp_low({0})", 1, _low, "sxth {d}, {0}"),
+    "bottoms": _row("dsp_pair({0}, {1})", 2, lambda a, b: (a & 0xFFFF) | b << 16,
+                    "pkhbt {d}, {0}, {1}, lsl #16"),
+    "tops": _row("dsp_pair(dsp_high({0}), dsp_high({1}))", 2, lambda a, b: (a >> 16 & 0xFFFF) | b >> 16 << 16,
+                 "pkhtb {d}, {1}, {0}, asr #16"),
     "first_nibbles": _row("{0} & 0x000f000f", 1, lambda a: a & 0x000F000F, "and {d}, {0}, #0x000f000f"),
     "second_nibbles": _row("{0} & 0x00f000f0", 1, lambda a: a & 0x00F000F0, "and {d}, {0}, #0x00f000f0"),
     **{name: row for ends, saturation in SATURATIONS.items()

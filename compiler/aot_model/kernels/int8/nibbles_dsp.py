@@ -25,20 +25,11 @@ import numpy.typing as npt
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8.conv_loops_dsp import Loops
-from aot_model.kernels.int8.dsp import (
-    HEADER,
-    Load,
-    Peek,
-    Schedule,
-    assembly,
-    dsp_function,
-    op,
-    twin,
-    unrolled,
-)
+from aot_model.kernels.int8.dsp import HEADER, Load, Peek, Schedule, assembly, dsp_function, op, unrolled
 from aot_model.kernels.int8.finish import Rule, form_name, requantise, wrapped
 from aot_model.kernels.int8.patch_dsp import PIXELS, expand_helper, needs_assembly, patch_layout, run_helper
 from aot_model.kernels.int8.products_dsp import Span
+from aot_model.kernels.int8.quads_dsp import stored_twice, twin_of_two
 from aot_model.kernels.int8.requantise import SHORT, RequantisePlan, bounds, fold_zero_point, plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 from aot_model.kernels.overlap import by_pixels, residual
@@ -191,29 +182,12 @@ def nibble_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
         "ldrd r10, r12, [sp]",
         "ldr lr, [sp, #12]",
         "add r11, r10, r12",
-        *[f"strb {first}, [r10], #1" for first, _ in _SUMS],
-        *[f"strb {second}, [r11, #{k}]" for k, (_, second) in enumerate(_SUMS)],
-        "str r10, [sp]",
-        "cmp r1, lr",
-        "bne.w 1b",
-        "add sp, sp, #28",
-        "pop {r4-r11, pc}",
+        *stored_twice(_SUMS),
     ]
-    names = ", ".join((*(acc for sums in _SUMS for acc in sums), "r10", "r11", "r12", "lr"))
-    body = [
-        "const uint32_t *first = columns + 4u * (words - 1u);",
-        "for (const int32_t *r1 = stream; r1 != end; y += 4) {",
-        "const uint32_t *r0 = columns;",
-        f"int32_t {names};",
-        *(f"{acc} = (int32_t)((uint32_t)r1[{k}] + (first[{i}] << {_ALIGN[k]}));"
-          for k, sums in enumerate(_SUMS) for i, acc in enumerate(sums)),
-        "r1 += 4;",
-        "for (uint32_t k = 1; k < words; k++) {", *twin(step), "}",
-        *twin(finish),
-        *(f"y[{k}] = ({out}){first};" for k, (first, _) in enumerate(_SUMS)),
-        *(f"y[next + {k}u] = ({out}){second};" for k, (_, second) in enumerate(_SUMS)),
-        "}",
-    ]  # fmt: skip
+    starts = [f"{acc} = (int32_t)((uint32_t)r1[{k}] + (first[{i}] << {_ALIGN[k]}));"
+              for k, sums in enumerate(_SUMS) for i, acc in enumerate(sums)]  # fmt: skip
+    body = ["const uint32_t *first = columns + 4u * (words - 1u);",
+            *twin_of_two(_SUMS, out, starts, "uint32_t k = 1; k < words; k++", step, finish)]
     comment = ("Two of four pixels x four channels at a time, weights of 4 bits: columns = int16 pixels "
                "[k/2][4][2] and the start of their sums, from the first of the two on; stream = per four "
                "channels start values, weights and requantisation; pixels go to y and y + next.")

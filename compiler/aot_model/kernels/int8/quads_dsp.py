@@ -23,7 +23,6 @@ CHANNELS = 4
 
 _PAIRS = ((("r2", "r3"), ("r4", "r5")), (("r6", "r7"), ("r8", "r9")))
 """Accumulators: of each pair of channels the first and the second, of two pixels."""
-_ALL = tuple(acc for pair in _PAIRS for channel in pair for acc in channel)
 
 
 def applicable(stream: PairStream) -> bool:
@@ -57,13 +56,52 @@ def _finish(rq: RequantisePlan, out_dtype: str) -> Schedule:
     return lines
 
 
+Sums = tuple[tuple[str, str], ...]
+"""Registers of two pixels, for each channel."""
+
+
+def stored_twice(channels: Sums) -> list[str]:
+    """The end of a turn over four channels and of the function: r10 and r11 are where two pixels go, r1 is in
+    the stream, which ends at lr.
+    """
+    return [
+        *[f"strb {first}, [r10], #1" for first, _ in channels],
+        *[f"strb {second}, [r11, #{k}]" for k, (_, second) in enumerate(channels)],
+        "str r10, [sp]",
+        "cmp r1, lr",
+        "bne.w 1b",
+        "add sp, sp, #28",
+        "pop {r4-r11, pc}",
+    ]
+
+
+def twin_of_two(channels: Sums, out: str, starts: list[str], taps: str, step: Schedule,
+                finish: Schedule) -> list[str]:  # fmt: skip
+    """The twin of a function of two pixels by four channels at a time. starts: of the sums, from r1; taps:
+    the head of the loop over them.
+    """
+    registers = (*(acc for pair in channels for acc in pair), "r10", "r11", "r12", "lr")
+    return [
+        "for (const int32_t *r1 = stream; r1 != end; y += 4) {",
+        "const uint32_t *r0 = columns;",
+        f"int32_t {', '.join(registers)};",
+        *starts,
+        "r1 += 4;",
+        f"for ({taps}) {{", *twin(step), "}",
+        *twin(finish),
+        *(f"y[{k}] = ({out}){first};" for k, (first, _) in enumerate(channels)),
+        *(f"y[next + {k}u] = ({out}){second};" for k, (_, second) in enumerate(channels)),
+        "}",
+    ]  # fmt: skip
+
+
 def quad_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
     """(name, C text) of the micro-kernel: all fours of channels for two pixels."""
     out = f"{out_dtype}_t"
     name = f"dot2x4_{form_name(rq, out_dtype)}"
     step, finish = _step(), _finish(rq, out_dtype)
     enter, loop = unrolled(step, UNROLL, 20, ["ldr r12, [sp, #16]", "cmp r0, r12"])
-    channels = [channel for pair in _PAIRS for channel in pair]
+    channels = tuple(channel for pair in _PAIRS for channel in pair)
     lines = [
         "push {r4-r11, lr}",
         "sub sp, sp, #28",
@@ -86,26 +124,10 @@ def quad_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
         "ldr r12, [sp, #4]",
         "ldr lr, [sp, #12]",
         "add r11, r10, r12",
-        *[f"strb {first}, [r10], #1" for first, _ in channels],
-        *[f"strb {second}, [r11, #{k}]" for k, (_, second) in enumerate(channels)],
-        "str r10, [sp]",
-        "cmp r1, lr",
-        "bne.w 1b",
-        "add sp, sp, #28",
-        "pop {r4-r11, pc}",
+        *stored_twice(channels),
     ]
-    body = [
-        "for (const int32_t *r1 = stream; r1 != end; y += 4) {",
-        "const uint32_t *r0 = columns;",
-        f"int32_t {', '.join((*_ALL, 'r10', 'r11', 'r12', 'lr'))};",
-        *(f"{first} = {second} = r1[{k}];" for k, (first, second) in enumerate(channels)),
-        "r1 += 4;",
-        "for (uint32_t k = 0; k < half_taps; k++) {", *twin(step), "}",
-        *twin(finish),
-        *(f"y[{k}] = ({out}){first};" for k, (first, _) in enumerate(channels)),
-        *(f"y[next + {k}u] = ({out}){second};" for k, (_, second) in enumerate(channels)),
-        "}",
-    ]  # fmt: skip
+    starts = [f"{first} = {second} = r1[{k}];" for k, (first, second) in enumerate(channels)]
+    body = twin_of_two(channels, out, starts, "uint32_t k = 0; k < half_taps; k++", step, finish)
     comment = ("Two of four pixels x four channels at a time: columns = int16 pixels [k/2][4][2], from the "
                "first of the two on; stream = per four channels start values, weights and requantisation; "
                "pixels go to y and y + next.")

@@ -123,6 +123,9 @@ SHORT = 1 << 15
 SHORT_BITS = 16
 """Of a multiplier of the form "short", the high half of a word. Nothing is shifted right behind it, so that
 layers share their kernel: a factor is a whole number of 2^-16."""
+SHARED_SHIFT = 3
+"""How far all layers shift behind a rounded product, or not at all, where what is left of their multipliers
+is exact: their kernels are one then."""
 NEARBY = 32
 """How far from the exact multiplier another is looked for."""
 
@@ -287,9 +290,12 @@ def plan(quant: QuantSpec,
         return raw
     right = np.where(live, -s - 1, int((-s - 1)[live].min(initial=24)) % 24)
     largest = int(right[live].max(initial=15))
-    shifts = [np.full(count, right.min()), right
-              ] if rounded else [np.full(count, k)
-                                 for k in sorted({0, min(largest, 8), min(largest, 15)})]
+    if rounded:
+        own = int(right.min())
+        shared = SHARED_SHIFT if own >= SHARED_SHIFT else min(own, 0)
+        shifts = [*(np.full(count, k) for k in sorted({shared, own})), right]
+    else:
+        shifts = [np.full(count, k) for k in sorted({0, min(largest, 8), min(largest, 15)})]
     shifts = [np.zeros(count, np.int64)] if short else shifts
     steps = thresholds(quant, m, s, lo, hi)
     for target in shifts:
