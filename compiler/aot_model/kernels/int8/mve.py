@@ -87,11 +87,13 @@ TABLE: dict[str, Instruction] = {
     "vshl.s32": _row("vshl.s32 {d}, {0}, {1}", (WORDS, _LEFT), lambda a, b: a << b),
     "vrshl.s32": _row("vrshl.s32 {d}, {0}, {1}", (WORDS, _RIGHT), lambda a, b: _rounded(a, -b)),
     "vqshl.s32": _row("vqshl.s32 {d}, {0}, {1}", (WORDS, _LEFT), lambda a, b: _saturated(32, a << b)),
-    **dict(_immediate("vshl.i32", n, lambda a, n=n: a << n) for n in (1, 30)),  # type: ignore[misc]
+    **dict(_immediate("vshl.i32", n, lambda a, n=n: a << n) for n in (1, 16, 30)),  # type: ignore[misc]
     "vclz.i32": _row("vclz.i32 {d}, {0}", (WORDS,),
                      lambda a: 31 - np.floor(np.log2((a & 0xFFFFFFFF) + 0.5)).astype(np.int64)),
     "vmla.s32": _row("vmla.s32 {d}, {1}, {2}", (WORDS, WORDS, CORE), lambda d, a, b: d + a * b),
     "vmlas.s32": _row("vmlas.s32 {d}, {1}, {2}", (WORDS, WORDS, CORE), lambda d, a, b: d * a + b),
+    "vmlas.s16": _row("vmlas.s16 {d}, {1}, {2}", (HALVES, HALVES, CORE), lambda d, a, b: d * a + b, HALVES),
+    "vmul.i16": _row("vmul.i16 {d}, {0}, {1}", (HALVES, HALVES), lambda a, b: a * b, HALVES),
     "vsub.i32": _row("vsub.i32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: a - b),
     "vadd.i32": _row("vadd.i32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: a + b),
     "vadd.i32 r": _row("vadd.i32 {d}, {0}, {1}", (WORDS, CORE), lambda a, b: a + b),

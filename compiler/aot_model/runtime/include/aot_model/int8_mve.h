@@ -430,7 +430,6 @@ AOT_MODEL_MVE_LOOP void aot_mve_interleave(int8_t *to, const int8_t *a, const in
 typedef struct {
     int32_t batch, in_h, in_row, out_h, out_row; /* rows, and bytes of one */
     int32_t pad_top;
-    int32_t step;  /* output rows per pair of input rows */
     int32_t pair;  /* bytes from one row pair to the other */
     int32_t left;  /* bytes of the left border in a row pair */
     int32_t used;  /* bytes of an input row that are read */
@@ -466,10 +465,10 @@ AOT_MODEL_MVE_LOOP void aot_mve_depthwise3x3(const aot_mve_depthwise_shape *s, a
     for (int32_t n = 0; n < s->batch; n++, x += s->in_h * s->in_row, y += s->out_h * s->out_row) {
         aot_mve_fill(pairs, s->fill, s->total);
         aot_mve_depthwise3x3_step(s, 0, x, pairs);
-        for (int32_t j = 0; j * s->step < s->out_h; j++) {
+        for (int32_t j = 0; 2 * j < s->out_h; j++) {
             aot_mve_depthwise3x3_step(s, j + 1, x, pairs);
-            rows(pairs, w + 4, k, right, offsets + j % 2 * 8, offsets + 16, s->out_h - j * s->step,
-                 y + j * s->step * s->out_row);
+            rows(pairs, w + 4, k, right, offsets + j % 2 * 8, offsets + 16, s->out_h - 2 * j,
+                 y + 2 * j * s->out_row);
         }
     }
     AOT_MODEL_BARRIER;
