@@ -61,10 +61,10 @@ def quantising_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DT
     """
     if to.bits > 16 or not any(isinstance(n, Call) and n.op in ROUNDED for n in walk(element)):
         return None
-    near = [loops] if loops and loops[-1].extent >= LANES else []
-    for order in (*near, *turned(loops, position, element)):
+    near = [(loops, True)] if loops and loops[-1].extent >= LANES else []
+    for order, in_order in (*near, *((one, False) for one in turned(loops, position, element, to))):
         try:
-            return Nest(_Writer(order[-1], names, to).nest(order, position, element, to))
+            return Nest(_Writer(order[-1], names, to).nest(order, position, element, to), in_order)
         except Plain:
             continue
     return None
@@ -229,9 +229,9 @@ class _Writer(LaneWriter):
     def choice(self, x: Call) -> str:
         """One of two vectors, lane by lane where floats are compared."""
         condition, yes, no = x.args
-        if self.uniform(condition):
+        if self.uniform(condition) or x.dtype is not DType.FLOAT32:
             return super().choice(x)
-        if not isinstance(condition, Call) or condition.op not in _COMPARED or x.dtype is not DType.FLOAT32:
+        if not isinstance(condition, Call) or condition.op not in _COMPARED:
             raise Plain
         a, b = condition.args
         if a.dtype is not DType.FLOAT32:
