@@ -304,17 +304,20 @@ class ChannelRows:
         return text if tail is None else text + rows_to_tail(s, "row", tail, index)
 
     def code(self, kernel: tuple[str, str], constants: list[Packed], places: tuple[str, str],
-             ring: Ring | None, tail: Tail | None, down: bool, note: str, begin: str = "") -> KernelCode:
+             ring: Ring | None, tail: Tail | None, down: bool, note: str, begin: str = "",
+             header: str = HEADER) -> KernelCode:  # fmt: skip
         """The kernel. kernel: name and text of the micro-kernel. places: x of a call, and its arguments
         between `k` and `y`. ring: what the image passes through; None: it is read where it lies. begin: C
-        before all.
+        before all. header: of the functions that the ring is filled with.
         """
         inner = self.row(kernel[0], *places, tail, down)
-        return layer_code(self.shape, self.ends, kernel[1], inner, constants, ring, tail, note, begin)
+        return layer_code(self.shape, self.ends, kernel[1], inner, constants, ring, tail, note, begin,
+                          header)  # fmt: skip
 
 
-def layer_code(s: ConvShape, ends: Ends, helper: str, row: str, constants: list[Packed], ring: Ring | None,
-               tail: Tail | None, note: str, begin: str = "") -> KernelCode:  # fmt: skip
+def layer_code(s: ConvShape, ends: Ends, helper: str, row: str, constants: list[Packed],
+               ring: Ring | None, tail: Tail | None, note: str, begin: str = "",
+               header: str = HEADER) -> KernelCode:  # fmt: skip
     """The kernel around C that makes the row of outputs `oy`, and hands it to the tail. helper: text of the
     function that it calls; the rest is as of `ChannelRows.code`.
     """
@@ -326,7 +329,7 @@ def layer_code(s: ConvShape, ends: Ends, helper: str, row: str, constants: list[
         row = ring_loop(s, ring.fill) + ring.table + row
         slack = by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, 1, ring_unread(s))
     body = begin + image_loops(s, ends.x, before, row)
-    return KernelCode(body, tuple(constants), tuple(scratch), frozenset({HEADER}),
+    return KernelCode(body, tuple(constants), tuple(scratch), frozenset({header}),
                       (helper, *tail_helpers(tail)), slack, note=note)  # fmt: skip
 
 

@@ -29,8 +29,7 @@ from .channel_rows_mve import (
     rows_twin,
     scalar_result,
 )
-from .conv_mve import INCLUDES
-from .requantise_mve import Requantiser, requantiser
+from .requantise_mve import DEPTHWISE_HEADER, Requantiser, requantiser
 from .row_tail import tail_helpers
 from .spec import QuantSpec
 from .unsigned_mve import Ends
@@ -91,7 +90,7 @@ def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None,
     return KernelCode(body=body,
                       constants=tuple(constants),
                       scratch=tuple(scratch),
-                      includes=INCLUDES,
+                      includes=frozenset({DEPTHWISE_HEADER}),
                       helpers=(*tail_helpers(tail), text),
                       slack=by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, STEP,
                                     unread),

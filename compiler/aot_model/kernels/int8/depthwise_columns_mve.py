@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Tail
 from .channel_rows_mve import ACCUMULATORS, EIGHT, ChannelRows, Ring, covered, scattered
-from .requantise_mve import requantiser
+from .requantise_mve import DEPTHWISE_HEADER, requantiser
 from .spec import QuantSpec
 from .unsigned_mve import Ends, padding
 
@@ -122,7 +122,8 @@ def depthwise_columns(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | 
     return rows.code(_row_kernel(p, rows), [*rows.packed(matrix), Packed("taps", _taps(p).reshape(-1)),
                                             Packed("scatter", scattered(p.eight, s.out_c))],
                      (x, "order, scatter"), ring, tail, s is not shape,
-                     f"{p.chunks} vector(s) of 16 taps per output, {p.slots} turned rows", geometry)
+                     f"{p.chunks} vector(s) of 16 taps per output, {p.slots} turned rows", geometry,
+                     DEPTHWISE_HEADER)  # fmt: skip
 
 
 def _taps(p: _Plan) -> np.ndarray:
