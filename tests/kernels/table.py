@@ -302,6 +302,12 @@ def int8_convolutions() -> list[Layer]:
         more = (Step(Lookup(table)),) if turn in (0, 2, 8) else ()
         layers.append(Layer(f"{len(layers)} ties {x.dtype} {list(w.shape)} {group}", x,
                             (Step(node, (w,)), *draw.even(outs, kind, turn), *more)))
+    # depthwise ones of few taps, or of few outputs in a row; with zero points of weights
+    for kind, shape, kernel, w_zero, window in (
+        (np.int8, (1, 1, 21, 60), (1, 21), 0, {}), (np.uint8, (1, 9, 1, 8), (9, 1), 0, {}),
+        (np.uint8, (2, 6, 7, 10), (3, 3), 120, WINDOWS[3]), (np.int8, (1, 6, 9, 34), (1, 3), 0, WINDOWS[0])):
+        weights = draw.tensor(np.uint8 if w_zero else np.int8, shape[-1], *kernel, 1)
+        add(kind, shape, weights, w_zero=w_zero, group=shape[-1], **window)
     return layers
 
 

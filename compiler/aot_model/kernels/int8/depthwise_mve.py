@@ -14,7 +14,13 @@ from functools import partial
 import numpy as np
 
 from ..base import ConvShape, KernelCode, Tail
-from . import depthwise3x3_mve, depthwise_columns_mve, depthwise_lanes_mve, depthwise_taps_mve
+from . import (
+    channel_lanes_mve,
+    depthwise3x3_mve,
+    depthwise_columns_mve,
+    depthwise_lanes_mve,
+    depthwise_taps_mve,
+)
 from .requantise_mve import supports
 from .spec import QuantSpec
 
@@ -66,7 +72,7 @@ def writers(shape: ConvShape, spec: QuantSpec, compact: bool) -> list[tuple[floa
     """Those that take a layer, with their cycles, the fastest first."""
     found: list[tuple[float, _Writer]] = []
     plain = not spec.weight_zero_point
-    if depthwise_lanes_mve.applicable(shape):
+    if channel_lanes_mve.takes(shape):
         found.append((LANES_PAY * depthwise_lanes_mve.cycles(shape, spec),
                       depthwise_lanes_mve.depthwise_lanes))
     if plain and depthwise3x3_mve.applicable(shape):
