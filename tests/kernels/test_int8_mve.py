@@ -161,7 +161,7 @@ def _with_tail(draw: Draw, shape: ConvShape, expected: np.ndarray) -> tuple[Tail
     return kind(shape, expected.dtype.name), ~expected
 
 
-def conv_case(draw: Draw, shape: ConvShape) -> Case:
+def conv_case(draw: Draw, shape: ConvShape, kernel=conv) -> Case:
     channels = shape.in_c // shape.groups
     spec, bias = draw.quantised(shape.kernel_h * shape.kernel_w * channels, shape.out_c)
     spec = draw.zero_point(spec) if shape.groups == 1 else spec
@@ -169,7 +169,7 @@ def conv_case(draw: Draw, shape: ConvShape) -> Case:
     w = draw.weights(shape.out_c, shape.kernel_h, shape.kernel_w, channels)
     expected = int8_model.conv(shape, x, w, bias, spec)
     tail, expected = _with_tail(draw, shape, expected)
-    return Case(f"{shape} {spec}", conv(shape, w, bias, spec, tail), x, expected)
+    return Case(f"{shape} {spec}", kernel(shape, w, bias, spec, tail), x, expected)
 
 
 def depthwise_case(draw: Draw, shape: ConvShape, kernel=depthwise) -> Case:
@@ -200,6 +200,13 @@ def conv_cases() -> list[Case]:
     ):
         cases.append(conv_case(draw, ConvShape(1, 1, pixels, in_c, 1, pixels, out_c)))
     cases.append(conv_case(draw, ConvShape(1, 5, 6, 60, 5, 6, 6, 3, 3, 1, 1, 1, 1, 1, 1)))
+    for i, kernel in enumerate(((3, 3), (5, 5), (1, 5), (2, 2), (10, 4), (9, 1), (3, 3), (1, 1))):
+        for outputs in (1, 2 + i, 24):  # one channel: as a depthwise layer where there is room
+            shape = draw.geometry(kernel, 1, outputs)
+            cases.append(conv_case(draw, shape, partial(conv, room=1 << 16)))
+            square = replace(shape, in_h=12, in_w=14, out_h=13 - kernel[0], out_w=15 - kernel[1], pad_top=0,
+                             pad_left=0, stride_h=1, stride_w=1, dilation_h=1, dilation_w=1)  # fmt: skip
+            cases.append(conv_case(draw, square, partial(conv, room=1 << 16)))
     return cases
 
 

@@ -30,6 +30,11 @@ def covered(outputs: int) -> int:
     return -(-outputs // FOUR) * FOUR
 
 
+def summed(outputs: int) -> int:
+    """Outputs of a row whose sums are made: a last block goes back over some of them."""
+    return covered(outputs) if outputs >= FOUR else outputs
+
+
 def forward(register: str, distance: int) -> list[str]:
     """Adds a positive constant; spoils nothing."""
     steps = [4095] * (distance // 4095) + ([distance % 4095] if distance % 4095 else [])

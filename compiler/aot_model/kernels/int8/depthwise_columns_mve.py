@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Tail
-from .channel_rows_mve import ACCUMULATORS, EIGHT, ChannelRows, Ring, covered, scattered
+from .channel_rows_mve import ACCUMULATORS, EIGHT, ChannelRows, Ring, covered, scattered, summed
 from .requantise_mve import DEPTHWISE_HEADER, requantiser
 from .spec import QuantSpec
 from .unsigned_mve import Ends, padding
@@ -86,8 +86,8 @@ def cycles(shape: ConvShape) -> float:
     s = p.shape
     vectors, each = (-(-s.in_c // 8), 11 * s.in_w) if s.in_c >= 8 else (s.in_c, 14 * -(-s.in_w // 8))
     rows = min(s.in_h + s.pad_top, s.out_h * s.stride_h + p.slots)
-    row = 10 + 18 * p.chunks + covered(s.out_w) * 4.8 + 2.1 * p.chunks * s.out_w
-    return s.batch * (rows * (40 + vectors * (20 + each)) + s.out_h * s.out_c * row)
+    row = 10 + 18 * p.chunks + covered(s.out_w) * 4.8 + 2.1 * p.chunks * summed(s.out_w)
+    return s.batch * (rows * (40 + vectors * (20 + each)) + s.out_h * (30 + s.out_c * row))
 
 
 def depthwise_columns(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,

@@ -27,7 +27,7 @@ from .spec import QuantSpec
 ALLOWANCE = 15
 """Bytes more than a ring of rows that lie as they are: what the last vector reads beyond it."""
 
-LANES_PAY = 1.1
+LANES_PAY = 1.15
 """Cycles of the others for one of the kernel with channels in the lanes: what gathers and scatters take is
 not known as well as the instructions, of which it has more.
 """
@@ -62,8 +62,15 @@ def depthwise(
     if not found:
         raise ValueError(f"not for the depthwise kernels: {shape}, {spec}")
     best, other = [write(shape, weights, bias, spec, tail) for _, write in (*found, *found)[:2]]
+    return best if found[0][1] is depthwise3x3_mve.depthwise3x3 else with_room(best, other, room)
+
+
+def with_room(best: KernelCode, other: KernelCode, room: int | None) -> KernelCode:
+    """The faster kernel where it needs hardly more scratch memory than the other one, or where there is room
+    for it.
+    """
     needed, least = (sum(s.nbytes for s in code.scratch) for code in (best, other))
-    if needed <= least + ALLOWANCE or found[0][1] is depthwise3x3_mve.depthwise3x3:
+    if needed <= least + ALLOWANCE:
         return best
     return replace(best if needed <= (room or 0) else other, wish=needed)
 

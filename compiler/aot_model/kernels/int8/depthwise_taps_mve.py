@@ -25,6 +25,7 @@ from .channel_rows_mve import (
     forward,
     ring_row,
     scattered,
+    summed,
 )
 from .requantise_mve import constant_s16, requantiser
 from .spec import QuantSpec
@@ -162,7 +163,8 @@ def cycles(shape: ConvShape) -> float:
     """Of a Cortex-M55, for all outputs, about."""
     p = tap_plan(shape.along_row)
     s, each = p.shape, 6 if p.chunks == 1 else 11 * p.chunks - 2
-    return s.batch * s.out_h * s.out_c * (14 + covered(s.out_w) * 5 + each * s.out_w)
+    lines = 35 * (s.in_h + s.pad_top) if p.slots else 0
+    return s.batch * (lines + s.out_h * (30 + s.out_c * (14 + covered(s.out_w) * 5 + each * summed(s.out_w))))
 
 
 def tap_offsets(p: TapPlan, outputs: np.ndarray) -> np.ndarray:
