@@ -20,6 +20,7 @@ from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.int8 import depthwise_taps_mve
+from aot_model.kernels.int8.channel_lanes_mve import PAY
 from aot_model.kernels.int8.groups_mve import BLOCK
 from aot_model.kernels.int16 import depthwise_dsp, depthwise_lanes_mve, depthwise_mve, groups_mve
 from aot_model.kernels.int16.conv import Elements, conv, elements
@@ -237,7 +238,7 @@ def _depthwise(family: Family, site: Site, layer: Layer, shape: ConvShape) -> No
     ending = Ending.of(finish) if family.mve else None
     gathers = ending is not None and depthwise_mve.applicable(shape, weights, layer.dots.most, ending)
     if ending is not None and depthwise_lanes_mve.applicable(shape, weights, layer.dots.most) and (
-            not gathers or depthwise_lanes_mve.cycles(shape) < depthwise_mve.cycles(shape)):
+            not gathers or PAY * depthwise_lanes_mve.cycles(shape) < depthwise_mve.cycles(shape)):
         code = depthwise_lanes_mve.depthwise(shape, weights, ending, own)
     elif ending is not None and gathers:
         code = depthwise_mve.depthwise(shape, weights, ending, own)

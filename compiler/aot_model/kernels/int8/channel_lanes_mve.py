@@ -19,6 +19,10 @@ from .order_mve import ordered
 LANES = 8
 MOST_TAPS = 64
 """Taps are written one after the other."""
+PAY = 1.15
+"""Cycles of another kernel from which on one of these is taken, for one of its own: what gathers and scatters
+take is not known as well as the instructions, of which these have more.
+"""
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,6 @@ from .spec import QuantSpec
 ALLOWANCE = 15
 """Bytes more than a ring of rows that lie as they are: what the last vector reads beyond it."""
 
-LANES_PAY = 1.15
-"""Cycles of the others for one of the kernel with channels in the lanes: what gathers and scatters take is
-not known as well as the instructions, of which it has more.
-"""
-
 _Writer = Callable[[ConvShape, np.ndarray, "np.ndarray | None", QuantSpec, "Tail | None"], KernelCode]
 
 
@@ -80,7 +75,7 @@ def writers(shape: ConvShape, spec: QuantSpec, compact: bool) -> list[tuple[floa
     found: list[tuple[float, _Writer]] = []
     plain = not spec.weight_zero_point
     if channel_lanes_mve.takes(shape):
-        found.append((LANES_PAY * depthwise_lanes_mve.cycles(shape, spec),
+        found.append((channel_lanes_mve.PAY * depthwise_lanes_mve.cycles(shape, spec),
                       depthwise_lanes_mve.depthwise_lanes))
     if plain and depthwise3x3_mve.applicable(shape):
         found.append((depthwise3x3_mve.cycles(shape), depthwise3x3_mve.depthwise3x3))
