@@ -54,11 +54,13 @@ def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: Q
     if not applicable(shape, spec):
         raise ValueError(f"not for the Helium convolution: {shape}, {spec}")
     code = _dense(shape, weights, bias, spec, tail)
-    writers = depthwise_mve.writers(shape, spec, compact) if shape.in_c == 1 and not shape.one_row else []
-    if not writers or LEAST_GAIN * writers[0][0] > _cycles_of_one_channel(shape):
+    if shape.in_c > 1 or shape.one_row:
         return code
     by_taps = np.asarray(weights, np.int8)[..., 0].transpose(1, 2, 0)
-    return depthwise_mve.with_room(writers[0][1](shape, by_taps, bias, spec, tail), code, room)
+    for cycles, write in reversed(depthwise_mve.writers(shape, spec, compact)):
+        if LEAST_GAIN * cycles <= _cycles_of_one_channel(shape):
+            code = depthwise_mve.with_room(write(shape, by_taps, bias, spec, tail), code, room)
+    return code
 
 
 def _cycles_of_one_channel(s: ConvShape) -> float:
