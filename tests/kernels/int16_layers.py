@@ -98,7 +98,7 @@ def integer_convolutions() -> list[Layer]:
     extreme = np.full((1, 3, 3, 61), -32768, np.int16), np.full((2, 3, 3, 61), -128, np.int8)
     layers.append(Layer("largest sums", extreme[0], (Step(Convolution(), (extreme[1], )), )))
     layers += _blocks_of_rows(draw) + _fours_of_channels(draw) + _groups(draw) + _groups_of_types(draw)
-    return layers + _fours_of_parts() + [_long_rows(Draw(51))] + _ties(Draw(52))
+    return layers + _fours_of_parts() + [_long_rows(Draw(51))] + _ties(Draw(52)) + _channels_in_lanes(Draw(61))
 
 
 def _ties(draw: Draw) -> list[Layer]:
@@ -122,6 +122,24 @@ def _ties(draw: Draw) -> list[Layer]:
         bias = Step(op("Add"), (8 * of * draw.rng.integers(-90, 90, outs).astype(np.int64),))
         steps = (Step(Convolution(group=groups), (w,)), bias, Step(node, factors))
         layers.append(Layer(f"ties {turn} {list(w.shape)} {groups} {to.__name__}", x, steps))
+    return layers
+
+
+def _channels_in_lanes(draw: Draw) -> list[Layer]:
+    """Few taps or few outputs of a row, whole blocks of channels and parts, every type of results."""
+    layers = []
+    windows: tuple[tuple[tuple[int, int], tuple[int, int], int, dict[str, Any]], ...] = (
+        ((1, 21), (1, 21), 8, {}), ((9, 1), (9, 1), 20, {}), ((1, 3), (1, 8), 6, {"pads": (0, 1, 0, 1)}),
+        ((3, 3), (5, 4), 34, {"pads": (1, 1, 1, 1)}), ((3, 3), (5, 6), 16, {"strides": (2, 2)}),
+        ((2, 2), (6, 5), 2, {"pads": (1, 0, 0, 1), "strides": (1, 2)}), ((1, 2), (3, 9), 70, {}),
+        ((3, 2), (9, 9), 10, {"dilations": (3, 2), "pads": (2, 1, 2, 1)}), ((1, 1), (3, 3), 4, {}))
+    for turn, (kernel, size, channels, window) in enumerate(windows):
+        to, rule = (np.int16, np.int8, np.uint16, np.uint8)[turn % 4], ("wide", "double", "single")[turn % 3]
+        x = draw.tensor(np.int16, 1 + turn % 2, *size, channels)
+        w = draw.tensor(np.int8, channels, *kernel, 1)
+        steps = requantised(draw, kernel[0] * kernel[1], 1 << 21, channels, to, turn, rule)
+        layers.append(Layer(f"lanes {turn} {list(w.shape)} {to.__name__} {rule}", x,
+                            (Step(Convolution(group=channels, **window), (w,)), *steps)))
     return layers
 
 

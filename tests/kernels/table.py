@@ -324,6 +324,12 @@ def int8_convolutions() -> list[Layer]:
     node, w = Convolution(x_zero_point=-5, group=6), draw.tensor(np.int8, 6, 2, 3, 1)
     steps = (Step(node, (w,)), *draw.sums(6, (2, 1, 1, 6), 2))
     layers.append(Layer("sums of one window", draw.tensor(np.int8, 2, 2, 3, 6), steps))
+    # depthwise ones of few taps, or of few outputs in a row; with zero points of weights
+    for kind, shape, kernel, w_zero, window in (
+        (np.int8, (1, 1, 21, 60), (1, 21), 0, {}), (np.uint8, (1, 9, 1, 8), (9, 1), 0, {}),
+        (np.uint8, (2, 6, 7, 10), (3, 3), 120, WINDOWS[3]), (np.int8, (1, 6, 9, 34), (1, 3), 0, WINDOWS[0])):
+        weights = draw.tensor(np.uint8 if w_zero else np.int8, shape[-1], *kernel, 1)
+        add(kind, shape, weights, w_zero=w_zero, group=shape[-1], **window)
     return layers
 
 

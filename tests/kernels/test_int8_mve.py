@@ -19,6 +19,7 @@ from aot_model.kernels.int8.affine_sum import Rescaling, affine, mve_sum, mve_su
 from aot_model.kernels.int8.conv_mve import conv
 from aot_model.kernels.int8.depthwise3x3_mve import depthwise3x3
 from aot_model.kernels.int8.depthwise_columns_mve import depthwise_columns
+from aot_model.kernels.int8.depthwise_lanes_mve import depthwise_lanes
 from aot_model.kernels.int8.depthwise_mve import depthwise
 from aot_model.kernels.int8.depthwise_taps_mve import depthwise_taps
 from aot_model.kernels.int8.pooling_windows import HELIUM
@@ -160,7 +161,7 @@ def _with_tail(draw: Draw, shape: ConvShape, expected: np.ndarray) -> tuple[Tail
     return kind(shape, expected.dtype.name), ~expected
 
 
-def conv_case(draw: Draw, shape: ConvShape) -> Case:
+def conv_case(draw: Draw, shape: ConvShape, kernel=conv) -> Case:
     channels = shape.in_c // shape.groups
     spec, bias = draw.quantised(shape.kernel_h * shape.kernel_w * channels, shape.out_c)
     spec = draw.zero_point(spec) if shape.groups == 1 else spec
@@ -168,12 +169,12 @@ def conv_case(draw: Draw, shape: ConvShape) -> Case:
     w = draw.weights(shape.out_c, shape.kernel_h, shape.kernel_w, channels)
     expected = int8_model.conv(shape, x, w, bias, spec)
     tail, expected = _with_tail(draw, shape, expected)
-    return Case(f"{shape} {spec}", conv(shape, w, bias, spec, tail), x, expected)
+    return Case(f"{shape} {spec}", kernel(shape, w, bias, spec, tail), x, expected)
 
 
 def depthwise_case(draw: Draw, shape: ConvShape, kernel=depthwise) -> Case:
     spec, bias = draw.quantised(shape.kernel_h * shape.kernel_w, shape.out_c)
-    if kernel in (depthwise, depthwise_taps) and depthwise_taps_mve.applicable(shape):
+    if kernel in (depthwise, depthwise_taps, depthwise_lanes) and depthwise_taps_mve.applicable(shape):
         spec = draw.zero_point(spec)
     x = draw.input(spec, shape.batch, shape.in_h, shape.in_w, shape.in_c)
     w = draw.weights(shape.kernel_h, shape.kernel_w, shape.out_c)
@@ -199,6 +200,13 @@ def conv_cases() -> list[Case]:
     ):
         cases.append(conv_case(draw, ConvShape(1, 1, pixels, in_c, 1, pixels, out_c)))
     cases.append(conv_case(draw, ConvShape(1, 5, 6, 60, 5, 6, 6, 3, 3, 1, 1, 1, 1, 1, 1)))
+    for i, kernel in enumerate(((3, 3), (5, 5), (1, 5), (2, 2), (10, 4), (9, 1), (3, 3), (1, 1))):
+        for outputs in (1, 2 + i, 24):  # one channel: as a depthwise layer where there is room
+            shape = draw.geometry(kernel, 1, outputs)
+            cases.append(conv_case(draw, shape, partial(conv, room=1 << 16)))
+            square = replace(shape, in_h=12, in_w=14, out_h=13 - kernel[0], out_w=15 - kernel[1], pad_top=0,
+                             pad_left=0, stride_h=1, stride_w=1, dilation_h=1, dilation_w=1)  # fmt: skip
+            cases.append(conv_case(draw, square, partial(conv, room=1 << 16)))
     return cases
 
 
@@ -220,18 +228,20 @@ ROWS = ((1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 6), (1, 7), (1, 9), (2, 2), 
         (5, 3), (6, 6), (7, 7), (8, 8))  # fmt: skip
 
 
+LANES = ((1, 3), (3, 1), (3, 3), (5, 5), (2, 2), (1, 1), (7, 7), (1, 21), (9, 1), (8, 8))
+
+
 def depthwise_cases() -> list[Case]:
     draw, cases = Draw(2), []
     for _ in range(10):  # what the 3x3 kernel takes
         c = int(draw.rng.integers(1, 40))
-        for stride in (1, 2):
+        for _ in range(2):
             h, w = int(draw.rng.integers(1, 10)), int(draw.rng.integers(3, 10))
             top, left = (int(v) for v in draw.rng.integers(0, 2, 2))
             bottom, right = (int(v) for v in draw.rng.integers(0, 2, 2))
-            h = max(h, 3 - top - bottom)
-            w = max(w, 4 + stride - left - right)
-            out_h, out_w = (h + top + bottom - 3) // stride + 1, (w + left + right - 3) // stride + 1
-            shape = ConvShape(2, h, w, c, out_h, out_w, c, 3, 3, stride, stride, 1, 1, top, left, c)
+            h, w = max(h, 3 - top - bottom), max(w, 5 - left - right)
+            out_h, out_w = h + top + bottom - 2, w + left + right - 2
+            shape = ConvShape(2, h, w, c, out_h, out_w, c, 3, 3, 1, 1, 1, 1, top, left, c)
             cases.append(depthwise_case(draw, shape, depthwise3x3))
     for kernel in ((3, 3), (5, 5), (1, 7), (9, 1), (4, 4), (2, 2), (10, 8), (1, 1)):
         for _ in range(3):
@@ -243,6 +253,14 @@ def depthwise_cases() -> list[Case]:
             shape = draw.geometry(kernel, c, c * multiplier, c)
             if depthwise_columns_mve.applicable(shape):
                 cases.append(depthwise_case(draw, shape, depthwise_columns))
+    for i, c in enumerate((2, 4, 6, 8, 10, 16, 20, 34, 64, 130)):  # whole blocks of channels, and parts
+        for kernel in (LANES[i], LANES[-1 - i], (1, 1 + i)):
+            cases.append(depthwise_case(draw, draw.geometry(kernel, c, c, c), depthwise_lanes))
+    for c, taps in ((2, 21), (60, 5), (40, 64), (8, 1), (130, 2)):  # one output, over all that there is
+        shape = ConvShape(1, taps, 1, c, 1, 1, c, taps, 1, groups=c)
+        cases.append(depthwise_case(draw, shape, depthwise_lanes))
+    wide = ConvShape(1, 4, 33, 130, 2, 32, 130, 3, 2, groups=130)  # rows of more than 4095 bytes
+    cases.append(depthwise_case(draw, wide, depthwise_lanes))
     for k, kernel in enumerate(ROWS):  # rows of eight outputs and of what is left of them; shared gathers
         for stride, dilation, out_w in ((1, 1, 8 + k % 8), (1, 1, 16 + (3 * k) % 8), (2, 1, 4 + k % 5),
                                         (3, 1, 9 + k % 7), (1, 2, 12 + k % 4)):  # fmt: skip
@@ -382,6 +400,7 @@ def tie_cases() -> list[Case]:
     kernels = [(conv, shape) for shape in dense]
     kernels += [(kernel, s) for s in apart for kernel in (depthwise_taps, depthwise_columns)]
     kernels += [(depthwise3x3, s) for s in apart[:2]]
+    kernels += [(depthwise_lanes, replace(s, in_c=14, out_c=14, groups=14)) for s in apart]
     for kernel, shape in kernels:
         for odd, least in ((1, 1), (3, 1), (5, 1), (1, 0), (7, 0), (3, -1)):
             for several in (False, True):

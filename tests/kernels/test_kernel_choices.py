@@ -280,11 +280,29 @@ def test_depthwise_turns_rows_where_that_takes_no_more_memory() -> None:
     assert taken(padded) == (True, None)
     assert taken(bare) == (False, ring)
     assert taken(bare, ring - 1) == (False, ring)
-    assert taken(bare, ring) == (True, None)
+    assert taken(bare, ring) == (True, ring)  # as a plan that takes it back asks for
     for geometry, fits in ((replace(padded, kernel_h=9, kernel_w=9), False),  # 81 bytes of a window
                            (replace(padded, dilation_w=4), False),
                            (replace(padded, kernel_h=10, kernel_w=8), True)):
         assert depthwise_columns_mve.applicable(geometry) is fits, geometry
+
+
+def test_a_convolution_of_one_channel_is_a_depthwise_one_where_that_is_faster() -> None:
+    """Of 24 outputs of 3x3 there must be room for the ring; of 64 of 10x4 products of the patch are."""
+    quant = QuantSpec(0, np.array([1 << 30]), np.array([-5]), 0, -128, 127)
+
+    def taken(size: int, kernel: tuple[int, int], outputs: int, room: int | None) -> tuple[bool, int | None]:
+        pads = (kernel[0] - 1) // 2, (kernel[1] - 1) // 2
+        shape = ConvShape(1, size, size, 1, size, size, outputs, *kernel, 1, 1, 1, 1, *pads)
+        weights = np.ones((outputs, *kernel, 1), np.int8)
+        code = conv_mve.conv(shape, weights, None, quant, room=room)
+        return "aot_mve_turn" in code.body, code.wish
+
+    ring = 3 * 26 + 16 - 9
+    assert taken(24, (3, 3), 24, None) == (False, ring)
+    assert taken(24, (3, 3), 24, ring) == (True, ring)
+    assert taken(24, (10, 4), 8, 1 << 16)[0]
+    assert taken(5, (10, 4), 64, 1 << 16) == (False, None)
 
 
 @pytest.mark.parametrize("seed", range(6))

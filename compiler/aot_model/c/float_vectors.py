@@ -6,15 +6,17 @@ aot_model/float_vectors.h.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from aot_model.c.expr import SUMMAND
 from aot_model.c.integer_vectors import FAR, LANES, NARROW, LaneWriter, Nest, Plain
 from aot_model.c.literal import float_literal
 from aot_model.c.rounding import ROUNDED, Rounding
-from aot_model.c.statements import is_long, sum_of_sums
+from aot_model.c.statements import CWriter, is_long, sum_of_sums
 from aot_model.c.vector_nests import turned
-from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, walk
+from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, var, walk
+from aot_model.ir.index import floordiv, mod, substitute
+from aot_model.ir.nibbles import element_text
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 
@@ -28,6 +30,8 @@ _BINARY = {"add": "vaddq", "sub": "vsubq", "mul": "vmulq"}
 _ROUNDED = {"quantise_rint": "vcvtnq_s32_f32", "quantise_round": "vcvtaq_s32_f32"}
 _COMPARED = {"lt": "vcmpgtq_f32", "le": "vcmpgeq_f32"}
 """With the sides changed: the other two are true for NaN."""
+_OF_TWO = {"min": "aot_model_four_min", "max": "aot_model_four_max"}
+_BEGIN = {"min": "INFINITY", "max": "-INFINITY"}
 _UNARY = {"neg": "vnegq_f32", "abs": "vabsq_f32"}
 
 
@@ -57,13 +61,88 @@ def quantising_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DT
     """
     if to.bits > 16 or not any(isinstance(n, Call) and n.op in ROUNDED for n in walk(element)):
         return None
-    near = [loops] if loops and loops[-1].extent >= LANES else []
-    for order in (*near, *turned(loops, position, element)):
+    near = [(loops, True)] if loops and loops[-1].extent >= LANES else []
+    for order, in_order in (*near, *((one, False) for one in turned(loops, position, element, to))):
         try:
-            return Nest(_Writer(order[-1], names, to).nest(order, position, element, to))
+            return Nest(_Writer(order[-1], names, to).nest(order, position, element, to), in_order)
         except Plain:
             continue
     return None
+
+
+def fold_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
+               names: dict[Value, str]) -> Nest | None:  # fmt: skip
+    """C of the nest that stores y[position] = element, with a least or largest one of neighbouring floats:
+    four of them at a time. What is left of it stays as it is.
+    """
+    if not any(isinstance(n, Reduce) and _is_limit(n) for n in walk(element)):
+        return None
+    writer = _FoldWriter(lambda c, text: element_text(c, names[c.value], text, set()), names)
+    writer.open_loops(loops)
+    (text,) = writer.compute(element)
+    writer.line(f"y[{writer.text(position)}] = {text};")
+    writer.close_loops(len(loops))
+    return Nest(writer.lines) if writer.found else None
+
+
+def _is_limit(x: Reduce) -> bool:
+    return x.op in _OF_TWO and x.dtype is DType.FLOAT32 and math.prod(v.extent for v in x.over) >= LANES
+
+
+def _joined(x: Reduce) -> tuple[list[Var], Expr]:
+    """The loops and the body of a fold, loops made one where no index needs a division for it."""
+    over, body = list(x.over), x.body
+    while len(over) > 1:
+        outer, inner = over[-2:]
+        both = var(f"{outer.name}_{inner.name}", outer.extent * inner.extent)
+        changed = substitute(body, {outer: floordiv(both, inner.extent), inner: mod(both, inner.extent)})
+        if not isinstance(both, Var) or any(isinstance(n, Call) and n.op in ("idiv", "imod")
+                                            for n in walk(changed)):
+            break
+        over, body = [*over[:-2], both], changed
+    return over, body
+
+
+class _FoldWriter(CWriter):
+    """Statements whose folds take four neighbouring floats at a time where they can."""
+
+    def __init__(self, address: Callable[[Cell, str], str], names: dict[Value, str]) -> None:
+        super().__init__(address)
+        self.names = names
+        self.found = False
+        """Whether there was such a fold."""
+
+    def _fold(self, node: Reduce) -> None:
+        name = f"t{self._count}"
+        lines = self._of_vectors(node, name) if _is_limit(node) else None
+        if lines is None:
+            super()._fold(node)
+            return
+        self.found, self._names[node] = True, self._local(node.dtype)
+        for line in lines:
+            self.line(line)
+
+    def _of_vectors(self, node: Reduce, name: str) -> list[str] | None:
+        over, body = _joined(node)
+        if over[-1].extent < LANES:
+            return None
+        lanes = _Writer(over[-1], self.names, DType.FLOAT32)
+        lanes.indent = 0
+        start, four, odd = f"vdupq_n_f32({_BEGIN[node.op]})", f"{name}_of", f"{name}_odd"
+        lanes.line(f"float32x4_t {four} = {start};")
+        lanes.line(f"uint32x4_t {odd} = vdupq_n_u32(0u);")
+        try:
+            place = lanes.open(over)
+            value = lanes.vector(body)
+            if lanes.partial:
+                lanes.line(f"const float32x4_t {name}_in = vpselq_f32({value}, {start}, inside);")
+                value = f"{name}_in"
+            lanes.line(f"{four} = v{node.op}nmq_f32({four}, {value});")
+            lanes.line(f"{odd} = aot_model_four_odd({odd}, {value});")
+        except Plain:
+            return None
+        result = f"const float {name} = aot_model_{node.op}_of_four({four}, {odd});"
+        return [*lanes.closed(len(over), place), result]
 
 
 def rounded(rounding: Rounding, value: str) -> str:
@@ -141,6 +220,8 @@ class _Writer(LaneWriter):
         """Sums of floats, the terms of each in the order in which a plain loop adds them."""
         if x.dtype is not DType.FLOAT32:
             return super().fold(x)
+        if x.op in _OF_TWO and not self.uniform(x):
+            return self.folded(x, _BEGIN[x.op], _OF_TWO[x.op])
         if x.op != "add" or self.uniform(x):
             raise Plain
         return self.vector(sum_of_sums(x)) if is_long(x) else self.folded(x, "0.0f", "vaddq_f32")
@@ -148,9 +229,9 @@ class _Writer(LaneWriter):
     def choice(self, x: Call) -> str:
         """One of two vectors, lane by lane where floats are compared."""
         condition, yes, no = x.args
-        if self.uniform(condition):
+        if self.uniform(condition) or x.dtype is not DType.FLOAT32:
             return super().choice(x)
-        if not isinstance(condition, Call) or condition.op not in _COMPARED or x.dtype is not DType.FLOAT32:
+        if not isinstance(condition, Call) or condition.op not in _COMPARED:
             raise Plain
         a, b = condition.args
         if a.dtype is not DType.FLOAT32:
@@ -159,10 +240,12 @@ class _Writer(LaneWriter):
         return f"vpselq_f32({self.vector(yes)}, {self.vector(no)}, {lanes})"
 
     def limited(self, x: Call) -> str:
-        """The larger or smaller one of a vector and a number; a NaN stays one, as in the scalar functions."""
+        """The larger or smaller one; a NaN stays one, as in the scalar functions. Beside a number one
+        comparison does.
+        """
         value, limit = self.vector(x.args[0]), x.args[1]
         if not isinstance(limit, Const) or math.isnan(float(limit.value)):
-            raise Plain
+            return f"{_OF_TWO[x.op]}({value}, {self.vector(limit)})"
         end = self.vector(limit)
         sides = f"{end}, {value}" if x.op == "max" else f"{value}, {end}"
         return f"vpselq_f32({end}, {value}, vcmpgtq_f32({sides}))"

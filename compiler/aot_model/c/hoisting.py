@@ -21,7 +21,7 @@ def hoistable(roots: Sequence[Expr]) -> list[Expr]:
             return
         if not isinstance(node, Reduce):
             for position, child in enumerate(node.children):
-                if position == 0 or not _decides(node) or _always_in_range(child):
+                if position == 0 or not _decides(node) or always_in_range(child):
                     visit(child)
         order.append(node)
 
@@ -37,7 +37,7 @@ def hoistable(roots: Sequence[Expr]) -> list[Expr]:
 def branches(node: Expr) -> bool:
     """Whether statements must decide what runs: a reduction reads memory that is there on one condition only.
     """
-    guarded = [c for c in node.children[1:] if not _always_in_range(c)] if _decides(node) else []
+    guarded = [c for c in node.children[1:] if not always_in_range(c)] if _decides(node) else []
     return any(isinstance(n, Reduce) for child in guarded for n in walk(child))
 
 
@@ -45,7 +45,7 @@ def _decides(node: Expr) -> bool:
     return isinstance(node, Call) and node.op in ("select", "and", "or")
 
 
-def _always_in_range(x: Expr) -> bool:
+def always_in_range(x: Expr) -> bool:
     """Whether all loads of x may run without the guard around x."""
     for node in walk(x):
         if isinstance(node, Cell):

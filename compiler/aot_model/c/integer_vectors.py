@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from aot_model.c.expr import SUMMAND
+from aot_model.c.hoisting import always_in_range
 from aot_model.c.literal import literal
-from aot_model.c.rescale import product, saturated
+from aot_model.c.rescale import product, rounded_quotient, saturated
 from aot_model.c.statements import CWriter
 from aot_model.ir.bounds import bounds, only_asking
 from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, call, cast, const, walk
@@ -27,6 +28,7 @@ NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32)
 FAR = 1 << 16
 """Elements from one result to the next in a vector that is scattered."""
 _BINARY = {"add": "vaddq", "sub": "vsubq", "mul": "vmulq"}
+_COMPARED = {"lt": "vcmpltq_s32", "le": "vcmpleq_s32", "eq": "vcmpeqq_s32"}
 _LIMITS = {"min": "vminq_s32", "max": "vmaxq_s32"}
 
 
@@ -205,9 +207,11 @@ class LaneWriter:
         return self.fixed_point(x) or self.operation(x)
 
     def choice(self, x: Call) -> str:
-        """One of two vectors, by what is the same for all elements."""
+        """One of two vectors, by what is the same for all elements, or lane by lane."""
         condition, yes, no = x.args
-        if not self.uniform(condition) or any(isinstance(n, Reduce) for n in walk(condition)):
+        if not self.uniform(condition):
+            return self.choices(x)
+        if any(isinstance(n, Reduce) for n in walk(condition)):
             raise Plain
         name, outer = f"v{self.count}", dict(self.known)
         self.count += 1
@@ -220,6 +224,17 @@ class LaneWriter:
             self.known = dict(outer)
         self.line("}")
         return name
+
+    def choices(self, x: Call) -> str:
+        """One of two vectors in each lane, by comparing integers; both are computed."""
+        condition, yes, no = x.args
+        if not isinstance(condition, Call) or condition.op not in _COMPARED or x.dtype not in NARROW:
+            raise Plain
+        a, b = condition.args
+        if not {a.dtype, b.dtype} <= set(NARROW) or not (always_in_range(yes) and always_in_range(no)):
+            raise Plain
+        lanes = f"{_COMPARED[condition.op]}({self.vector(a)}, {self.vector(b)})"
+        return f"vpselq_s32({self.vector(yes)}, {self.vector(no)}, {lanes})"
 
     def begin(self, x: Reduce) -> int:
         """What a fold of int32 begins with."""
@@ -305,9 +320,9 @@ class LaneWriter:
             return f"{_LIMITS[x.op]}({self.vector(a)}, {self.vector(x.args[1])})"
         if x.dtype is not DType.INT32 or a.dtype is not DType.INT32:
             raise Plain
-        nearest = self.nearest(x)
+        nearest = rounded_quotient(x)
         if nearest is not None:
-            return nearest
+            return f"aot_model_four_shifted({self.vector(nearest[0])}, {nearest[1]})"
         if x.op in _BINARY:
             a, b = self.factors(x) if x.op == "mul" else (a, x.args[1])
             if x.op == "add" and isinstance(b, Call) and b.op == "mul" and b not in self.known:
@@ -357,31 +372,6 @@ class LaneWriter:
         while self.uniform(b) and isinstance(a, Call) and a.op == "mul" and self.uniform(a.args[1]):
             b, a = call("mul", a.args[1], b), a.args[0]
         return a, b
-
-    def nearest(self, x: Call) -> str | None:
-        """A quotient by a power of two to the nearest integer, ties away from zero: half of the divisor is
-        added to what is positive, and taken from the rest.
-        """
-        choice, by = x.args[0], x.args[-1]
-        if x.op != "div" or not isinstance(by, Const) or not isinstance(choice, Call):
-            return None
-        half, bits = int(by.value) // 2, int(by.value).bit_length() - 1
-        if choice.op != "select" or half < 1 or int(by.value) != 1 << bits:
-            return None
-        condition, up, down = choice.args
-        if not all(isinstance(n, Call) and len(n.args) == 2 for n in (condition, up, down)):
-            return None
-        assert isinstance(condition, Call) and isinstance(up, Call) and isinstance(down, Call)
-        total, same = up.args[0], const(half, x.dtype)
-        found = (condition.op, up.op, down.op) == ("lt", "add", "sub") and down.args == up.args
-        if not found or up.args[1] != same or condition.args != (const(0, x.dtype), total):
-            return None
-        with only_asking():
-            low, high = bounds(total)
-        if low is None or high is None or not _holds(x.dtype, low - half, high + half):
-            return None
-        bounds(total)  # the code relies on it
-        return f"aot_model_four_shifted({self.vector(total)}, {bits})"
 
     def sum(self, x: Call) -> str:
         """Of an index: atoms by factors and a constant."""

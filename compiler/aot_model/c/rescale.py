@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from aot_model.ir.bounds import bounds, only_asking
-from aot_model.ir.expr import Call, Const, Expr
+from aot_model.ir.expr import Call, Const, Expr, const
 from aot_model.ir.scalar_ops import SCALAR_OPS
 from aot_model.ir.types import DType
 
@@ -97,3 +97,30 @@ def saturated(x: Call) -> tuple[str, Expr] | None:
         return None
     name = SATURATED.get((int(low.value), int(high.value)))
     return (name, inner.args[0]) if name else None
+
+
+def rounded_quotient(x: Call) -> tuple[Expr, int] | None:
+    """(total, bits) of a quotient by 2^bits to the nearest integer, ties away from zero: half of the divisor
+    is added to what is positive, taken from the rest, and neither sum leaves int32.
+    """
+    choice, by = x.args[0], x.args[-1]
+    if x.op != "div" or not isinstance(by, Const) or not isinstance(choice, Call):
+        return None
+    half, bits = int(by.value) // 2, int(by.value).bit_length() - 1
+    if choice.op != "select" or half < 1 or int(by.value) != 1 << bits:
+        return None
+    condition, up, down = choice.args
+    if not all(isinstance(n, Call) and len(n.args) == 2 for n in (condition, up, down)):
+        return None
+    assert isinstance(condition, Call) and isinstance(up, Call) and isinstance(down, Call)
+    total, same = up.args[0], const(half, x.dtype)
+    found = (condition.op, up.op, down.op) == ("lt", "add", "sub") and down.args == up.args
+    if not found or up.args[1] != same or condition.args != (const(0, x.dtype), total):
+        return None
+    with only_asking():
+        low, high = bounds(total)
+    least, most = DType.INT32.limits
+    if low is None or high is None or not (least <= low - half and high + half <= most):
+        return None
+    bounds(total)  # the code relies on it
+    return total, bits

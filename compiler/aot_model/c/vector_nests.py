@@ -30,8 +30,7 @@ def vector_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
     moves = (MoveWriter(v, names, to, n) for v in loops[-1:] for n in _moved_at_once(v.extent, to))
     lanes = (LaneWriter(v, names) for v in loops[-1:] if v.extent >= LANES)
     products = (ProductWriter(v, names) for v in loops[-1:] if v.extent > LANES)
-    orders = turned(loops, position, element)
-    across = ((LaneWriter(order[-1], names, FAR), order) for order in orders)
+    across = ((AcrossWriter(order[-1], names, FAR), order) for order in turned(loops, position, element, to))
     near = ((w, loops) for w in (*products, *lanes))
     writers = [*((w, loops) for w in moves), *folds, *near, *across]
     return _first(writers, position, element, to)
@@ -44,11 +43,12 @@ def _moved_at_once(extent: int, to: DType) -> list[int]:
     return [*whole, *([most] if most > LANES < extent else [])]
 
 
-def turned(loops: Sequence[Var], position: Expr, element: Expr) -> list[list[Var]]:
+def turned(loops: Sequence[Var], position: Expr, element: Expr, to: DType) -> list[list[Var]]:
     """Orders of the loops with each that is long enough for vectors innermost, the longest first; none where
-    the result may take the memory of what is read, in order.
+    the result may take the memory of larger elements, in order.
     """
-    if any(isinstance(n, Cell) and n.position is position for n in walk(element)):
+    if any(isinstance(n, Cell) and n.position is position and n.value.dtype.size != to.size
+           for n in walk(element)):
         return []
     long = sorted((v for v in loops if v.extent >= LANES), key=lambda v: v.extent, reverse=True)
     return [[*(v for v in loops if v is not one), one] for one in long]
@@ -82,6 +82,14 @@ def _folds(loops: Sequence[Var], element: Expr, names: dict[Value, str]) -> list
 
 def _widened(x: Expr) -> bool:
     return isinstance(x, Call) and x.op == "cast" and x.dtype is DType.INT64 and x.args[0].dtype in NARROW
+
+
+class AcrossWriter(LaneWriter):
+    """A nest whose loops are in another order than that of memory."""
+
+    def nest(self, loops: Sequence[Var], position: Expr, element: Expr, to: DType) -> list[str]:
+        self.in_order = False
+        return super().nest(loops, position, element, to)
 
 
 class FoldWriter(LaneWriter):
@@ -123,6 +131,9 @@ class MoveWriter(LaneWriter):
         bits = 128 // lanes
         self.kind, self.ctype = f"s{bits}", f"int{bits}x{lanes}_t"
         super().__init__(along, names)
+
+    def choices(self, x: Call) -> str:
+        raise Plain
 
     def text(self, x: Expr) -> str:
         if x.dtype is not self.to:

@@ -64,6 +64,11 @@ class InOrder(Pipeline):
         self.now += cost[0][1]
         return cost
 
+    def earliest(self, one: Instruction) -> float:
+        """The cycle in which an instruction would begin if it were the next one."""
+        vectors = self.vectors and one.kind in _OF_VECTORS
+        return max(self._ready(one), self.held.get(_pipe(one), 0) if vectors else 0, self.now)
+
     def _ready(self, one: Instruction) -> float:
         later = self.rules["late_store"] if one.is_store else 0
         times = [self.ready[r] for r in one.reads - one.late if r in self.ready]
@@ -84,8 +89,7 @@ class InOrder(Pipeline):
     def _vector(self, one: Instruction) -> Cost:
         """An instruction of the vector unit or the FPU: it waits for its pipe too."""
         rules = self.rules
-        pipe = one.pipe or ("load" if one.kind in ("vload", "vstore") else "float")
-        at = max(self._ready(one), self.held.get(pipe, 0), self.now)
+        pipe, at = _pipe(one), self.earliest(one)
         wide = one.kind.startswith("vector") and pipe != "control"
         self.held[pipe] = at + (max(rules["beats"], one.elements * rules["gather"]) if wide else 1)
         cost: Cost = [(ISSUE, 1),
@@ -134,6 +138,11 @@ class InOrder(Pipeline):
             "fp_divide": "float_divide"
         }.get(kind)  # fmt: skip
         return rules[rule] if rule else rules["shift_use"] if kind in ("alu", "compare") and one.early else 1
+
+
+def _pipe(one: Instruction) -> str:
+    """The pipe of an instruction of the vector unit or the FPU."""
+    return one.pipe or ("load" if one.kind in ("vload", "vstore") else "float")
 
 
 def _simple(one: Instruction) -> bool:

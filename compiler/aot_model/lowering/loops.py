@@ -22,7 +22,8 @@ from aot_model.lowering.sections import Section, sections
 
 _VECTORS = (("INTEGER", integer_vectors.HEADER, vector_nests.vector_loops),
             ("FLOAT", float_vectors.HEADER, float_vectors.float_loops),
-            ("FLOAT", float_vectors.HEADER, float_vectors.quantising_loops))  # fmt: skip
+            ("FLOAT", float_vectors.HEADER, float_vectors.quantising_loops),
+            ("FLOAT", float_vectors.HEADER, float_vectors.fold_loops))  # fmt: skip
 INDEX_NAMES = ("i", "j", "k", "l", "m", "n")
 
 

@@ -9,8 +9,12 @@ import numpy as np
 from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import TensorType, strides_of
 from aot_model.kernels.arguments import Argument, written
+from aot_model.kernels.int8 import requantise_mve
 from aot_model.kernels.site import Site
 from aot_model.ops.registry import operator, required
+
+LONG = 64
+"""Bytes from which on vectors of 16 are copied faster than memcpy() of common libraries does it."""
 
 
 @operator("Assign", domain="aot", effects=True)
@@ -37,16 +41,20 @@ class Assign(Operator):
     def lower(self, site: Site) -> None:
         state, value = site.input(0), site.input(1)
         source = Argument("x", value if value.is_const else site.window(1))
-        site.call("assign",
-                  f"    memcpy(y, x, {state.type.nbytes}u);", [source, written("y", state)],
-                  includes=["string.h"])
+        copy, header = f"memcpy(y, x, {state.type.nbytes}u);", "string.h"
+        if site.target.dialect() == "mve" and state.type.nbytes >= LONG:
+            copy = f"aot_mve_copy((int8_t *)y, (const int8_t *)x, {state.type.nbytes});"
+            header = requantise_mve.HEADER
+        site.call("assign", f"    {copy}", [source, written("y", state)], includes=[header])
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x = np.arange(6, dtype=np.float32).reshape(2, 3)
         return [
             Sample((x, -x), states=frozenset({0})),
-            Sample((x, 2 * x), {}, frozenset({1}), states=frozenset({0}))
+            Sample((x, 2 * x), {}, frozenset({1}), states=frozenset({0})),
+            Sample((np.tile(x, (4, 1)), np.tile(3 * x, (4, 1))), states=frozenset({0})),
+            Sample((np.arange(75, dtype=np.int8), np.arange(1, 76, dtype=np.int8)), states=frozenset({0}))
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:

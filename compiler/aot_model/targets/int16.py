@@ -20,8 +20,9 @@ from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.int8 import depthwise_taps_mve
+from aot_model.kernels.int8.channel_lanes_mve import PAY
 from aot_model.kernels.int8.groups_mve import BLOCK
-from aot_model.kernels.int16 import depthwise_dsp, depthwise_mve, groups_mve
+from aot_model.kernels.int16 import depthwise_dsp, depthwise_lanes_mve, depthwise_mve, groups_mve
 from aot_model.kernels.int16.conv import Elements, conv, elements
 from aot_model.kernels.int16.depthwise import depthwise
 from aot_model.kernels.int16.dots import INT32, Dots
@@ -235,7 +236,11 @@ def _depthwise(family: Family, site: Site, layer: Layer, shape: ConvShape) -> No
     finish, own = _end(site, layer)
     result, weights = site.result.dtype, _by_channel(shape, layer)
     ending = Ending.of(finish) if family.mve else None
-    if ending is not None and depthwise_mve.applicable(shape, weights, layer.dots.most, ending):
+    gathers = ending is not None and depthwise_mve.applicable(shape, weights, layer.dots.most, ending)
+    if ending is not None and depthwise_lanes_mve.applicable(shape, weights, layer.dots.most) and (
+            not gathers or PAY * depthwise_lanes_mve.cycles(shape) < depthwise_mve.cycles(shape)):
+        code = depthwise_lanes_mve.depthwise(shape, weights, ending, own)
+    elif ending is not None and gathers:
         code = depthwise_mve.depthwise(shape, weights, ending, own)
     elif _in_planes(family, site, shape, layer):
         code = depthwise_dsp.depthwise(shape, weights, finish, own, out.dtype.c_type,

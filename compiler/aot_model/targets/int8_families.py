@@ -139,8 +139,8 @@ DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, partial(_pool,
              int8_weights=True,
              zero_points=True)
 def _helium_for(family: Family, reading: Reading) -> Family:
-    return replace(family, depthwise=partial(depthwise_mve.depthwise, room=reading.room,
-                                              compact=reading.compact))
+    return replace(family, conv=partial(conv_mve.conv, room=reading.room, compact=reading.compact),
+                   depthwise=partial(depthwise_mve.depthwise, room=reading.room, compact=reading.compact))
 
 
 HELIUM = Family("Helium",

@@ -52,6 +52,7 @@
 #include <math.h>
 #include "aot_model/float_vectors.h"
 #include "aot_model/int8_mve.h"
+#include "aot_model/int8_mve_depthwise.h"
 #include "aot_model/integer_vectors.h"
 #include "aot_model/scalar.h"
 
@@ -180,8 +181,8 @@ AOT_MODEL_NOINLINE static void aot_mve_dot_2x4_k32(const int8_t *x0, const int8_
 #endif
 }
 
-/* 2 rows of 4 outputs, 8 channels; x: row pairs, w: one past the leading zeros. */
-AOT_MODEL_NOINLINE static void aot_mve_depthwise3x3_s1_c8(const int8_t *x, const int8_t *w,
+/* Two rows of 4 outputs, 8 channels; x: row pairs, w: one past the leading zeros. */
+AOT_MODEL_NOINLINE static void aot_mve_depthwise3x3_c8(const int8_t *x, const int8_t *w,
     const int32_t *k, const int8_t *right, const uint16_t *gather, const uint16_t *scatter, int32_t rows,
     int8_t *y)
 {
@@ -368,14 +369,13 @@ AOT_MODEL_OPAQUE static void integer_02_depthwise_3x3(const int8_t *restrict w, 
         .out_h = 4,
         .out_row = 32,
         .pad_top = 1,
-        .step = 2,
         .pair = 80,
         .left = 16,
         .used = 32,
         .total = 176,
         .fill = 3,
     };
-    aot_mve_depthwise3x3(&shape, aot_mve_depthwise3x3_s1_c8, pairs, x, w, k, NULL, offsets, y);
+    aot_mve_depthwise3x3(&shape, aot_mve_depthwise3x3_c8, pairs, x, w, k, NULL, offsets, y);
 }
 
 /* step 4: pool (WideSum): int8[1,4,4,8] -> int32[1,1,1,8]

@@ -7,6 +7,7 @@ padding passes through a ring of padded rows, which also lets the output overwri
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,11 +16,13 @@ from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.channel_rows_mve import (
     channel_loop,
+    covered,
     ring_loop,
     ring_unread,
     row_kernel,
     rows_twin,
     scattered,
+    summed,
 )
 from aot_model.kernels.int8.depthwise_taps_mve import RESIDENT, TapPlan, tap_offsets, tap_plan, tap_sums
 from aot_model.kernels.int8.requantise_mve import HEADER
@@ -58,6 +61,14 @@ def applicable(shape: ConvShape, weights: np.ndarray, most: int, ending: Ending 
     return 4 * shape.out_c * ending.finish.to.size <= 4095 and p.step <= 4095 and p.reach(1) <= 65535
 
 
+def cycles(shape: ConvShape) -> float:
+    """Of a Cortex-M55, for all outputs, about."""
+    p = tap_plan(shape.along_row, size=2)
+    s = p.shape
+    each = covered(s.out_w) * 5 + (11 * p.chunks - 2) * summed(s.out_w)
+    return s.batch * s.out_h * (30 + s.out_c * (14 + each))
+
+
 def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail | None) -> KernelCode:
     """weights: int8 [kernel_h, kernel_w, channel], one or more for each channel of x, which has zero point 0.
 
@@ -78,20 +89,24 @@ def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail 
         records[:, -1] = -rows[:, 3]
     outputs = scattered(False, s.out_c * f.to.size)
     numbers = np.stack([rows[:, 0], rows[:, 1] >> _halved(ending)], axis=1).astype(np.int32)
-    scratch = [Scratch("ring", p.slots * p.row, 4, "int16_t")] if p.slots else []
-    if tail is not None:
-        scratch.append(Scratch("results", s.out_w * s.out_c * f.to.size, 4, ending.pointer[:-2]))
-    return KernelCode(
-        _body(layer, name, tail),
-        (Packed("w", records.reshape(-1), admissible=ANYTHING),
-         Packed("k", numbers.reshape(-1), admissible=ANYTHING), Packed("offsets", tap_offsets(p, outputs))),
-        tuple(scratch),
-        frozenset({HEADER, block_mve.HEADER}),
-        (text,),
-        _slack(layer),
-        sizes=(2, f.to.size),
-        note=f"{p.chunks} gather(s) of 8 taps per output, {p.slots} buffered rows",
-    )
+    constants = [Packed("w", records.reshape(-1), admissible=ANYTHING),
+                 Packed("k", numbers.reshape(-1), admissible=ANYTHING),
+                 Packed("offsets", tap_offsets(p, outputs))]  # fmt: skip
+    table, image_row, scatter = 8 * p.chunks, s.in_w * s.in_c, f"offsets + {max(p.slots, 1) * 8 * p.chunks}"
+    x, taps = f"image + (oy * {s.stride_h} - {s.pad_top}) * {image_row} - {s.pad_left * s.in_c}", ""
+    if p.slots:
+        x, taps = "ring", f"const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};\n"
+    places = f"{'taps' if p.slots else 'offsets'}, {scatter}"
+
+    def calls(to: str) -> str:
+        if p.multiplier == 1:
+            return f"{name}({x}, w, k, {places}, {to});\n"
+        own_w, own_k = f"w + m * {layer.record * s.in_c}", f"k + m * {2 * s.in_c}"
+        call = f"{name}({x}, {own_w}, {own_k}, {places}, {to} + m);\n"
+        return f"for (int32_t m = 0; m < {p.multiplier}; m++) {{\n{call}}}\n"
+
+    return layer_code(p.slots, p.row, s, ending, tail, (name, text), constants, taps, calls,
+                      f"{p.chunks} gather(s) of 8 taps per output, {p.slots} buffered rows")
 
 
 def _halved(ending: Ending) -> int:
@@ -163,35 +178,40 @@ def _finished(layer: _Layer, pixels: int) -> list[str]:
     return [*lines, *(["vpst"] if t else []), f"{e.store.format(t=t)} q0, [r3, q6]", f"addw r3, r3, #{step}"]
 
 
-def _body(layer: _Layer, kernel: str, tail: Tail | None) -> str:
-    p, s = layer.taps, layer.taps.shape
-    image_row, out_row, table = s.in_w * s.in_c, s.out_w * s.out_c, 8 * p.chunks
-    own, pointer = layer.ending.finish.to.c_type, layer.ending.pointer
+def layer_code(slots: int, row: int, s: ConvShape, ending: Ending, tail: Tail | None, kernel: tuple[str, str],
+               constants: list[Packed], table: str, calls: Callable[[str], str], note: str) -> KernelCode:
+    """The kernel around calls of a function, name and text, that makes a row of outputs. slots: rows of `row`
+    bytes in the ring; 0: there is none. table: C before the calls; calls: theirs, for where the results go.
+    """
+    size = ending.finish.to.size
+    scratch = [Scratch("ring", slots * row, 4, "int16_t")] if slots else []
+    if tail is not None:
+        scratch.append(Scratch("results", s.out_w * s.out_c * size, 4, ending.pointer[:-2]))
+    slack = by_pixels(s, s.out_w, reread=True, sizes=(2, size)) if not slots else by_rows(
+        s.batch, s.in_h, 2 * s.in_w * s.in_c, s.out_h, size * s.out_w * s.out_c, 1, ring_unread(s))
+    return KernelCode(_body(slots, row // 2, s, ending, tail, table, calls), tuple(constants), tuple(scratch),
+                      frozenset({HEADER, block_mve.HEADER}), (kernel[1],), slack, sizes=(2, size), note=note)
+
+
+def _body(slots: int, row: int, s: ConvShape, ending: Ending, tail: Tail | None, table: str,
+          calls: Callable[[str], str]) -> str:  # fmt: skip
+    """row: elements of one in the ring."""
+    image_row, out_row = s.in_w * s.in_c, s.out_w * s.out_c
+    own, pointer = ending.finish.to.c_type, ending.pointer
     cast = "" if own + " *" == pointer else f"({pointer})"
     to = "results" if tail is not None else f"{cast}(y + (n * {s.out_h} + oy) * {out_row})"
-    if p.slots:
-        row = p.row // 2
+    inner, before = "", ""
+    if slots:
         used = max(min(s.in_w, row // s.in_c - s.pad_left), 0) * s.in_c
         inner = ring_loop(s, f"""\
-int16_t *slot = ring + filled % {p.slots} * {row} + {s.pad_left * s.in_c};
+int16_t *slot = ring + filled % {slots} * {row} + {s.pad_left * s.in_c};
 if (line >= 0 && line < {s.in_h}) {{
     aot_model_take_int16(slot, image + line * {image_row}, 0, {used});
 }} else {{
     aot_model_fill_int16(slot, 0, {used});
 }}""")
-        inner += f"const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};\n"
-        before = f"int32_t filled = 0;\naot_model_fill_int16(ring, 0, {p.slots * row});\n"
-        x, taps = "ring", "taps"
-    else:
-        inner, before, taps = "", "", "offsets"
-        x = f"image + (oy * {s.stride_h} - {s.pad_top}) * {image_row} - {s.pad_left * s.in_c}"
-    scatter = f"offsets + {max(p.slots, 1) * table}"
-    if p.multiplier == 1:
-        inner += f"{kernel}({x}, w, k, {taps}, {scatter}, {to});\n"
-    else:
-        own_w, own_k = f"w + m * {layer.record * s.in_c}", f"k + m * {2 * s.in_c}"
-        call = f"{kernel}({x}, {own_w}, {own_k}, {taps}, {scatter}, {to} + m);\n"
-        inner += f"for (int32_t m = 0; m < {p.multiplier}; m++) {{\n{call}}}\n"
+        before = f"int32_t filled = 0;\naot_model_fill_int16(ring, 0, {slots * row});\n"
+    inner += table + calls(to)
     if tail is not None:
         pixel = f"(n * {s.out_h} + oy) * {s.out_w} + ox"
         inner += f"""\
@@ -209,10 +229,3 @@ for (int32_t n = 0; n < {s.batch}; n++) {{
 {inner}}}
 }}
 """
-
-
-def _slack(layer: _Layer) -> int | None:
-    s, size = layer.taps.shape, layer.ending.finish.to.size
-    if not layer.taps.slots:
-        return by_pixels(s, s.out_w, reread=True, sizes=(2, size))
-    return by_rows(s.batch, s.in_h, 2 * s.in_w * s.in_c, s.out_h, size * s.out_w * s.out_c, 1, ring_unread(s))

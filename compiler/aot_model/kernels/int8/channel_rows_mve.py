@@ -25,6 +25,16 @@ FOUR, EIGHT = 4, 8
 ACCUMULATORS = ("r0", "r2", "r4", "r6")
 
 
+def covered(outputs: int) -> int:
+    """Outputs of a row that are requantised: whole fours."""
+    return -(-outputs // FOUR) * FOUR
+
+
+def summed(outputs: int) -> int:
+    """Outputs of a row whose sums are made: a last block goes back over some of them."""
+    return covered(outputs) if outputs >= FOUR else outputs
+
+
 def forward(register: str, distance: int) -> list[str]:
     """Adds a positive constant; spoils nothing."""
     steps = [4095] * (distance // 4095) + ([distance % 4095] if distance % 4095 else [])
@@ -299,23 +309,33 @@ class ChannelRows:
         return text if tail is None else text + rows_to_tail(s, "row", tail, index)
 
     def code(self, kernel: tuple[str, str], constants: list[Packed], places: tuple[str, str],
-             ring: Ring | None, tail: Tail | None, down: bool, note: str, begin: str = "") -> KernelCode:
+             ring: Ring | None, tail: Tail | None, down: bool, note: str, begin: str = "",
+             header: str = HEADER) -> KernelCode:  # fmt: skip
         """The kernel. kernel: name and text of the micro-kernel. places: x of a call, and its arguments
         between `k` and `y`. ring: what the image passes through; None: it is read where it lies. begin: C
-        before all.
+        before all. header: of the functions that the ring is filled with.
         """
-        s = self.shape
         inner = self.row(kernel[0], *places, tail, down)
-        scratch = [Scratch("ring", ring.nbytes)] if ring else []
-        scratch += [self.ends.results(s.out_w * s.out_c)] if tail is not None else []
-        before, slack = "", by_pixels(s, s.out_w, reread=True)
-        if ring:
-            before = f"int32_t filled = 0;\naot_mve_fill(ring, {ring.zero}, {ring.nbytes});\n"
-            inner = ring_loop(s, ring.fill) + ring.table + inner
-            slack = by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, 1, ring_unread(s))
-        body = begin + image_loops(s, self.ends.x, before, inner)
-        return KernelCode(body, tuple(constants), tuple(scratch), frozenset({HEADER}),
-                          (kernel[1], *tail_helpers(tail)), slack, note=note)  # fmt: skip
+        return layer_code(self.shape, self.ends, kernel[1], inner, constants, ring, tail, note, begin,
+                          header)  # fmt: skip
+
+
+def layer_code(s: ConvShape, ends: Ends, helper: str, row: str, constants: list[Packed],
+               ring: Ring | None, tail: Tail | None, note: str, begin: str = "",
+               header: str = HEADER) -> KernelCode:  # fmt: skip
+    """The kernel around C that makes the row of outputs `oy`, and hands it to the tail. helper: text of the
+    function that it calls; the rest is as of `ChannelRows.code`.
+    """
+    scratch = [Scratch("ring", ring.nbytes)] if ring else []
+    scratch += [ends.results(s.out_w * s.out_c)] if tail is not None else []
+    before, slack = "", by_pixels(s, s.out_w, reread=True)
+    if ring:
+        before = f"int32_t filled = 0;\naot_mve_fill(ring, {ring.zero}, {ring.nbytes});\n"
+        row = ring_loop(s, ring.fill) + ring.table + row
+        slack = by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, 1, ring_unread(s))
+    body = begin + image_loops(s, ends.x, before, row)
+    return KernelCode(body, tuple(constants), tuple(scratch), frozenset({header}),
+                      (helper, *tail_helpers(tail)), slack, note=note)  # fmt: skip
 
 
 def rows_to_tail(s: ConvShape, rows: str, tail: Tail, index: tuple[str, str, str]) -> str:
@@ -341,6 +361,19 @@ for (; filled < oy * {s.stride_h} + {s.tall}; filled++) {{
     {fill}
 }}
 """
+
+
+def ring_row(s: ConvShape, slots: int, row: int, used: int, fill: int, turn: str = "") -> str:
+    """`fill` of a ring whose rows lie as they are, `row` bytes each, of which the image fills `used`. turn:
+    statements for what was copied `to` it.
+    """
+    return f"""\
+int8_t *to = ring + filled % {slots} * {row} + {s.pad_left * s.in_c};
+if (line >= 0 && line < {s.in_h}) {{
+    aot_mve_copy(to, image + line * {s.in_w * s.in_c}, {used});
+{turn}}} else {{
+    aot_mve_fill(to, {fill}, {used});
+}}"""
 
 
 def image_loops(s: ConvShape, x: str, before: str, inner: str) -> str:

@@ -15,8 +15,9 @@ import numpy as np
 from ...ir.admissible import ANYTHING
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_pixels, residual
-from .dot_mve import LAYOUT, dot, pack
-from .groups_mve import Groups, groups_of, scatter
+from . import depthwise_mve
+from .dot_mve import LAYOUT, chunk_widths, dot, pack
+from .groups_mve import BLOCK, Groups, groups_of, scatter
 from .mve import BYTES
 from .patch_mve import copy_statements, patch_copier
 from .requantise_mve import HEADER, Requantiser, requantiser, supports
@@ -25,6 +26,8 @@ from .spec import QuantSpec
 from .unsigned_mve import Ends, padding
 
 INCLUDES = frozenset({HEADER})
+LEAST_GAIN = 1.1
+"""From which on another kernel is taken: both times are estimates."""
 
 
 def applicable(shape: ConvShape, spec: QuantSpec) -> bool:
@@ -37,18 +40,39 @@ def applicable(shape: ConvShape, spec: QuantSpec) -> bool:
 
 
 def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
-         tail: Tail | None = None) -> KernelCode:  # fmt: skip
-    """2-D convolution, any kernel, stride, dilation and padding.
+         tail: Tail | None = None, room: int | None = None, compact: bool = False) -> KernelCode:  # fmt: skip
+    """2-D convolution, any kernel, stride, dilation and padding. That of one channel is a depthwise one of
+    several outputs, where those kernels are faster.
 
     weights: int8 [out_c, kernel_h, kernel_w, in_c / groups]. bias: int32 [out_c]. tail: gets the requantised,
     clamped outputs instead of the store to y, one at a time. The slack holds for a tail too that stores one
-    byte per element.
+    byte per element. room, compact: as of `depthwise`.
 
     Raises:
         ValueError: a layer that is not `applicable`.
     """
     if not applicable(shape, spec):
         raise ValueError(f"not for the Helium convolution: {shape}, {spec}")
+    code = _dense(shape, weights, bias, spec, tail)
+    if shape.in_c > 1 or shape.one_row:
+        return code
+    by_taps = np.asarray(weights, np.int8)[..., 0].transpose(1, 2, 0)
+    for cycles, write in reversed(depthwise_mve.writers(shape, spec, compact)):
+        if LEAST_GAIN * cycles <= _cycles_of_one_channel(shape):
+            code = depthwise_mve.with_room(write(shape, by_taps, bias, spec, tail), code, room)
+    return code
+
+
+def _cycles_of_one_channel(s: ConvShape) -> float:
+    """Of a Cortex-M55, about: taps of a pixel are copied row by row, which takes longer than their products.
+    """
+    copied = max(35, 15 * s.kernel_h)
+    blocks, chunks = -(-s.out_c // BLOCK), len(chunk_widths(s.kernel_h * s.kernel_w))
+    return s.batch * s.out_h * s.out_w * (copied + blocks * (23 + 8 * chunks))
+
+
+def _dense(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
+           tail: Tail | None) -> KernelCode:  # fmt: skip
     weights, ends = np.asarray(weights, np.int8), Ends.of(spec)
     fill, spec = padding(spec), ends.signed(spec)
     rq = requantiser(spec, weights.reshape(shape.out_c, -1), bias)

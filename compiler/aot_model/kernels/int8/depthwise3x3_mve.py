@@ -3,13 +3,12 @@
 Two rows of the image are interleaved byte by byte into a row pair, so that two vertical neighbours of one
 channel are one half-word. A gather of eight half-words then brings the 4 x 4 neighbourhood of one channel
 into one vector, column by column, and VMLADAV with the 3 x 3 weights at one of four places in it gives an
-output: 1 gather and 4 multiplications for 2 x 2 outputs (stride 1), 1 and 1 for each output (stride 2). A
-channel's weights stay in registers along the row. The four weight vectors are four unaligned reads of the
-same 12 bytes with zeros around:
+output: 1 gather and 4 multiplications for 2 x 2 outputs. A channel's weights stay in registers along the
+row. The four weight vectors are four unaligned reads of the same 12 bytes with zeros around:
 
     0 0 0 0  w00 w10 w20 0  w01 w11 w21 0  w02 w12 w22 0  (0 0 0 0, of the next channel)
 
-Two row pairs are kept: a step fills one, then writes outputs, so the output may overwrite the input.
+Two row pairs are kept: a step fills one, then writes two rows of outputs, which may overwrite the input.
 """
 
 from __future__ import annotations
@@ -30,17 +29,18 @@ from .channel_rows_mve import (
     rows_twin,
     scalar_result,
 )
-from .conv_mve import INCLUDES
-from .requantise_mve import Requantiser, requantiser
+from .requantise_mve import DEPTHWISE_HEADER, Requantiser, requantiser
 from .row_tail import tail_helpers
 from .spec import QuantSpec
 from .unsigned_mve import Ends
 
+STEP = 2
+"""Rows of outputs that are made together."""
+
 
 def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
                  tail: Tail | None = None) -> KernelCode:  # fmt: skip
-    """3x3, stride 1x1 or 2x2, one output channel per input channel, at least two output columns:
-    `applicable`.
+    """3x3, stride 1, one output channel per input channel, at least two output columns: `applicable`.
 
     weights: int8 [3, 3, channels]. bias: int32 [channels]. tail: as for `conv`.
 
@@ -56,10 +56,9 @@ def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None,
     columns, used, pair = _row_pair(s)
     name, text = _row_kernel(s, rq)
     total = pair + 2 * s.in_c * columns
-    step = 2 if s.stride_h == 1 else 1
     scratch = [Scratch("pairs", total)]
     if tail is not None:
-        scratch.append(ends.results(step * s.out_w * s.out_c))
+        scratch.append(ends.results(STEP * s.out_w * s.out_c))
     constants = [
         Packed("w",
                _pack(matrix),
@@ -75,14 +74,14 @@ def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None,
     constants.append(Packed("offsets", _offsets(s, pair)))
     fields = {
         "batch": s.batch, "in_h": s.in_h, "in_row": s.in_w * s.in_c, "out_h": s.out_h,
-        "out_row": s.out_w * s.out_c, "pad_top": s.pad_top, "step": step, "pair": pair,
+        "out_row": s.out_w * s.out_c, "pad_top": s.pad_top, "pair": pair,
         "left": 2 * s.pad_left * s.in_c, "used": used * s.in_c, "total": total, "fill": spec.x_zero_point,
         **({"unsigned_rows": 1} if ends.unsigned_x else {}),
     }
     geometry = "static const aot_mve_depthwise_shape shape = {\n"
     geometry += "".join(f"    .{name} = {value},\n" for name, value in fields.items()) + "};\n"
     right = "right" if rq.common_right is None else "NULL"
-    unread = [2 * (j + 1) - s.pad_top if j else 0 for j in range(-(-s.out_h // step))]
+    unread = [2 * (j + 1) - s.pad_top if j else 0 for j in range(-(-s.out_h // STEP))]
     if tail is None:
         tables = f"w, k, {right}, offsets"
         body = f"{geometry}aot_mve_depthwise3x3(&shape, {name}, pairs, {ends.x}, {tables}, {ends.y});\n"
@@ -91,14 +90,11 @@ def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None,
     return KernelCode(body=body,
                       constants=tuple(constants),
                       scratch=tuple(scratch),
-                      includes=INCLUDES,
+                      includes=frozenset({DEPTHWISE_HEADER}),
                       helpers=(*tail_helpers(tail), text),
-                      slack=by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, step,
+                      slack=by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, STEP,
                                     unread),
-                      note=f"row pairs of {pair} bytes, " +
-                      ("1 gather of 8 half-words per 36 MACs"
-                       if s.stride_h == 1 else "1 gather of 8 half-words per 9 MACs"),
-                      )
+                      note=f"row pairs of {pair} bytes, 1 gather of 8 half-words per 36 MACs")
 
 
 def _row_pair(s: ConvShape) -> tuple[int, int, int]:
@@ -106,7 +102,7 @@ def _row_pair(s: ConvShape) -> tuple[int, int, int]:
 
     The right border of one row pair is the left border of the other.
     """
-    columns = s.out_w + 2 if s.stride_w == 1 else 2 * max(s.out_w, 4) + 2
+    columns = s.out_w + 2
     used = max(min(s.in_w, columns - s.pad_left), 0)
     return columns, used, 2 * s.in_c * (columns - min(s.pad_left, columns - s.pad_left - used))
 
@@ -114,9 +110,14 @@ def _row_pair(s: ConvShape) -> tuple[int, int, int]:
 def applicable(s: ConvShape) -> bool:
     """Whether `depthwise3x3` takes a geometry: its offsets are 16 bits, its steps 12."""
     plain = (s.kernel_h, s.kernel_w, s.dilation_h, s.dilation_w, s.out_c) == (3, 3, 1, 1, s.in_c)
-    if not plain or (s.stride_h, s.stride_w) not in ((1, 1), (2, 2)) or s.out_w < 2 or s.in_c > 1000:
+    if not plain or (s.stride_h, s.stride_w) != (1, 1) or s.out_w < 2 or s.in_c > 1000:
         return False
     return s.pad_left <= s.out_w and s.dense and _row_pair(s)[2] + 6 * s.in_c + 2 <= 65535
+
+
+def cycles(s: ConvShape) -> float:
+    """Of a Cortex-M55, for all outputs, about."""
+    return s.batch * -(-s.out_h // 2) * s.out_c * (18 + 37 * -(-s.out_w // 2))
 
 
 def _pack(matrix: np.ndarray) -> np.ndarray:
@@ -134,46 +135,28 @@ def _offsets(s: ConvShape, pair: int) -> np.ndarray:
     """
     column = np.repeat(np.arange(4) * 2 * s.in_c, 2)
     second = np.tile([0, pair], 4)
-    if s.stride_h == 1:
-        outputs = np.array([0, s.out_c, s.out_w * s.out_c, (s.out_w + 1) * s.out_c])
-    else:
-        outputs = np.arange(4) * s.out_c
+    outputs = np.array([0, s.out_c, s.out_w * s.out_c, (s.out_w + 1) * s.out_c])
     return np.concatenate([(column + second).astype("<u2"), (column + pair - second).astype("<u2"),
                            outputs.astype("<u4").view("<u2")])
 
 
 def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
-    """(name, text) of name(x, w, k, right, gather, scatter, rows, y): two rows (one for stride 2), all
-    channels.
+    """(name, text) of name(x, w, k, right, gather, scatter, rows, y): two rows, all channels.
 
     rows: how many rows of the output are left.
     """
-    c, square = s.out_c, s.stride_h == 1
-    across = 2 if square else 4
-    x_step, y_step = (4 * c, 2 * c) if square else (16 * c, 4 * c)
-    partial = (s.out_h % 2 == 1) if square else s.out_w < 4
-    if square:
-        block = ["vldrh.u16 q0, [r1, q5]", f"addw r1, r1, #{x_step}"]
-        block += [
-            f"vmladav.s8 {r}, q0, {q}"
-            for r, q in zip(("r0", "r2", "r4", "r6"), ("q1", "q2", "q3", "q4"), strict=True)
-        ]
-        weights = [
-            "vldrb.8 q1, [r5, #4]", "vldrb.8 q3, [r5, #3]", "vldrb.8 q4, [r5, #-1]", "vldrb.8 q2, [r5], #16"
-        ]
-    else:
-        block = [
-            line for r in ("r0", "r2", "r4", "r6")
-            for line in ("vldrh.u16 q0, [r1, q5]", f"addw r1, r1, #{4 * c}", f"vmladav.s8 {r}, q0, q1")
-        ]
-        weights = ["vldrb.8 q1, [r5, #4]", "add r5, r5, #16"]
-    block += finished_block(rq, y_step, partial)
-    # A last single row of a pair of rows, or a row shorter than a block: only the first lanes are stored.
-    limit = ["lsl r4, r4, #1" if square else f"mov r4, #{s.out_w}", "vctp.32 r4"] if partial else []
+    c, partial = s.out_c, s.out_h % 2 == 1
+    block = ["vldrh.u16 q0, [r1, q5]", f"addw r1, r1, #{4 * c}"]
+    block += [f"vmladav.s8 {r}, q0, {q}"
+              for r, q in zip(("r0", "r2", "r4", "r6"), ("q1", "q2", "q3", "q4"), strict=True)]  # fmt: skip
+    block += finished_block(rq, 2 * c, partial)
+    # Of a last single row only the first lanes are stored.
+    limit = ["lsl r4, r4, #1", "vctp.32 r4"] if partial else []
     lines = ["vldrh.16 q5, [r0]", "vldrw.32 q6, [r2]", *limit, f"movw r9, #{c}"]
-    per_channel = [*weights, *load_numbers(rq)]
+    per_channel = ["vldrb.8 q1, [r5, #4]", "vldrb.8 q3, [r5, #3]", "vldrb.8 q4, [r5, #-1]",
+                   "vldrb.8 q2, [r5], #16", *load_numbers(rq)]  # fmt: skip
     per_channel += ["ldrsb r10, [r11], #1"] if rq.common_right is None else []
-    lines += channel_loop(per_channel, block, s.out_w, across, (x_step, y_step), (2, 1))
+    lines += channel_loop(per_channel, block, s.out_w, 2, (4 * c, 2 * c), (2, 1))
     return _function(s, rq, lines, partial)
 
 
@@ -182,39 +165,35 @@ def _function(s: ConvShape, rq: Requantiser, lines: list[str], partial: bool) ->
                   ("const int32_t *", "k", "r7")]
     parameters += [("const int8_t *", "right", "r11"), ("const uint16_t *", "gather", "r0")]
     parameters += [("const uint16_t *", "scatter", "r2"), ("int32_t ", "rows", "r4"), ("int8_t *", "y", "r3")]
-    rows, across = (2, 2) if s.stride_h == 1 else (1, 4)
-    row, start, shift = ("lane / 2", "column", "lane % 2") if rows == 2 else ("0", "(column + lane)", "0")
-    lanes = ("rows > 1 ? 4 : 2" if rows == 2 else str(s.out_w)) if partial else "4"
-    window = (f"const int8_t *from = x + {start} * {2 * s.in_c * s.stride_w} + 2 * c;\n"
-              f"const int8_t *weight = w + 16 * c + 4 - {row} - 4 * ({shift});")
+    window = (f"const int8_t *from = x + column * {2 * s.in_c} + 2 * c;\n"
+              "const int8_t *weight = w + 16 * c + 4 - lane / 2 - 4 * (lane % 2);")
     store = f"y[column * {s.out_c} + (int32_t)to[lane] + c] = {scalar_result(rq, 'right[c]')};"
     twin = f"""\
-const int32_t lanes = {lanes};
+const int32_t lanes = {"rows > 1 ? 4 : 2" if partial else "4"};
 uint32_t to[4];
 (void)right;
 (void)rows;
 memcpy(to, scatter, sizeof to);
-""" + rows_twin(s.out_c, s.out_w, across, "lanes", window, 16,
-                "from[gather[tap / 2] + tap % 2] * weight[tap]", store)
-    comment = (f"{counted(rows, 'row')} of {counted(s.out_w, 'output')}, {counted(s.out_c, 'channel')}; "
-               "x: row pairs, w: one past the leading zeros.")
-    return row_kernel(f"aot_mve_depthwise3x3_s{s.stride_h}_c{s.out_c}", comment, parameters, lines, twin)
+""" + rows_twin(s.out_c, s.out_w, 2, "lanes", window, 16, "from[gather[tap / 2] + tap % 2] * weight[tap]",
+                store)  # fmt: skip
+    comment = (f"Two rows of {counted(s.out_w, 'output')}, {counted(s.out_c, 'channel')}; x: row pairs, w: "
+               "one past the leading zeros.")
+    return row_kernel(f"aot_mve_depthwise3x3_c{s.out_c}", comment, parameters, lines, twin)
 
 
 def _body(s: ConvShape, kernel: str, right: str, ends: Ends, tail: Tail) -> str:
     """The loops of aot_mve_depthwise3x3, the outputs of a step passing through `row` to the tail."""
-    step = 2 if s.stride_h == 1 else 1
     tables = f"w + 4, k, {right}, offsets + j % 2 * 8, offsets + 16"
     return f"""\
 for (int32_t n = 0; n < {s.batch}; n++) {{
     const int8_t *image = {ends.x} + n * {s.in_h * s.in_w * s.in_c};
     aot_mve_fill(pairs, shape.fill, shape.total);
     aot_mve_depthwise3x3_step(&shape, 0, image, pairs);
-    for (int32_t j = 0; j < {-(-s.out_h // step)}; j++) {{
+    for (int32_t j = 0; j < {-(-s.out_h // STEP)}; j++) {{
         aot_mve_depthwise3x3_step(&shape, j + 1, image, pairs);
-        {kernel}(pairs, {tables}, {s.out_h} - {step} * j, {ends.row});
-        for (int32_t r = 0; r < {step} && {step} * j + r < {s.out_h}; r++) {{
-            const int32_t oy = {step} * j + r;
+        {kernel}(pairs, {tables}, {s.out_h} - {STEP} * j, {ends.row});
+        for (int32_t r = 0; r < {STEP} && {STEP} * j + r < {s.out_h}; r++) {{
+            const int32_t oy = {STEP} * j + r;
 {rows_to_tail(s, f"row + r * {s.out_w * s.out_c}", tail, ("n", "oy", "ox"))}}}
     }}
 }}

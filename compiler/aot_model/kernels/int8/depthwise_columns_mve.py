@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Tail
-from .channel_rows_mve import ACCUMULATORS, EIGHT, ChannelRows, Ring, scattered
-from .requantise_mve import requantiser
+from .channel_rows_mve import ACCUMULATORS, EIGHT, ChannelRows, Ring, covered, scattered, summed
+from .requantise_mve import DEPTHWISE_HEADER, requantiser
 from .spec import QuantSpec
 from .unsigned_mve import Ends, padding
 
@@ -80,14 +80,14 @@ def applicable(shape: ConvShape) -> bool:
     return p.chunks <= RESIDENT and p.step <= 127 and 7 * p.plane <= 65535
 
 
-def cost(shape: ConvShape) -> float:
-    """Instructions for all sums, and for turning the rows."""
+def cycles(shape: ConvShape) -> float:
+    """Of a Cortex-M55, for all outputs, about."""
     p = _plan(shape)
     s = p.shape
-    vectors, each = (-(-s.in_c // 8), 4 * s.in_w) if s.in_c >= 8 else (s.in_c, 5 * -(-s.in_w // 8))
+    vectors, each = (-(-s.in_c // 8), 11 * s.in_w) if s.in_c >= 8 else (s.in_c, 14 * -(-s.in_w // 8))
     rows = min(s.in_h + s.pad_top, s.out_h * s.stride_h + p.slots)
-    turned = rows * (40 + vectors * (20 + each)) + p.chunks * s.out_h * s.out_c
-    return turned + 2 * p.chunks * s.out_h * s.out_w * s.out_c
+    row = 10 + 18 * p.chunks + covered(s.out_w) * 4.8 + 2.1 * p.chunks * summed(s.out_w)
+    return s.batch * (rows * (40 + vectors * (20 + each)) + s.out_h * (30 + s.out_c * row))
 
 
 def depthwise_columns(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
@@ -122,7 +122,8 @@ def depthwise_columns(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | 
     return rows.code(_row_kernel(p, rows), [*rows.packed(matrix), Packed("taps", _taps(p).reshape(-1)),
                                             Packed("scatter", scattered(p.eight, s.out_c))],
                      (x, "order, scatter"), ring, tail, s is not shape,
-                     f"{p.chunks} vector(s) of 16 taps per output, {p.slots} turned rows", geometry)
+                     f"{p.chunks} vector(s) of 16 taps per output, {p.slots} turned rows", geometry,
+                     DEPTHWISE_HEADER)  # fmt: skip
 
 
 def _taps(p: _Plan) -> np.ndarray:

@@ -1,31 +1,38 @@
-"""Depthwise convolution, int8, Helium: the 3x3 kernel where it applies, else one of those for any taps; that
-of gathers, which has 16 bits for a weight, where weights have a zero point.
+"""Depthwise convolution, int8, Helium: which of the kernels takes a layer.
 
-Turned rows where the image passes through a ring anyway, or where there is room for one.
+Channels in the lanes where a window is small or outputs of a row are few (depthwise_lanes_mve.py); dot
+products of one channel otherwise, over 3x3 windows, over turned rows where the image passes through a ring
+anyway or where there is room for one, or over gathered taps. That with fewest cycles is taken.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from ..base import ConvShape, KernelCode, Tail
-from . import depthwise3x3_mve, depthwise_columns_mve, depthwise_taps_mve
+from . import (
+    channel_lanes_mve,
+    depthwise3x3_mve,
+    depthwise_columns_mve,
+    depthwise_lanes_mve,
+    depthwise_taps_mve,
+)
 from .requantise_mve import supports
 from .spec import QuantSpec
 
 ALLOWANCE = 15
 """Bytes more than a ring of rows that lie as they are: what the last vector reads beyond it."""
 
+_Writer = Callable[[ConvShape, np.ndarray, "np.ndarray | None", QuantSpec, "Tail | None"], KernelCode]
+
 
 def applicable(shape: ConvShape, spec: QuantSpec) -> bool:
     """Whether `depthwise` takes a layer."""
-    if shape.groups != shape.in_c or not supports(spec):
-        return False
-    if spec.weight_zero_point:
-        return depthwise_taps_mve.applicable(shape)
-    return any(k.applicable(shape) for k in (depthwise3x3_mve, depthwise_columns_mve, depthwise_taps_mve))
+    return shape.groups == shape.in_c and supports(spec) and bool(writers(shape, spec, False))
 
 
 def depthwise(
@@ -46,19 +53,36 @@ def depthwise(
     Raises:
         ValueError: a layer that is not `applicable`.
     """
-    if spec.weight_zero_point:
-        return depthwise_taps_mve.depthwise_taps(shape, weights, bias, spec, tail, compact)
-    if depthwise3x3_mve.applicable(shape):
-        return depthwise3x3_mve.depthwise3x3(shape, weights, bias, spec, tail)
-    if not depthwise_columns_mve.applicable(shape):
-        return depthwise_taps_mve.depthwise_taps(shape, weights, bias, spec, tail, compact)
-    turned = depthwise_columns_mve.depthwise_columns(shape, weights, bias, spec, tail, compact)
-    if not depthwise_taps_mve.applicable(shape):
-        return turned
-    direct = depthwise_taps_mve.depthwise_taps(shape, weights, bias, spec, tail, compact)
-    if depthwise_taps_mve.cost(shape) <= depthwise_columns_mve.cost(shape):
-        return direct
-    needed, least = (sum(s.nbytes for s in code.scratch) for code in (turned, direct))
-    if needed <= max(least + ALLOWANCE, room or 0):
-        return turned
-    return replace(direct, wish=needed)
+    found = writers(shape, spec, compact)
+    if not found:
+        raise ValueError(f"not for the depthwise kernels: {shape}, {spec}")
+    best, other = [write(shape, weights, bias, spec, tail) for _, write in (*found, *found)[:2]]
+    return best if found[0][1] is depthwise3x3_mve.depthwise3x3 else with_room(best, other, room)
+
+
+def with_room(best: KernelCode, other: KernelCode, room: int | None) -> KernelCode:
+    """The faster kernel where it needs hardly more scratch memory than the other one, or where there is room
+    for it.
+    """
+    needed, least = (sum(s.nbytes for s in code.scratch) for code in (best, other))
+    if needed <= least + ALLOWANCE:
+        return best
+    return replace(best if needed <= (room or 0) else other, wish=needed)
+
+
+def writers(shape: ConvShape, spec: QuantSpec, compact: bool) -> list[tuple[float, _Writer]]:
+    """Those that take a layer, with their cycles, the fastest first."""
+    found: list[tuple[float, _Writer]] = []
+    plain = not spec.weight_zero_point
+    if channel_lanes_mve.takes(shape):
+        found.append((channel_lanes_mve.PAY * depthwise_lanes_mve.cycles(shape, spec),
+                      depthwise_lanes_mve.depthwise_lanes))
+    if plain and depthwise3x3_mve.applicable(shape):
+        found.append((depthwise3x3_mve.cycles(shape), depthwise3x3_mve.depthwise3x3))
+    if plain and depthwise_columns_mve.applicable(shape):
+        found.append((depthwise_columns_mve.cycles(shape),
+                      partial(depthwise_columns_mve.depthwise_columns, compact=compact)))
+    if depthwise_taps_mve.applicable(shape):
+        found.append((depthwise_taps_mve.cycles(shape),
+                      partial(depthwise_taps_mve.depthwise_taps, compact=compact)))
+    return sorted(found, key=lambda one: one[0])

@@ -15,7 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Tail
-from .channel_rows_mve import ACCUMULATORS, EIGHT, FOUR, ChannelRows, Ring, forward, scattered
+from .channel_rows_mve import (
+    ACCUMULATORS,
+    EIGHT,
+    FOUR,
+    ChannelRows,
+    Ring,
+    covered,
+    forward,
+    ring_row,
+    scattered,
+    summed,
+)
 from .requantise_mve import constant_s16, requantiser
 from .spec import QuantSpec
 from .unsigned_mve import Ends, padding
@@ -120,13 +131,9 @@ def depthwise_taps(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | Non
     places = f"image + oy * {s.stride_h * image_row}", f"offsets, {scatter}"
     if p.slots:
         used = max(min(s.in_w, p.row // s.in_c - s.pad_left), 0) * s.in_c
-        places, ring = ("ring", f"taps, {scatter}"), Ring(p.slots * p.row, zero, f"""\
-int8_t *slot = ring + filled % {p.slots} * {p.row} + {s.pad_left * s.in_c};
-if (line >= 0 && line < {s.in_h}) {{
-    aot_mve_copy(slot, image + line * {image_row}, {used});
-}} else {{
-    aot_mve_fill(slot, {zero}, {used});
-}}""", f"const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};\n")
+        places = "ring", f"taps, {scatter}"
+        ring = Ring(p.slots * p.row, zero, ring_row(s, p.slots, p.row, used, zero),
+                    f"const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};\n")
     together = f"{p.together} outputs" if p.together > 1 else "output"
     offsets = Packed("offsets", tap_offsets(p, scattered(p.eight, s.out_c)))
     return rows.code(_row_kernel(p, rows, outside), [*rows.packed(matrix, p.before, outside), offsets],
@@ -152,11 +159,12 @@ def tap_plan(s: ConvShape, compact: bool = False, size: int = 1) -> TapPlan:
     return TapPlan(s, -(-s.kernel_h * s.kernel_w // 8), slots, size * row, s.out_c // s.in_c, compact, size)
 
 
-def cost(shape: ConvShape) -> float:
-    """Instructions for all sums."""
+def cycles(shape: ConvShape) -> float:
+    """Of a Cortex-M55, for all outputs, about."""
     p = tap_plan(shape.along_row)
-    each = p.chunks / p.together + p.chunks + (0.5 if p.second else 1) / p.together
-    return shape.out_h * shape.out_w * shape.out_c * (3.5 * p.chunks if p.chunks > RESIDENT else each)
+    s, each = p.shape, 6 if p.chunks == 1 else 11 * p.chunks - 2
+    lines = 35 * (s.in_h + s.pad_top) if p.slots else 0
+    return s.batch * (lines + s.out_h * (30 + s.out_c * (14 + covered(s.out_w) * 5 + each * summed(s.out_w))))
 
 
 def tap_offsets(p: TapPlan, outputs: np.ndarray) -> np.ndarray:

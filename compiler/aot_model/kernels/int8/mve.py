@@ -49,6 +49,13 @@ def _unsigned_into(before: Lanes, values: Lanes) -> Lanes:
     return after
 
 
+def _upper_halves(before: Lanes, values: Lanes) -> Lanes:
+    """Low halves of words into the odd halves of the result."""
+    after: Lanes = before.copy()
+    after[1::2] = values.astype(np.int16)
+    return after
+
+
 def _row(text: str,
          operands: tuple[Operand, ...],
          meaning: Callable[..., Lanes],
@@ -87,11 +94,18 @@ TABLE: dict[str, Instruction] = {
     "vshl.s32": _row("vshl.s32 {d}, {0}, {1}", (WORDS, _LEFT), lambda a, b: a << b),
     "vrshl.s32": _row("vrshl.s32 {d}, {0}, {1}", (WORDS, _RIGHT), lambda a, b: _rounded(a, -b)),
     "vqshl.s32": _row("vqshl.s32 {d}, {0}, {1}", (WORDS, _LEFT), lambda a, b: _saturated(32, a << b)),
-    **dict(_immediate("vshl.i32", n, lambda a, n=n: a << n) for n in (1, 30)),  # type: ignore[misc]
+    **dict(_immediate("vshl.i32", n, lambda a, n=n: a << n) for n in (1, 16, 30)),  # type: ignore[misc]
     "vclz.i32": _row("vclz.i32 {d}, {0}", (WORDS,),
                      lambda a: 31 - np.floor(np.log2((a & 0xFFFFFFFF) + 0.5)).astype(np.int64)),
     "vmla.s32": _row("vmla.s32 {d}, {1}, {2}", (WORDS, WORDS, CORE), lambda d, a, b: d + a * b),
     "vmlas.s32": _row("vmlas.s32 {d}, {1}, {2}", (WORDS, WORDS, CORE), lambda d, a, b: d * a + b),
+    "vmlas.s16": _row("vmlas.s16 {d}, {1}, {2}", (HALVES, HALVES, CORE), lambda d, a, b: d * a + b, HALVES),
+    **{
+        f"vmull{side}.s16": _row(f"vmull{side}.s16 {{d}}, {{0}}, {{1}}", (HALVES, HALVES),
+                                 lambda a, b, at=at: a[at::2] * b[at::2]) for side, at in (("b", 0), ("t", 1))
+    },
+    "vmovnt.i32": _row("vmovnt.i32 {d}, {1}", (HALVES, WORDS), _upper_halves, HALVES),
+    "vmul.i16": _row("vmul.i16 {d}, {0}, {1}", (HALVES, HALVES), lambda a, b: a * b, HALVES),
     "vsub.i32": _row("vsub.i32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: a - b),
     "vadd.i32": _row("vadd.i32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: a + b),
     "vadd.i32 r": _row("vadd.i32 {d}, {0}, {1}", (WORDS, CORE), lambda a, b: a + b),

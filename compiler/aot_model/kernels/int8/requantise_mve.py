@@ -48,6 +48,8 @@ from .spec import QuantSpec, Rounding
 
 HEADER = "aot_model/int8_mve.h"
 """What all micro-kernels start from: the choice of instruction set, copies, and arithmetic for the twins."""
+DEPTHWISE_HEADER = "aot_model/int8_mve_depthwise.h"
+"""The same, with rows that are interleaved or turned."""
 
 @dataclass(frozen=True)
 class Requantiser:

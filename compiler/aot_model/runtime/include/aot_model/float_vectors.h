@@ -5,6 +5,7 @@
 #ifndef AOT_MODEL_FLOAT_VECTORS_H
 #define AOT_MODEL_FLOAT_VECTORS_H
 
+#include <math.h>
 #include <stdint.h>
 
 #include "aot_model/attributes.h"
@@ -27,6 +28,36 @@ AOT_MODEL_INLINE float32x4_t aot_model_four_quotients(float32x4_t a, float32x4_t
             : "+w"(over)
             : "w"(under));
     return over;
+}
+
+/* The smaller and the larger one; a NaN of either is the result: aot_model_min_float32() and its kind. */
+AOT_MODEL_INLINE float32x4_t aot_model_four_min(float32x4_t a, float32x4_t b)
+{
+    const float32x4_t one = vpselq_f32(b, a, vcmpgtq_f32(a, b));
+    return vpselq_f32(one, b, vcmpeqq_f32(b, b));
+}
+
+AOT_MODEL_INLINE float32x4_t aot_model_four_max(float32x4_t a, float32x4_t b)
+{
+    const float32x4_t one = vpselq_f32(b, a, vcmpgtq_f32(b, a));
+    return vpselq_f32(one, b, vcmpeqq_f32(b, b));
+}
+
+/* The same of all lanes of vectors: `least` and `most` of their numbers by vminnmq and vmaxnmq, `odd` the largest of their bits
+ * without signs, those of a NaN where there is one. */
+AOT_MODEL_INLINE uint32x4_t aot_model_four_odd(uint32x4_t odd, float32x4_t x)
+{
+    return vmaxq_u32(odd, vreinterpretq_u32_f32(vabsq_f32(x)));
+}
+
+AOT_MODEL_INLINE float aot_model_min_of_four(float32x4_t least, uint32x4_t odd)
+{
+    return vmaxvq_u32(0u, odd) > 0x7f800000u ? NAN : vminnmvq_f32(INFINITY, least);
+}
+
+AOT_MODEL_INLINE float aot_model_max_of_four(float32x4_t most, uint32x4_t odd)
+{
+    return vmaxvq_u32(0u, odd) > 0x7f800000u ? NAN : vmaxnmvq_f32(-INFINITY, most);
 }
 
 /* x / d as two products, where the compiler has compared them with quotients: high + low is 1 / d. */

@@ -12,6 +12,13 @@
 #include "aot_model/int8_mve.h"
 
 #if AOT_MODEL_MVE
+/* What a mean of n elements is multiplied with. */
+#define AOT_MVE_RECIPROCAL_OF_16_BITS                                                                                  \
+    const int32_t shift = n > 1 ? 31 - __builtin_clz((uint32_t)(n - 1)) : -1;                                          \
+    const uint16_t inverse = (uint16_t)(n > 1 ? ((1u << (16 + shift)) + (uint32_t)n - 1u) / (uint32_t)n : 0u);
+#define AOT_MVE_RECIPROCAL_OF_32_BITS const uint32_t inverse = n > 1 ? 0xFFFFFFFFu / (uint32_t)n + 1u : 0u;
+#define AOT_MVE_BY_16_BITS vshlq_r_u16(vmulhq_u16(mean, vdupq_n_u16(inverse)), -shift)
+#define AOT_MVE_BY_32_BITS vmulhq_u32(mean, vdupq_n_u32(inverse))
 /* The means of a window of n elements, in lanes of `bits` bits; divide: of |sum| + n/2. */
 #define AOT_MVE_AVERAGE(type, letter, bits, lanes, least, most, divide)                                                \
     for (int32_t c = 0; c < channels; c += lanes) {                                                                    \
@@ -53,6 +60,8 @@
         vstrbq_p_u##bits(y + c, mean, p);                                                                              \
     }
 #else
+#define AOT_MVE_RECIPROCAL_OF_16_BITS
+#define AOT_MVE_RECIPROCAL_OF_32_BITS
 #define AOT_MVE_AVERAGE_UINT8(bits, lanes, divide) AOT_MVE_AVERAGE(uint8_t, b, bits, lanes, 0, 255, divide)
 #define AOT_MVE_AVERAGE(type, letter, bits, lanes, least, most, divide)                                                \
     for (int32_t c = 0; c < channels; c++) {                                                                           \
@@ -73,11 +82,8 @@ AOT_MODEL_MVE_LOOP void aot_mve_average(const int8_t *x, int32_t rows, int32_t c
 {
     AOT_MODEL_BARRIER;
     const int32_t n = rows * columns;
-#if AOT_MODEL_MVE
-    const int32_t shift = n > 1 ? 31 - __builtin_clz((uint32_t)(n - 1)) : -1;
-    const uint16_t inverse = (uint16_t)(n > 1 ? ((1u << (16 + shift)) + (uint32_t)n - 1u) / (uint32_t)n : 0u);
-#endif
-    AOT_MVE_AVERAGE(int8_t, b, 16, 8, -128, 127, vshlq_r_u16(vmulhq_u16(mean, vdupq_n_u16(inverse)), -shift))
+    AOT_MVE_RECIPROCAL_OF_16_BITS
+    AOT_MVE_AVERAGE(int8_t, b, 16, 8, -128, 127, AOT_MVE_BY_16_BITS)
     AOT_MODEL_BARRIER;
 }
 
@@ -87,10 +93,8 @@ AOT_MODEL_MVE_LOOP void aot_mve_average_large(const int8_t *x, int32_t rows, int
 {
     AOT_MODEL_BARRIER;
     const int32_t n = rows * columns;
-#if AOT_MODEL_MVE
-    const uint32_t inverse = n > 1 ? 0xFFFFFFFFu / (uint32_t)n + 1u : 0u;
-#endif
-    AOT_MVE_AVERAGE(int8_t, b, 32, 4, -128, 127, vmulhq_u32(mean, vdupq_n_u32(inverse)))
+    AOT_MVE_RECIPROCAL_OF_32_BITS
+    AOT_MVE_AVERAGE(int8_t, b, 32, 4, -128, 127, AOT_MVE_BY_32_BITS)
     AOT_MODEL_BARRIER;
 }
 
@@ -100,11 +104,8 @@ AOT_MODEL_MVE_LOOP void aot_mve_average_uint8(const uint8_t *x, int32_t rows, in
 {
     AOT_MODEL_BARRIER;
     const int32_t n = rows * columns;
-#if AOT_MODEL_MVE
-    const int32_t shift = n > 1 ? 31 - __builtin_clz((uint32_t)(n - 1)) : -1;
-    const uint16_t inverse = (uint16_t)(n > 1 ? ((1u << (16 + shift)) + (uint32_t)n - 1u) / (uint32_t)n : 0u);
-#endif
-    AOT_MVE_AVERAGE_UINT8(16, 8, vshlq_r_u16(vmulhq_u16(mean, vdupq_n_u16(inverse)), -shift))
+    AOT_MVE_RECIPROCAL_OF_16_BITS
+    AOT_MVE_AVERAGE_UINT8(16, 8, AOT_MVE_BY_16_BITS)
     AOT_MODEL_BARRIER;
 }
 
@@ -114,10 +115,8 @@ AOT_MODEL_MVE_LOOP void aot_mve_average_uint8_large(const uint8_t *x, int32_t ro
 {
     AOT_MODEL_BARRIER;
     const int32_t n = rows * columns;
-#if AOT_MODEL_MVE
-    const uint32_t inverse = n > 1 ? 0xFFFFFFFFu / (uint32_t)n + 1u : 0u;
-#endif
-    AOT_MVE_AVERAGE_UINT8(32, 4, vmulhq_u32(mean, vdupq_n_u32(inverse)))
+    AOT_MVE_RECIPROCAL_OF_32_BITS
+    AOT_MVE_AVERAGE_UINT8(32, 4, AOT_MVE_BY_32_BITS)
     AOT_MODEL_BARRIER;
 }
 
@@ -139,9 +138,7 @@ AOT_MODEL_MVE_LOOP void aot_mve_average_int16(const int16_t *x, int32_t rows, in
 {
     AOT_MODEL_BARRIER;
     const int32_t n = rows * columns;
-#if AOT_MODEL_MVE
-    const uint32_t inverse = n > 1 ? 0xFFFFFFFFu / (uint32_t)n + 1u : 0u;
-#endif
+    AOT_MVE_RECIPROCAL_OF_32_BITS
     AOT_MVE_AVERAGE(int16_t, h, 32, 4, -32768, 32767, aot_mve_divided(mean, inverse, n))
     AOT_MODEL_BARRIER;
 }
@@ -199,6 +196,10 @@ AOT_MODEL_MVE_LOOP void aot_mve_maximum_int16(const int16_t *x, int32_t rows, in
 }
 
 #undef AOT_MVE_LARGEST
+#undef AOT_MVE_RECIPROCAL_OF_16_BITS
+#undef AOT_MVE_RECIPROCAL_OF_32_BITS
+#undef AOT_MVE_BY_16_BITS
+#undef AOT_MVE_BY_32_BITS
 #undef AOT_MVE_AVERAGE
 #undef AOT_MVE_AVERAGE_UINT8
 

@@ -1,0 +1,122 @@
+"""Depthwise convolution of int16, Helium: eight channels in the lanes, one output after the other.
+
+As kernels/int8/depthwise_lanes_mve.py, but what VMULLB and VMULLT multiply has 32 bits: 2 loads, 2 products
+and 2 sums for 8 taps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aot_model.c.words import counted
+from aot_model.ir.admissible import ANYTHING
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
+from aot_model.kernels.int8.channel_lanes_mve import LANES, Walk, takes
+from aot_model.kernels.int8.channel_rows_mve import row_kernel
+from aot_model.kernels.int16.depthwise_mve import layer_code
+from aot_model.kernels.int16.dots import INT32
+from aot_model.kernels.int16.finish_mve import Ending, core_constant
+
+
+def applicable(shape: ConvShape, weights: np.ndarray, most: int) -> bool:
+    """Whether `depthwise` takes a layer: weights of int8, sums of 32 bits. most: no product is larger."""
+    taps = shape.kernel_h * shape.kernel_w
+    return weights.dtype == np.int8 and taps * most <= INT32 and takes(shape)
+
+
+def cycles(shape: ConvShape) -> float:
+    """Of a Cortex-M55, for all outputs, about."""
+    walk = Walk.of(shape.along_row, 2)
+    s = walk.shape
+    return s.batch * s.out_h * (30 + s.out_w * (10 + walk.blocks * (33 + walk.cycles + 6 * walk.taps)))
+
+
+def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail | None) -> KernelCode:
+    """weights: int8 [kernel_h, kernel_w, channel], one for each channel of x, which has zero point 0.
+
+    Raises:
+        ValueError: a layer with other types or a geometry that it does not take.
+    """
+    if not applicable(shape, weights, 0):
+        raise ValueError(f"not for the depthwise kernel: {shape}")
+    walk = Walk.of(shape.along_row, 2)
+    s = walk.shape
+    name, text = _row_kernel(walk, ending)
+    constants = [Packed("w", _packed(walk, ending, weights.reshape(-1, s.out_c)), admissible=ANYTHING)]
+    x, table = f"image + (oy * {s.stride_h} - {s.pad_top}) * {walk.row // 2} - {s.pad_left * s.in_c}", ""
+    moves = ""
+    if walk.slots:
+        constants.append(Packed("moves", walk.table()))
+        table = f"const int32_t slot = oy * {s.stride_h} % {walk.slots};\n"
+        x, moves = f"ring + slot * {walk.row // 2}", f"moves + slot * {s.kernel_h}, "
+    return layer_code(walk.slots, walk.row, s, ending, tail, (name, text), constants, table,
+                      lambda to: f"{name}({x}, w, {moves}{to});\n",
+                      f"{walk.taps} taps of 8 channels, {walk.slots} buffered rows")  # fmt: skip
+
+
+def _packed(walk: Walk, ending: Ending, matrix: np.ndarray) -> np.ndarray:
+    """For each eight channels: what sums begin with, the weights of each tap, numbers of the finish; even
+    channels first.
+    """
+    padded = np.zeros((walk.taps, walk.blocks * LANES), np.int8)
+    padded[:, :matrix.shape[1]] = matrix
+    stream = []
+    for first in range(0, walk.blocks * LANES, LANES):
+        lanes = first + np.arange(LANES)
+        records = [ending.record(lanes[k::2]) for k in (0, 1)]
+        stream += [*(r[:16] for r in records), padded[:, lanes].reshape(-1), *(r[16:] for r in records)]
+    return np.concatenate(stream)
+
+
+def _row_kernel(walk: Walk, e: Ending) -> tuple[str, str]:
+    """(name, text) of name(x, w[, moves], y): one row of outputs. r8 is the zero point."""
+    s, f = walk.shape, e.finish
+    lines = ["vldrw.32 q6, [r5], #16", "vldrw.32 q7, [r5], #16"]
+    for k in range(walk.taps):
+        x = ("q0", "q3")[k % 2]
+        lines += [*walk.tap(k, "vldrh.u16", x), f"vldrb.s16 q1, [r5], #{LANES}",
+                  f"vmullb.s16 q2, {x}, q1", f"vmullt.s16 q1, {x}, q1",
+                  "vadd.i32 q6, q6, q2", "vadd.i32 q7, q7, q1"]  # fmt: skip
+    for sums, multiplier, shift in (("q6", "q0", "q1"), ("q7", "q2", "q3")):
+        lines.append(f"vldrw.32 {multiplier}, [r5], #16")
+        lines += [] if f.uniform_shift else [f"vldrb.s32 {shift}, [r5], #4"]
+        lines += e.lines(sums, multiplier, shift, "r8", multiplier)
+    size = f.to.size
+    lines += ["vmovnt.i32 q6, q7", f"vstr{ {1: 'b', 2: 'h'}[size] }.16 q6, [r3], #{LANES * size}"]
+    begin = [*e.limits(), *(core_constant("r8", f.zero) if f.zero else [])]
+    parameters = [("const int16_t *", "x", "r2"), ("const int8_t *", "w", "r11"),
+                  *([("const int32_t *", "moves", "r10")] if walk.slots else []), (e.pointer, "y", "r3")]
+    return row_kernel(f"int16_mve_depthwise_l{walk.taps}_c{s.in_c}",
+                      f"{counted(s.out_w, 'output')} in a row, {s.in_c} channels, {walk.taps} taps each.",
+                      parameters, walk.row_lines(begin, lines, size), _twin(walk, e))
+
+
+def _twin(walk: Walk, e: Ending) -> str:
+    """The same in C."""
+    s, f, behind = walk.shape, e.finish, 2 * 16 + LANES * walk.taps
+    own = len(e.record(np.arange(4))) - 16
+    put = f"(int{f.to.bits}_t){f'(uint{f.to.bits}_t)' if f.to.c_type.startswith('u') else ''}v"
+    finished = "\n".join(e.scalar("acc", "start", "multiplier", "numbers[16 + lane]"))
+    return f"""\
+for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
+    for (int32_t c = 0; c < {s.in_c}; c++) {{
+        const int32_t lane = c % {LANES} / 2;
+        const int8_t *record = w + c / {LANES} * {behind + 2 * own};
+        const int8_t *weight = record + 32 + c % {LANES};
+        const int8_t *numbers = record + {behind} + c % 2 * {own};
+        const int16_t *from = x + ox * {s.stride_w * s.in_c} + c;
+        int32_t acc = 0;
+        for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{
+            for (int32_t kx = 0; kx < {s.kernel_w}; kx++, weight += {LANES}) {{
+                acc += from[kx * {walk.step // 2}] * *weight;
+            }}
+            from += {f"({walk.width} + moves[ky]) / 2" if walk.slots else s.dilation_h * walk.row // 2};
+        }}
+        int32_t start, multiplier;
+        memcpy(&start, record + c % 2 * 16 + 4 * lane, 4);
+        memcpy(&multiplier, numbers + 4 * lane, 4);
+        {finished}
+        y[ox * {s.in_c} + c] = {put};
+    }}
+}}
+"""

@@ -1,0 +1,118 @@
+"""What kernels with eight channels in the lanes share, of one output of a row after the other: how they walk
+over the taps of a window, and the loops around a block of channels.
+
+Registers: r1 tap, r5 stream of weights and numbers, r3 output, r10 moves; r2 window, r11 the stream's begin,
+r9 outputs left, r12 channels, r6 from tap to tap. A block's lines may take r0, r4, r7, r8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot_model.c.assembly import advance, constant
+
+from ..base import ConvShape
+from .order_mve import ordered
+
+LANES = 8
+MOST_TAPS = 64
+"""Taps are written one after the other."""
+PAY = 1.15
+"""Cycles of another kernel from which on one of these is taken, for one of its own: what gathers and scatters
+take is not known as well as the instructions, of which these have more.
+"""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Where the taps of a window lie."""
+
+    shape: ConvShape
+    slots: int
+    """Rows in the ring; 0: the image is read where it lies."""
+    row: int
+    """Bytes from a row to the next."""
+    size: int = 1
+    """Bytes of an element."""
+
+    @staticmethod
+    def of(s: ConvShape, size: int = 1, ring: bool = False) -> Walk:
+        """ring: even where no window reaches beyond the image."""
+        if s.inside and not ring:
+            return Walk(s, 0, s.in_w * s.in_c * size, size)
+        return Walk(s, s.tall, ((s.out_w - 1) * s.stride_w + s.wide) * s.in_c * size, size)
+
+    @property
+    def taps(self) -> int:
+        return self.shape.kernel_h * self.shape.kernel_w
+
+    @property
+    def blocks(self) -> int:
+        """Of eight channels, or what is left of them."""
+        return -(-self.shape.in_c // LANES)
+
+    @property
+    def step(self) -> int:
+        """Bytes from a tap to the next in its row."""
+        return self.shape.dilation_w * self.shape.in_c * self.size
+
+    @property
+    def width(self) -> int:
+        """Bytes from the first tap of a row to its last."""
+        return (self.shape.kernel_w - 1) * self.step
+
+    @property
+    def reach(self) -> int:
+        """Bytes that a load moves its address."""
+        return 127 * self.size
+
+    def moves(self, phase: int = 0) -> list[int]:
+        """Bytes from the last tap of a row of the window to the first of the next, and from the last of all
+        to the next block's first. phase: the slot of the window's first row."""
+        s = self.shape
+        rows = np.arange(s.kernel_h) * s.dilation_h
+        at = ((rows + phase) % self.slots if self.slots else rows) * self.row
+        return [int(d) - self.width for d in np.append(at[1:], at[0] + LANES * self.size) - at]
+
+    def table(self) -> np.ndarray:
+        """int32 [slots, kernel_h]: the moves for each slot of a window's first row."""
+        return np.array([self.moves(k) for k in range(self.slots)], np.int32)
+
+    def tap(self, k: int, load: str, x: str) -> list[str]:
+        """Loads tap k, and moves r1 on to the next one."""
+        row, column = divmod(k, self.shape.kernel_w)
+        last = column + 1 == self.shape.kernel_w
+        move, load = self.moves()[row] if last else self.step, f"{load} {x}, [r1]"
+        if last and self.slots:
+            return [load, f"ldr r0, [r10, #{4 * row}]", "add r1, r1, r0"]
+        if abs(move) <= self.reach:
+            return [f"{load}, #{move}" if move else load]
+        return [load, *(["add r1, r1, r6"] if move == self.step else advance("r1", move, "r0"))]
+
+    def row_lines(self, begin: list[str], block: list[str], to: int) -> list[str]:
+        """Instructions for a row of outputs. begin: before all; block: for eight channels of an output, whose
+        elements have `to` bytes.
+        """
+        s, several = self.shape, self.shape.out_w > 1
+        lines = [f"movw r12, #{s.in_c}", *(constant("r6", self.step) if self.step > self.reach else []),
+                 *begin, *([f"movw r9, #{s.out_w}", "1:"] if several else []), "mov r1, r2", "mov r5, r11",
+                 "dlstp.16 lr, r12", "2:", *ordered(block), "letp lr, 2b"]  # fmt: skip
+        if several:
+            lines += [*advance("r2", s.stride_w * s.in_c * self.size, "r0"),
+                      *advance("r3", to * (s.in_c - LANES * self.blocks), "r0"),
+                      "subs r9, r9, #1", "bne 1b"]  # fmt: skip
+        return lines
+
+    @property
+    def cycles(self) -> int:
+        """Of a block of channels, beside its products and their sums."""
+        return (0 if self.step <= self.reach else self.taps) + 2 * bool(self.slots) * self.shape.kernel_h
+
+
+def takes(shape: ConvShape) -> bool:
+    """Whether a geometry is that of such kernels: one output for each channel; two channels are a word."""
+    s = shape.along_row
+    plain = s.out_c == s.in_c == s.groups and s.in_c % 2 == 0 and s.in_c <= 4094
+    return plain and s.kernel_h * s.kernel_w <= MOST_TAPS and shape.dense
