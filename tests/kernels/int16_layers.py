@@ -98,7 +98,8 @@ def integer_convolutions() -> list[Layer]:
     extreme = np.full((1, 3, 3, 61), -32768, np.int16), np.full((2, 3, 3, 61), -128, np.int8)
     layers.append(Layer("largest sums", extreme[0], (Step(Convolution(), (extreme[1], )), )))
     layers += _blocks_of_rows(draw) + _fours_of_channels(draw) + _groups(draw) + _groups_of_types(draw)
-    return layers + _fours_of_parts() + [_long_rows(Draw(51))] + _ties(Draw(52)) + _channels_in_lanes(Draw(61))
+    layers += [*_fours_of_parts(), _long_rows(Draw(51)), *_ties(Draw(52))]
+    return layers + _channels_in_lanes(Draw(61))
 
 
 def _ties(draw: Draw) -> list[Layer]:

@@ -90,6 +90,16 @@ CASES: list[OpCase] = [
     one("ABS-int32", "ABS", [A],
         [plain("y", A)]), *(one(k, k, [A, np.minimum(A, B - 3)], [plain("y", A, BOOL)]) for k in COMPARISONS),
     *(one(f"{k}-float", k, [X, ROW], [plain("y", X, BOOL)]) for k in COMPARISONS),
+    # neighbours of fine scales are one number, of coarse ones two; equal scales and others
+    *(one(f"{k}-{kind.__name__}-{scale}-{other}-{oracle}", k,
+          [T(n, (1, 4, 64), TYPES[kind.__name__], (s,), (zero,)) for n, s in (("a", scale), ("b", other))],
+          [T("y", (1, 4, 64), BOOL)], oracle=oracle,
+          arithmetic="tflm" if oracle == "tflm" else "litert-ref",
+          given=[EVERY.view(kind)[None], np.roll(EVERY.reshape(-1), 1).reshape(1, 4, 64).view(kind)])
+      for k in COMPARISONS
+      for kind, zero in ((np.int8, -3), (np.uint8, 130))
+      for scale, other in ((0.0019, 0.0019), (1 / 256, 1 / 256), (0.0039, 0.0039), (0.06, 0.06), (0.0019, 0.003))
+      for oracle in ("litert", *(("tflm",) if kind is np.int8 else ()))),
     *(one(k, k, [FLAGS, X > 1], [plain("y", FLAGS)]) for k in ("LOGICAL_AND", "LOGICAL_OR")),
     one("LOGICAL_NOT", "LOGICAL_NOT", [FLAGS], [plain("y", FLAGS)]),
     one("BITWISE_XOR", "BITWISE_XOR", [A, B], [plain("y", A)], oracle="numpy", expected=(A ^ B,)),

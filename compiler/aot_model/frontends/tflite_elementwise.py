@@ -119,14 +119,21 @@ _COMPARISONS = {
 def compare(n: Conversion) -> Value:
     name, negate = _COMPARISONS[n.operator.kind]
     a, b = n.x(0), n.x(1)
-    if n.quantised(0) and n.quantised(1) and n.q(0) != n.q(1):
+    if n.quantised(0) and n.quantised(1) and (n.q(0) != n.q(1) or _finer(n)):
         a, b = (_on_fine_scale(n, k) for k in (0, 1))
     y = n.add(name, a, b)
     return n.add("Not", y) if negate else y
 
 
+def _finer(n: Conversion) -> bool:
+    """Whether neighbouring integers of 8 bits are one number for TensorFlow Lite and its version for
+    microcontrollers, which compare multiples of 2^-8, equal scales or not.
+    """
+    return n.x(0).dtype.bits == 8 and n.scale(0) < 2**-8
+
+
 def _on_fine_scale(n: Conversion, k: int) -> Value:
-    """An input as int32 multiples of 2^-8, for comparisons of tensors with different scales."""
+    """An input as int32 multiples of 2^-8, for comparisons of tensors with other or finer scales."""
     wide = n.build(Cast(DType.INT32), n.x(k))
     shifted = n.add("Mul", n.add("Sub", wide, n.constant(n.zero(k), DType.INT32)),
                     n.constant(256, DType.INT32))
