@@ -149,7 +149,7 @@ def equal_candidate(tmp_path: Path, model: onnx.ModelProto) -> tuple[Candidate, 
     """Plans of 8 bits without and with equalisation, and the float model's answers to fresh data."""
     file, samples = saved(tmp_path, model)
     calibration = _calibration(file, samples, tmp_path)
-    both = [calibration.candidate("minmax", equalise, False) for equalise in (False, True)]
+    both = [calibration.candidate("minmax", equalise) for equalise in (False, True)]
     assert both[0] is not None and both[1] is not None
     return both[0], both[1], run(calibration.plain.network.model, data(model, 40, seed=5))
 
