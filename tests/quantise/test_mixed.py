@@ -70,6 +70,7 @@ def test_budgets_and_the_frontier(tmp_path: Path) -> None:
     found = next(p for p in json.loads(tight.frontier or "")["points"] if p["chosen"])
     assert found["flash"] == least and "int4" in str(found["changes"])
     assert tight.library is not None and len(tight.model) < len(free.model)
+    assert tight.rows[tight.chosen].candidate.plan is tight.plan and tight.chosen == len(tight.rows) - 1
 
 
 def test_choice() -> None:

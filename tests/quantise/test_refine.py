@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from test_quantise import _calibration, decibels, run
 from aot_model.errors import CompileError
 from aot_model.host.compiler import HostCompiler
 from aot_model.quantise import refine
-from aot_model.quantise.automatic import Automatic, Simulation
+from aot_model.quantise.automatic import Automatic, Simulation, best_by_source
 from aot_model.quantise.candidates import Calibration, Candidate, tensor_plans
 from aot_model.quantise.data import Samples
 from aot_model.quantise.insert import inserted, quantised_weight
@@ -28,7 +29,7 @@ from aot_model.quantise.prepare import prepared
 from aot_model.quantise.refine import by_answers, learned, widened
 from aot_model.quantise.rounding import closest, encoded, fitted_rows, learnt_by_outputs
 from aot_model.quantise.runtime import FloatModel
-from aot_model.quantise.score import noise, top1, usual
+from aot_model.quantise.score import Score, noise, top1, usual
 from aot_model.quantise.sensitivity import Sensitivity
 from aot_model.quantise.session import Job, disagree, quantise, strays
 from aot_model.quantise.stages import Stages, affordable
@@ -141,18 +142,22 @@ def test_layers_make_up_for_layers_before(
 
 def test_a_weight_of_two_layers(tmp_path: Path) -> None:
     """One after the other, and side by side: learnt once, by what is settled then, and never worse."""
-    b = Builder(4)
-    shared = b.constant(b.rng.normal(0, 0.4, (8, 8)).astype(np.float32))
-    x, y = (b("Relu", b("MatMul", name, shared)) for name in ("x", "z"))
-    b("Add", b("Relu", b("MatMul", x, shared)), y, output="y")
-    model = b.model({"x": (1, 8), "z": (1, 8)}, {"y": (1, 8)})
-    calibration = _calibration(*saved(tmp_path, model), tmp_path)
-    source = calibration.plain
-    assert len(source.choice.layers) == 3 and len(source.choice.weights) == 1
-    narrow = weight_plan(source.network.constants[shared], source.choice.weights[shared], "int4")
-    plan = Plan({}, {shared: narrow})
-    weights, bias = learnt_by_outputs(source.network, source.choice, plan, calibration.samples, "")
-    assert not bias and weights[shared].rounding
+    known = []
+    for several in (2, 3):
+        b = Builder(4)
+        shared = b.constant(b.rng.normal(0, 0.4, (8, 8)).astype(np.float32))
+        x, y = (b("Relu", b("MatMul", name, shared)) for name in ("x", "z"))
+        b("Add", b("Relu", b("MatMul", x, shared)) if several == 3 else x, y, output="y")
+        model = b.model({"x": (1, 8), "z": (1, 8)}, {"y": (1, 8)})
+        calibration = _calibration(*saved(tmp_path, model), tmp_path)
+        source = calibration.plain
+        assert len(source.choice.layers) == several and len(source.choice.weights) == 1
+        narrow = weight_plan(source.network.constants[shared], source.choice.weights[shared], "int4")
+        plan = Plan({}, {shared: narrow})
+        weights, bias = learnt_by_outputs(source.network, source.choice, plan, calibration.samples, "")
+        assert not bias and weights[shared].rounding
+        known.append(weights)
+    assert known[0] == known[1], "what the third reads is not settled before the first is"
     fresh = data(model, 200, seed=8)
     want = run(model, fresh)
     made = [
@@ -385,8 +390,21 @@ def test_search(tmp_path: Path) -> None:
         assert 2 <= len(found) <= 3 and scores[found[0].plan.method].value == best
         types = [{n for n, t in c.plan.tensors.items() if t.type == "int16"} for c in found]
         assert wide or all(t <= set(calibration.plain.choice.ends) for t in types)
+        learnt = {m for m in scores if m.endswith(", rounding learnt")}
+        assert {"mse, rounding learnt", "mse, equalised, rounding learnt"} <= learnt
         assert not wide or any("wide" in method for method in scores)
     assert LIMITS["int16"][1] == 32767
+
+
+def test_the_best_of_each_float_model() -> None:
+    """With and without equalisation, in the order in which they came."""
+    one, other = object(), object()
+    rows: list[Any] = [
+        SimpleNamespace(candidate=SimpleNamespace(source=source, name=name), score=Score(1.0, 0.0, snr, 100))
+        for source, name, snr in ((one, "a", 20.0), (one, "b", 22.0), (other, "c", 19.0), (other, "d", 18.0))
+    ]
+    found: list[Any] = list(best_by_source(rows))
+    assert [c.name for c in found] == ["b", "c"]
 
 
 def test_two_compilers_must_agree() -> None:

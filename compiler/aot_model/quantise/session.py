@@ -209,9 +209,8 @@ class _Session:
         compilers = self._trusted(rows[best], library)
         outputs = library.outputs(self.samples, self.float_model.wanted)
         known = self.float_model.stacked(self.samples)
-        result = Result(
-            data, rows[best].candidate.plan, rows, best, files=self.files, notes=self.notes, library=library
-        )
+        result = Result(data, rows[best].candidate.plan, rows, chosen=best)
+        result.files, result.notes, result.library = self.files, self.notes, library
         result.frontier, result.points, result.simulated = text, points, simulated
         result.compilers, result.metric = compilers, self.name
         result.calibrated = score(outputs, known, self.samples.labels, self.metric)
