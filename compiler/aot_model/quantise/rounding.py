@@ -76,22 +76,31 @@ class _Learning:
             self._settle(name, replace(known, rounding=""))
 
     def run(self) -> tuple[dict[str, WeightPlan], dict[str, tuple[float, ...]]]:
-        together: dict[str, list[Layer]] = {}
-        for layer in self.choice.layers:
-            together.setdefault(layer.weight, []).append(layer)
-        bias, waiting = {}, {layer.node for layer in self.choice.layers}
-        for layer in self.choice.layers:
-            several = together.pop(layer.weight, [])
-            if self._can_learn(several):
-                # Of layers that share a weight, those whose inputs are settled.
-                some = [one for one in several if not waiting & self.coarse.needs(self._read(one))]
-                plain = self.weights[layer.weight]
-                self._settle(layer.weight, _learnt(self.network, layer, plain, *self._moments(some)))
-            waiting.remove(layer.node)
-            known = self.plan.weights.get(layer.weight)
-            if known is not None and known.type != FLOAT and has_bias(layer):
-                bias[layer.node] = self._bias(layer)
+        bias: dict[str, tuple[float, ...]] = {}
+        waiting, used = list(self.choice.layers), set[str]()
+        while waiting:
+            several, settled = self._next(waiting)
+            name = several[0].weight
+            if settled and name not in used and self._can_learn(several):
+                moments = self._moments(several)
+                self._settle(name, _learnt(self.network, several[0], self.weights[name], *moments))
+            used.add(name)
+            known = self.plan.weights.get(name)
+            for layer in several:
+                waiting.remove(layer)
+                if known is not None and known.type != FLOAT and has_bias(layer):
+                    bias[layer.node] = self._bias(layer)
         return self.weights, bias
+
+    def _next(self, waiting: list[Layer]) -> tuple[list[Layer], bool]:
+        """All layers of the first weight for which what they read is settled; else, where a shared weight is
+        behind itself, the first layer alone, and that it is not."""
+        nodes = {layer.node for layer in waiting}
+        for layer in waiting:
+            several = [one for one in waiting if one.weight == layer.weight]
+            if not any(nodes & self.coarse.needs(self._read(one)) for one in several):
+                return several, True
+        return waiting[:1], False
 
     def _settle(self, name: str, plan: WeightPlan) -> None:
         """The constant of the quantised model is what its integers stand for."""
