@@ -17,6 +17,7 @@ from test_quantise import _calibration, run
 from aot_model.layers.losses import _by
 from aot_model.layers.onnx_signals import _divided
 from aot_model.quantise.candidates import Candidate, without_data
+from aot_model.quantise.channels import flow
 from aot_model.quantise.choose import choose
 from aot_model.quantise.equalise import Pair, equalised, pairs
 from aot_model.quantise.network import Network
@@ -149,7 +150,7 @@ def equal_candidate(tmp_path: Path, model: onnx.ModelProto) -> tuple[Candidate, 
     """Plans of 8 bits without and with equalisation, and the float model's answers to fresh data."""
     file, samples = saved(tmp_path, model)
     calibration = _calibration(file, samples, tmp_path)
-    both = [calibration.candidate("minmax", equalise, False) for equalise in (False, True)]
+    both = [calibration.candidate("minmax", equalise) for equalise in (False, True)]
     assert both[0] is not None and both[1] is not None
     return both[0], both[1], run(calibration.plain.network.model, data(model, 40, seed=5))
 
@@ -186,3 +187,20 @@ def test_factors_of_another_shape_are_not_taken() -> None:
     assert _by(Some(), np.ones((2, 4, 3))).shape == (2, 1, 3)  # type: ignore[arg-type]
     for shape in ((2, 4), (3, 4, 2), (2, 4, 3, 1)):
         assert _by(Some(), np.ones(shape)).shape == ()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("kind", "kept"), [("Transpose", False), ("Pad", True), ("MaxPool", True)])
+def test_what_is_no_movement_of_channels(kind: str, kept: bool) -> None:
+    """Zeros beside the elements belong to no channel, and a window along the channels mixes them."""
+    b = Builder(2)
+    more: dict[str, list[int]] = {"Transpose": {"perm": [0, 1, 2, 3]}, "Pad": {}}.get(
+        kind, {"kernel_shape": [1, 2], "strides": [1, 1], "pads": [0, 0, 0, 1]}
+    )
+    pads = [b.constant(whole(0, 0, 0, 0, 0, 0, 0, 0))] if kind == "Pad" else []
+    x = b(kind, "x", *pads, **more)
+    b("MatMul", x, b.weights(8, 3), output="y")
+    model = b.model({"x": (1, 2, 4, 8)}, {"y": (1, 2, 4, 3)})
+    network = Network(onnx.shape_inference.infer_shapes(model))
+    layers = {layer.node: layer for layer in choose(network).layers}
+    found = flow(network, layers, "x")
+    assert found is not None and (found.fixed == set(range(8))) is kept and bool(found.weights) is not kept

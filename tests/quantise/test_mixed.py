@@ -32,7 +32,7 @@ def test_changes_are_carried_out(tmp_path: Path) -> None:
     compiler."""
     model = tiny()
     calibration = _calibration(*saved(tmp_path, model), tmp_path)
-    base = calibration.candidate("minmax", False, False)
+    base = calibration.candidate("minmax", False)
     assert base is not None
     choice = base.source.choice
     wide = tuple(Change("tensors", g, "int16") for g in dict.fromkeys(choice.kinds.values()))
@@ -70,6 +70,7 @@ def test_budgets_and_the_frontier(tmp_path: Path) -> None:
     found = next(p for p in json.loads(tight.frontier or "")["points"] if p["chosen"])
     assert found["flash"] == least and "int4" in str(found["changes"])
     assert tight.library is not None and len(tight.model) < len(free.model)
+    assert tight.rows[tight.chosen].candidate.plan is tight.plan and tight.chosen == len(tight.rows) - 1
 
 
 def test_choice() -> None:
@@ -139,7 +140,7 @@ def test_a_walk() -> None:
 def test_weights_become_narrow_where_the_code_for_it_is_less(tmp_path: Path) -> None:
     """The first layer brings a kernel for all, one needs code of its own and stays as it is."""
     calibration = _calibration(*saved(tmp_path, mobile()), tmp_path)
-    base = calibration.candidate("minmax", False, False)
+    base = calibration.candidate("minmax", False)
     assert base is not None
     names = [w for w in base.source.choice.weights if base.source.network.constants[w].size >= MIN_INT4]
     assert len(names) >= 3
@@ -160,7 +161,7 @@ def test_weights_become_narrow_where_the_code_for_it_is_less(tmp_path: Path) -> 
 def test_tensors_without_room_are_no_steps(tmp_path: Path) -> None:
     """Of the groups that may be wider, those that break the budget of RAM alone are not tried with others."""
     calibration = _calibration(*saved(tmp_path, mobile()), tmp_path)
-    base = calibration.candidate("minmax", False, False)
+    base = calibration.candidate("minmax", False)
     assert base is not None
     large = next(name for name, kind in base.source.choice.kinds.items() if kind == "n9")
 
@@ -181,7 +182,7 @@ def test_tensors_without_room_are_no_steps(tmp_path: Path) -> None:
 
 def test_rounding_is_learnt_of_what_is_chosen(tmp_path: Path) -> None:
     calibration = _calibration(*saved(tmp_path, tiny()), tmp_path)
-    base = calibration.candidate("minmax", False, False)
+    base = calibration.candidate("minmax", False)
     assert base is not None
 
     def evaluate(candidate: Candidate) -> tuple[Score, Cost]:
@@ -200,7 +201,7 @@ def test_a_plan_is_measured_beside_8_bits(tmp_path: Path) -> None:
     """`within` of a plan that is given: more is an error, and so is nothing to measure by."""
     file, samples = saved(tmp_path, tiny())
     calibration = _calibration(file, samples, tmp_path)
-    base = calibration.candidate("minmax", False, False)
+    base = calibration.candidate("minmax", False)
     assert base is not None
     groups = dict.fromkeys(base.source.choice.kinds.values())
     wide = mixed(calibration, base, tuple(Change("tensors", g, "int16") for g in groups))

@@ -33,7 +33,7 @@ def narrow(calibration: Calibration, base: Candidate) -> Candidate:
 def test_factors_are_short(tmp_path: Path) -> None:
     """Scales hardly change; the factor of each channel is a whole number of 2^-16, as near as floats are."""
     calibration = _calibration(*saved(tmp_path, mobile()), tmp_path)
-    base = calibration.candidate("minmax", False, True)
+    base = calibration.candidate("minmax", False)
     assert base is not None
     made = narrow(calibration, base)
     choice, network, tensors = base.source.choice, base.source.network, made.plan.tensors
@@ -58,7 +58,7 @@ def test_factors_are_short(tmp_path: Path) -> None:
 
 def test_what_has_no_short_factor_stays(tmp_path: Path) -> None:
     calibration = _calibration(*saved(tmp_path, mobile()), tmp_path)
-    base = calibration.candidate("minmax", False, False)
+    base = calibration.candidate("minmax", False)
     assert base is not None
     network, choice, tensors = base.source.network, base.source.choice, base.plan.tensors
     layer = choice.layers[0]
@@ -82,7 +82,7 @@ def test_flash_of_code_and_constants(tmp_path: Path) -> None:
     calibration = Calibration(
         prepared(model, tmp_path, ""), Samples({port.name: images}, None, (), ""), MOBILENET
     )
-    base = calibration.candidate("minmax", False, False)
+    base = calibration.candidate("minmax", False)
     assert base is not None
     costs, texts = [], []
     for name, candidate in (("8", base), ("4", narrow(calibration, base))):

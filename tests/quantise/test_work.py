@@ -57,11 +57,11 @@ def _measured(candidate: Candidate, folder: Path) -> dict[str, int]:
 @pytest.mark.parametrize("build", [windows, attention, mobile])
 def test_estimates_beside_measured_cycles(build: Callable[[], onnx.ModelProto], tmp_path: Path) -> None:
     calibration = _calibration(*saved(tmp_path, build()), tmp_path)
-    base = calibration.candidate("minmax", False, False)
+    base = calibration.candidate("minmax", False)
     assert base is not None
     source = base.source
     kinds = dict.fromkeys(source.choice.kinds.values(), "int16")
-    wide = with_tensors(calibration, base, tensor_plans(source, "minmax", kinds), "wide")
+    wide = with_tensors(base, tensor_plans(source, "minmax", kinds), "wide")
     layers = {n for layer in source.choice.layers for n in (layer.node, layer.adder)}
     sums = []
     for name, candidate, tensors in (("8", base, []), ("16", wide, source.choice.tensors)):

@@ -1,8 +1,8 @@
 """Which plans are worth a build: all are simulated by ONNX Runtime, whose integers differ by ties at most.
 
-First the ways to find ranges, with and without equalisation; the best of them is refined step by step (16
-bits where that costs little, ranges by what they do to the answers, learned rounding). What comes of it is
-compiled, run and chosen by its integers; see session.py.
+First the ways to find ranges, with and without equalisation; of the best of both rounding is learnt, and the
+better is refined step by step (16 bits where that costs little, ranges by what they do to the answers), each
+step with rounding learnt. What comes of it is compiled, run and chosen by its integers; see session.py.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ class Automatic:
     ) -> None:
         self.calibration, self.simulation, self.ram_of, self.say = calibration, simulation, ram_of, say
         self.rows: list[Row] = []
+        self._learnt: dict[str, Row] = {}
+        """By the method of what was learnt from."""
         self.unknown: list[Candidate] = []
         """Those that could not be simulated."""
 
@@ -80,32 +82,44 @@ class Automatic:
             self._row(candidate)
         if not self.rows:
             return self.unknown[:MOST_BUILT]
-        first = self._best().candidate
-        where, samples = self.calibration.where, self.calibration.samples
-        sensitivity = Sensitivity(first.source, samples, where)
+        best = self._best_learnt(best_by_source(self.rows))
+        sensitivity = Sensitivity(best.source, self.calibration.samples, self.calibration.where)
         if wide > 0 and sensitivity.enough:
-            found = widened(self.calibration, first, sensitivity, self.ram_of, wide)
+            found = widened(best, sensitivity, self.ram_of, wide)
             if found is not None:
-                self._row(found)
-        base = self._best().candidate
-        several = [first, base]
+                best = self._best_learnt([best, found])
         if method == "auto" and sensitivity.enough:
-            several.append(by_answers(self.calibration, base, sensitivity))
-            self._row(several[-1])
-        for candidate in {c.plan.method: c for c in several}.values():
-            self._row(learned(self.calibration, candidate))
+            self._best_learnt([by_answers(best, sensitivity)])
         return best_of(self.rows, MOST_BUILT)
 
-    def _row(self, candidate: Candidate) -> None:
+    def _best_learnt(self, several: list[Candidate]) -> Candidate:
+        """Of plans with the nearest integers the one that is the best with learned rounding."""
+        for candidate in several:
+            method = candidate.plan.method
+            row = None if method in self._learnt else self._row(learned(self.calibration, candidate))
+            if row is not None:
+                self._learnt[method] = row
+        known = [c for c in several if c.plan.method in self._learnt]
+        rows = [self._learnt[c.plan.method] for c in known]
+        return known[chosen(rows)] if known else several[0]
+
+    def _row(self, candidate: Candidate) -> Row | None:
         row = self.simulation.row(candidate, self.calibration.where)
         if row is None:
             self.unknown.append(candidate)
-            return
-        self.rows.append(row)
+            return None
+        if all(candidate is not known.candidate for known in self.rows):  # it may be what it was learnt from
+            self.rows.append(row)
         self.say(f"{candidate.plan.method}: {row.score.value:.4f}, {row.score.snr:.1f} dB simulated")
+        return row
 
-    def _best(self) -> Row:
-        return self.rows[chosen(self.rows)]
+
+def best_by_source(rows: list[Row]) -> list[Candidate]:
+    """The best plan of each float model: as it was, and equalised."""
+    by_source: dict[int, list[Row]] = {}
+    for row in rows:
+        by_source.setdefault(id(row.candidate.source), []).append(row)
+    return [several[chosen(several)].candidate for several in by_source.values()]
 
 
 def best_of(rows: list[Row], count: int) -> list[Candidate]:

@@ -1,4 +1,4 @@
-"""Plans to choose from: each way to find ranges, with and without equalisation and bias correction."""
+"""Plans to choose from: each way to find ranges, with and without equalisation."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from aot_model.quantise.choose import MOVEMENTS, Choice, choose
-from aot_model.quantise.correct import corrections
+from aot_model.passes.qdq_site import MOVEMENTS
+from aot_model.quantise.choose import Choice, choose
 from aot_model.quantise.data import Samples
 from aot_model.quantise.equalise import equalised, factors, pairs
 from aot_model.quantise.functions import Function, functions
@@ -98,30 +98,25 @@ class Calibration:
             self._equal = self._observed(scaled, self.plain.choice, chosen)
         return self._equal
 
-    def candidate(self, method: str, equalise: bool, correct: bool) -> Candidate | None:
+    def candidate(self, method: str, equalise: bool) -> Candidate | None:
+        """Int8, with the nearest integers; None where nothing can be equalised."""
         source = self.equal() if equalise else self.plain
         if source is None:
             return None
         tensors = tensor_plans(source, method)
         weights = weight_plans(source.network, source.choice, tensors)
-        bias: dict[str, tuple[float, ...]] = {}
-        if correct:
-            bias = corrections(source.network, source.choice, weights, self.samples, self.where)
-            if not bias:
-                return None
-        words = [method, *(["equalised"] if equalise else []), *(["bias corrected"] if correct else [])]
-        plan = Plan(tensors, weights, source.equalisation, bias, ", ".join(words))
-        return Candidate(plan, source, method)
+        words = f"{method}, equalised" if equalise else method
+        return Candidate(Plan(tensors, weights, source.equalisation, method=words), source, method)
 
     def all(self, method: str) -> Iterator[Candidate]:
-        """Plans of int8 for "auto" or one method, biases corrected where there are any; equal ones once."""
+        """Plans of int8 for "auto" or one method; equal ones once."""
         known: list[tuple[object, ...]] = []
         for equalise in (False, True):
             for name in METHODS if method == "auto" else (method,):
-                found = self.candidate(name, equalise, True) or self.candidate(name, equalise, False)
+                found = self.candidate(name, equalise)
                 if found is None:
                     continue
-                key = (found.plan.tensors, found.plan.weights, found.plan.equalisation, found.plan.bias)
+                key = (found.plan.tensors, found.plan.weights, found.plan.equalisation)
                 if key not in known:
                     known.append(key)
                     yield found

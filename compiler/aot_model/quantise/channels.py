@@ -15,23 +15,13 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from aot_model.errors import CompileError
+from aot_model.passes.qdq_site import MOVEMENTS
 from aot_model.quantise.choose import Layer
 from aot_model.quantise.network import Network
 from aot_model.quantise.runtime import answers
 
-MOVES = (
-    "Reshape",
-    "Flatten",
-    "Squeeze",
-    "Unsqueeze",
-    "Transpose",
-    "Slice",
-    "Gather",
-    "Identity",
-    "Expand",
-    "Tile",
-    "Split",
-)
+MOVES = tuple(kind for kind in MOVEMENTS if kind not in ("Pad", "MaxPool"))
+"""What neither puts zeros beside the elements, which have no channel, nor chooses among channels."""
 SCALES = ("Mul", "Div")
 """By a scalar."""
 LARGEST = 2**22

@@ -16,16 +16,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx
 
+from aot_model.passes.qdq_site import MOVEMENTS
 from aot_model.quantise.network import Network
 
 PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 JOINS = ("Add", "Sub", "Mul", "Concat")
 REDUCTIONS = ("GlobalAveragePool", "AveragePool", "ReduceMean", "Softmax")
-MOVEMENTS = (
-    "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split", "Gather", "Identity",
-    "Expand", "Tile", "Pad", "MaxPool", "DepthToSpace", "SpaceToDepth",
-)  # fmt: skip
-"""Operators whose results have the elements of their first input, and zeros."""
 ELEMENTWISE = (
     "Relu",
     "Clip",

@@ -39,6 +39,14 @@ class Budget:
                 pairs.append((None if least is None else int(least * factor), getattr(cost, name)))
         return all(most is None or (need is not None and need <= most) for most, need in pairs)
 
+    def factors(self) -> str:
+        """`times` in words."""
+        several = self.times or {}
+        words = dict.fromkeys(f"{f:g}" for f in several.values())
+        if len(words) == 1 and len(several) == 3:
+            return f"{next(iter(words))} times"
+        return ", ".join(f"{f:g} times the {name}" for name, f in several.items()) + " of"
+
 
 @dataclass(frozen=True)
 class Cost:

@@ -13,7 +13,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from aot_model.errors import CompileError
-from aot_model.quantise.choose import MOVEMENTS, Choice
+from aot_model.passes.qdq_site import MOVEMENTS
+from aot_model.quantise.choose import Choice
 from aot_model.quantise.network import Network
 from aot_model.quantise.runtime import answers
 

@@ -16,9 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aot_model.errors import CompileError, Problem
-from aot_model.quantise.automatic import MOST_BUILT, Row, best_of, noise
+from aot_model.quantise.automatic import MOST_BUILT, Row, best_by_source, best_of, chosen, noise
 from aot_model.quantise.candidates import Calibration, Candidate, Prepared, tensor_plans
-from aot_model.quantise.correct import corrections
 from aot_model.quantise.cost import Budget, Cost
 from aot_model.quantise.plan import FLOAT, Plan, TensorPlan, WeightPlan
 from aot_model.quantise.prepare import has_wide_types
@@ -107,17 +106,17 @@ class Search:
     def _made_anew(self, best: Point) -> list[Candidate]:
         """A point's changes to the other plans of int8, ranges by what they do to the answers, rounding
         learnt: beside tensors of 16 bits, what rounding the weights loses is most of what is left."""
-        rows = self._simulated(
-            [best.candidate, *(mixed(self.calibration, base, best.changes) for base in self.bases)]
-        )
-        several = best_of(rows, 1) or [best.candidate]
-        sensitivity = Sensitivity(several[0].source, self.calibration.samples, self.calibration.where)
-        if rows and sensitivity.enough and all(c.kind == "tensors" for c in best.changes):
-            several.append(by_answers(self.calibration, several[0], sensitivity))
-            rows += self._simulated(several[1:])
+        raw = self._simulated([mixed(self.calibration, base, best.changes) for base in self.bases])
+        several = best_by_source(raw) or [best.candidate]
         learnt = [learned(self.calibration, c) for c in several if not c.learnt]
-        rows += self._simulated(learnt)
-        return [c for c in best_of(rows, MOST_BUILT) if c is not best.candidate] if rows else learnt
+        rows = self._simulated(learnt)
+        if len(rows) == len(several) and all(c.kind == "tensors" for c in best.changes):
+            first = several[chosen(rows)]
+            sensitivity = Sensitivity(first.source, self.calibration.samples, self.calibration.where)
+            if sensitivity.enough:
+                ranged = by_answers(first, sensitivity)
+                rows += self._simulated([learned(self.calibration, ranged)])
+        return best_of(rows, MOST_BUILT) if rows else learnt
 
     def _simulated(self, candidates: Sequence[Candidate]) -> list[Row]:
         simulate = self.simulate
@@ -236,7 +235,7 @@ def _weight(cost: Cost) -> float:
 
 
 def mixed(calibration: Calibration, base: Candidate, changes: tuple[Change, ...]) -> Candidate:
-    """The plan of a base with changes: ranges by the same method, biases corrected again where they were."""
+    """The plan of a base with changes: ranges by the same method, rounding learnt again where it was."""
     if not changes:
         return base
     source, choice = base.source, base.source.choice
@@ -259,10 +258,7 @@ def mixed(calibration: Calibration, base: Candidate, changes: tuple[Change, ...]
         if weights[layer.weight].type != FLOAT:
             roomier = roomy(network, layer, weights[layer.weight], tensors, powers)
             weights[layer.weight] = with_short_multipliers(network, layer, roomier, tensors)
-    bias = dict(base.plan.bias)
-    if bias or any(c.type == "int4" for c in changes):
-        bias = corrections(source.network, source.choice, weights, calibration.samples, calibration.where)
-    plan = Plan(tensors, weights, source.equalisation, bias, f"{base.plan.method}; {words(changes)}")
+    plan = Plan(tensors, weights, source.equalisation, method=f"{base.plan.method}; {words(changes)}")
     made = replace(base, plan=plan)
     if base.learnt:
         made = learned(calibration, made)

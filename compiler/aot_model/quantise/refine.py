@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from aot_model.errors import CompileError
 from aot_model.quantise.candidates import Calibration, Candidate, multiplied, tensor_plans
-from aot_model.quantise.correct import corrections
 from aot_model.quantise.plan import Plan, TensorPlan
 from aot_model.quantise.prepare import has_wide_types
-from aot_model.quantise.rounding import rounded_by_outputs
+from aot_model.quantise.rounding import learnt_by_outputs
 from aot_model.quantise.sensitivity import Sensitivity
 from aot_model.quantise.weights import weight_plans
 from aot_model.quantise.work import work_of
@@ -27,37 +27,34 @@ FAINT = 0.001
 
 
 def learned(calibration: Calibration, candidate: Candidate) -> Candidate:
-    """The plan with rounding learnt by what layers compute, and biases for what is left."""
+    """The plan with rounding learnt by what layers compute, and biases for what is left; as it is where its
+    model cannot be run in parts."""
     source, plan = candidate.source, candidate.plan
-    samples, where = calibration.samples, calibration.where
-    weights = rounded_by_outputs(source.network, source.choice, replace(plan, bias={}), samples, where)
-    bias = corrections(source.network, source.choice, weights, samples, where)
-    words = [w for w in plan.method.split(", ") if w != "bias corrected"]
-    method = ", ".join([*words, "rounding learnt"])
+    try:
+        weights, bias = learnt_by_outputs(
+            source.network, source.choice, plan, calibration.samples, calibration.where
+        )
+    except CompileError:
+        return candidate
+    method = f"{plan.method}, rounding learnt"
     return replace(candidate, plan=replace(plan, weights=weights, bias=bias, method=method))
 
 
-def by_answers(calibration: Calibration, candidate: Candidate, sensitivity: Sensitivity) -> Candidate:
+def by_answers(candidate: Candidate, sensitivity: Sensitivity) -> Candidate:
     """The plan with each tensor's range chosen by what it does to the answers."""
     method = candidate.plan.method.replace(candidate.method, "by answers", 1)
     tensors = multiplied(candidate.source, sensitivity.ranges(candidate.plan))
-    return with_tensors(calibration, candidate, tensors, method)
+    return with_tensors(candidate, tensors, method)
 
 
-def with_tensors(
-    calibration: Calibration, candidate: Candidate, tensors: dict[str, TensorPlan], method: str
-) -> Candidate:
-    """The plan with other tensors, its weights and biases anew for them."""
+def with_tensors(candidate: Candidate, tensors: dict[str, TensorPlan], method: str) -> Candidate:
+    """The plan with other tensors, its weights the nearest integers for them."""
     source = candidate.source
     weights = weight_plans(source.network, source.choice, tensors)
-    bias = candidate.plan.bias and corrections(
-        source.network, source.choice, weights, calibration.samples, calibration.where
-    )
-    return replace(candidate, plan=Plan(tensors, weights, source.equalisation, bias, method))
+    return replace(candidate, plan=Plan(tensors, weights, source.equalisation, method=method))
 
 
 def widened(
-    calibration: Calibration,
     candidate: Candidate,
     sensitivity: Sensitivity,
     ram_of: Callable[[Candidate], int],
@@ -84,7 +81,7 @@ def widened(
     def wider(kinds: list[str]) -> Candidate:
         wide = tensor_plans(source, candidate.method, dict.fromkeys(kinds, "int16"))
         tensors = {n: wide[n] if source.choice.kinds[n] in kinds else t for n, t in plan.tensors.items()}
-        return with_tensors(calibration, candidate, tensors, f"{plan.method}, {len(kinds)} wide")
+        return with_tensors(candidate, tensors, f"{plan.method}, {len(kinds)} wide")
 
     if ram_of(found := wider(several)) <= most:
         return found

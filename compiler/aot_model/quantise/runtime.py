@@ -97,13 +97,17 @@ class FloatModel:
         self.where = where
         self._loaded = _session(copy.SerializeToString(), _options("ORT_DISABLE_ALL"), where)
 
+    def run(self, given: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        """The wanted tensors of one sample. CompileError E603."""
+        try:
+            return list(self._loaded.run(self.wanted, dict(given)))
+        except Exception as error:
+            raise fail("E603", f"ONNX Runtime: {str(error)[:600]}", where=self.where) from None
+
     def each(self, samples: Samples) -> Iterator[list[np.ndarray]]:
         """The wanted tensors, sample by sample."""
         for k in range(samples.count):
-            try:
-                yield self._loaded.run(self.wanted, samples.vector(k))
-            except Exception as error:
-                raise fail("E603", f"ONNX Runtime: {str(error)[:600]}", where=self.where) from None
+            yield self.run(samples.vector(k))
 
     def stacked(self, samples: Samples) -> list[np.ndarray]:
         """The wanted tensors of all samples, on a leading axis."""

@@ -154,6 +154,8 @@ class _Session:
         self.metric, files = metric(self.name)
         self.files = (*sources, *whole.files, *self.held.files, *files)
         self.compiler = HostCompiler.find()
+        self.libraries: dict[bytes, Built] = {}
+        """Of this compiler, by model."""
 
     def _held_back(self, whole: Samples, model: onnx.ModelProto) -> tuple[Samples, Samples]:
         try:
@@ -207,9 +209,8 @@ class _Session:
         compilers = self._trusted(rows[best], library)
         outputs = library.outputs(self.samples, self.float_model.wanted)
         known = self.float_model.stacked(self.samples)
-        result = Result(
-            data, rows[best].candidate.plan, rows, best, files=self.files, notes=self.notes, library=library
-        )
+        result = Result(data, rows[best].candidate.plan, rows, chosen=best)
+        result.files, result.notes, result.library = self.files, self.notes, library
         result.frontier, result.points, result.simulated = text, points, simulated
         result.compilers, result.metric = compilers, self.name
         result.calibrated = score(outputs, known, self.samples.labels, self.metric)
@@ -228,9 +229,14 @@ class _Session:
 
     def _built(self, candidate: Candidate, compiler: HostCompiler | None = None) -> tuple[Built, bytes]:
         data = serialised(candidate.model(self.where))
-        path = Path(tempfile.mkdtemp(dir=self.folder)) / "model.onnx"
-        path.write_bytes(data)
-        return built(path, path.parent, compiler or self.compiler, self.job.bounds), data
+        library = None if compiler is not None else self.libraries.get(data)
+        if library is None:
+            path = Path(tempfile.mkdtemp(dir=self.folder)) / "model.onnx"
+            path.write_bytes(data)
+            library = built(path, path.parent, compiler or self.compiler, self.job.bounds)
+        if compiler is None:
+            self.libraries[data] = library
+        return library, data
 
     def _ram(self, candidate: Candidate) -> int:
         path = Path(tempfile.mkdtemp(dir=self.folder)) / "model.onnx"
@@ -314,7 +320,7 @@ class _Session:
 
     def _check_plan(self, calibration: Calibration, candidate: Candidate) -> None:
         """CompileError E402 when a plan that is given needs more than it may beside 8 bits alone."""
-        plain = calibration.candidate("minmax", False, False)
+        plain = calibration.candidate("minmax", False)
         assert plain is not None
         costs = []
         for made in (plain, candidate):
@@ -324,7 +330,7 @@ class _Session:
         if not self.job.budget.allows(own, int8):
             raise fail(
                 "E402",
-                f"the plan needs more than {_factors(self.job.budget)} 8 bits alone: RAM {own.ram:,} of "
+                f"the plan needs more than {self.job.budget.factors()} 8 bits alone: RAM {own.ram:,} of "
                 f"{int8.ram:,} bytes, flash {own.flash:,} of {int8.flash:,}"
                 + (f", cycles {own.cycles:,} of {int8.cycles:,}" if own.cycles and int8.cycles else ""),
                 where=str(self.job.plan),
@@ -365,14 +371,6 @@ class _Session:
         from aot_model.quantise.score import classes
 
         return classes(self.float_model.stacked(self.samples)[0])
-
-
-def _factors(budget: Budget) -> str:
-    several = budget.times or {}
-    words = dict.fromkeys(f"{f:g}" for f in several.values())
-    if len(words) == 1 and len(several) == 3:
-        return f"{next(iter(words))} times"
-    return ", ".join(f"{f:g} times the {name}" for name, f in several.items()) + " of"
 
 
 def disagree(one: list[Array], other: list[Array], known: float) -> bool:

@@ -7,7 +7,8 @@ import numpy as np
 import onnx
 
 from aot_model.errors import CompileError
-from aot_model.quantise.choose import MOVEMENTS, Layer, choose
+from aot_model.passes.qdq_site import MOVEMENTS
+from aot_model.quantise.choose import Layer, choose
 from aot_model.quantise.data import Samples
 from aot_model.quantise.network import Network
 from aot_model.quantise.runtime import FloatModel

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx
 
+from aot_model.passes.qdq_site import MOVEMENTS
 from aot_model.quantise.candidates import Prepared
-from aot_model.quantise.choose import JOINS, MOVEMENTS, RANGES, REDUCTIONS, Layer
+from aot_model.quantise.choose import JOINS, RANGES, REDUCTIONS, Layer
 
 Widths = tuple[float, float]
 """Cycles where something is of 8 bits, and of 16."""
