@@ -98,7 +98,8 @@ CASES: list[OpCase] = [
           given=[EVERY.view(kind)[None], np.roll(EVERY.reshape(-1), 1).reshape(1, 4, 64).view(kind)])
       for k in COMPARISONS
       for kind, zero in ((np.int8, -3), (np.uint8, 130))
-      for scale, other in ((0.0019, 0.0019), (1 / 256, 1 / 256), (0.0039, 0.0039), (0.06, 0.06), (0.0019, 0.003))
+      for scale, other in ((0.0019, 0.0019), (1 / 256, 1 / 256), (0.0039, 0.0039), (0.06, 0.06),
+                           (0.0019, 0.003))
       for oracle in ("litert", *(("tflm",) if kind is np.int8 else ()))),
     *(one(k, k, [FLAGS, X > 1], [plain("y", FLAGS)]) for k in ("LOGICAL_AND", "LOGICAL_OR")),
     one("LOGICAL_NOT", "LOGICAL_NOT", [FLAGS], [plain("y", FLAGS)]),
