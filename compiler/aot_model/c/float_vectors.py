@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from aot_model.c.expr import SUMMAND
 from aot_model.c.integer_vectors import FAR, LANES, NARROW, LaneWriter, Nest, Plain
 from aot_model.c.literal import float_literal
-from aot_model.c.rounding import ROUNDED, Rounding
+from aot_model.c.rounding import ROUNDED, TIES_AWAY, TIES_TO_EVEN, Rounding
 from aot_model.c.statements import CWriter, is_long, sum_of_sums
 from aot_model.c.vector_nests import turned
 from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, var, walk
@@ -27,7 +27,7 @@ _FUNCTIONS = {
     "tanh": "aot_model_four_libm_tanh",
 }  # fmt: skip
 _BINARY = {"add": "vaddq", "sub": "vsubq", "mul": "vmulq"}
-_ROUNDED = {"quantise_rint": "vcvtnq_s32_f32", "quantise_round": "vcvtaq_s32_f32"}
+_ROUNDED = {TIES_TO_EVEN: "vcvtnq_s32_f32", TIES_AWAY: "vcvtaq_s32_f32"}
 _COMPARED = {"lt": "vcmpgtq_f32", "le": "vcmpgeq_f32"}
 """With the sides changed: the other two are true for NaN."""
 _OF_TWO = {"min": "aot_model_four_min", "max": "aot_model_four_max"}
