@@ -41,24 +41,36 @@ def document() -> dict[str, Any]:
     packages = [_package(text) for text in sorted(project["dependencies"])]
     files = [_file(path) for path in sorted(HEADERS.rglob("*")) if path.suffix in (".h", ".hpp", ".c")]
     own = {
-        "type": "application", "bom-ref": f"pkg:pypi/{name}@{version}", "name": name, "version": version,
-        "description": project["description"], "licenses": [{"license": {"id": project["license"]["text"]}}],
-        "purl": f"pkg:pypi/{name}@{version}", "components": files,
+        "type": "application",
+        "bom-ref": f"pkg:pypi/{name}@{version}",
+        "name": name,
+        "version": version,
+        "description": project["description"],
+        "licenses": [{"license": {"id": project["license"]["text"]}}],
+        "purl": f"pkg:pypi/{name}@{version}",
+        "components": files,
     }
     about: dict[str, Any] = {"component": own}
     if os.environ.get("SOURCE_DATE_EPOCH"):
-        about["timestamp"] = datetime.datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]),
-                                                             datetime.timezone.utc).isoformat()
+        about["timestamp"] = datetime.datetime.fromtimestamp(
+            int(os.environ["SOURCE_DATE_EPOCH"]), datetime.timezone.utc
+        ).isoformat()
     content = {
-        "metadata": about, "components": packages,
-        "dependencies": [{"ref": own["bom-ref"], "dependsOn": [p["bom-ref"] for p in packages]},
-                         *({"ref": p["bom-ref"]} for p in packages)],
+        "metadata": about,
+        "components": packages,
+        "dependencies": [
+            {"ref": own["bom-ref"], "dependsOn": [p["bom-ref"] for p in packages]},
+            *({"ref": p["bom-ref"]} for p in packages),
+        ],
     }
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     return {
-        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json", "bomFormat": "CycloneDX",
-        "specVersion": "1.6", "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, digest)}",
-        "version": 1, **content,
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, digest)}",
+        "version": 1,
+        **content,
     }
 
 
@@ -83,8 +95,12 @@ def _package(requirement: str) -> dict[str, Any]:
     name = re.sub(r"[-_.]+", "-", match[0]).lower()
     version = metadata.version(match[0])
     return {
-        "type": "library", "bom-ref": f"pkg:pypi/{name}@{version}", "name": name, "version": version,
-        "purl": f"pkg:pypi/{name}@{version}", "scope": "required",
+        "type": "library",
+        "bom-ref": f"pkg:pypi/{name}@{version}",
+        "name": name,
+        "version": version,
+        "purl": f"pkg:pypi/{name}@{version}",
+        "scope": "required",
         "properties": [{"name": "aot-model:requirement", "value": requirement}],
     }
 
@@ -92,14 +108,17 @@ def _package(requirement: str) -> dict[str, Any]:
 def _file(path: Path) -> dict[str, Any]:
     name = path.relative_to(HEADERS).as_posix()
     return {
-        "type": "file", "bom-ref": f"file:{name}", "name": name,
-        "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(path.read_bytes()).hexdigest()}]
+        "type": "file",
+        "bom-ref": f"file:{name}",
+        "name": name,
+        "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(path.read_bytes()).hexdigest()}],
     }
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("-o", "--output", type=Path, help="a file instead of the standard output")
     output = parser.parse_args().output
     output.write_text(text(), encoding="utf-8") if output else sys.stdout.write(text())

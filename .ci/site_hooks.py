@@ -21,8 +21,11 @@ def on_files(files: Any, config: Any, **_: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
-    place = "." if page.file.src_uri == "index.md" else posixpath.join("docs",
-                                                                       posixpath.dirname(page.file.src_uri))
+    place = (
+        "."
+        if page.file.src_uri == "index.md"
+        else posixpath.join("docs", posixpath.dirname(page.file.src_uri))
+    )
 
     def link(found: re.Match[str]) -> str:
         text, target, anchor = found.groups()

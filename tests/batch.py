@@ -74,7 +74,8 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """status: ok, refused (E1xx to E5xx), broken (internal error), uncompilable, crash; same: see `unlike`.
+    """status: ok, refused (E1xx to E5xx), broken (internal error), uncompilable, crash; same: see
+    `unlike`.
     """
 
     status: str
@@ -86,7 +87,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Generated:
-    """The C of one case, small enough to travel between processes. outputs: (name, label of the type, shape).
+    """The C of one case, small enough to travel between processes. outputs: (name, label of the type,
+    shape).
     """
 
     name: str
@@ -97,16 +99,18 @@ class Generated:
     outputs: tuple[tuple[str, str, tuple[int, ...]], ...]
 
 
-def run_cases(cases: Sequence[Case],
-              target: str = "c",
-              *,
-              sanitize: bool = True,
-              flags: Sequence[str] = ("-O1",),
-              per_unit: int = 48,
-              board: str | None = None,
-              unlike: str | None = None,
-              jobs: int = JOBS,
-              make: Callable[..., Generated | Outcome] | None = None) -> list[Outcome]:
+def run_cases(
+    cases: Sequence[Case],
+    target: str = "c",
+    *,
+    sanitize: bool = True,
+    flags: Sequence[str] = ("-O1",),
+    per_unit: int = 48,
+    board: str | None = None,
+    unlike: str | None = None,
+    jobs: int = JOBS,
+    make: Callable[..., Generated | Outcome] | None = None,
+) -> list[Outcome]:
     """The outcome of each case, in order; run on the host, on an emulated board of qemu.BOARDS, or on one of
     MACHINES.
 
@@ -114,16 +118,21 @@ def run_cases(cases: Sequence[Case],
     process alone. make: what makes the C of a case instead of generate().
     """
     with tempfile.TemporaryDirectory(prefix="aot-model-batch-") as folder, workers(jobs) as pool:
-        arguments = ([Path(folder)] * len(cases), range(len(cases)), cases, [target] * len(cases),
-                     [unlike] * len(cases))
+        arguments = (
+            [Path(folder)] * len(cases),
+            range(len(cases)),
+            cases,
+            [target] * len(cases),
+            [unlike] * len(cases),
+        )
         results: list[Generated | Outcome] = list(pool.map(make or generate, *arguments, chunksize=8))
         ready = [k for k, r in enumerate(results) if isinstance(r, Generated)]
         units = [ready[i : i + per_unit] for i in range(0, len(ready), per_unit)]
         more = [*flags, *(REPORTS if sanitize else ())]
-        jobs = [(Path(folder), n, [results[k]
-                                   for k in unit], [cases[k].inputs
-                                                    for k in unit], more, board)
-                for n, unit in enumerate(units)]
+        jobs = [
+            (Path(folder), n, [results[k] for k in unit], [cases[k].inputs for k in unit], more, board)
+            for n, unit in enumerate(units)
+        ]
         for unit, outcomes in zip(units, pool.map(_unit, jobs), strict=True):
             for k, outcome in zip(unit, outcomes, strict=True):
                 results[k] = outcome
@@ -142,15 +151,17 @@ def workers(jobs: int) -> AbstractContextManager[Any]:
 
 def compiled_case(case: Case, path: Path, name: str, target: str) -> Compiled:
     """The C of a case; its model goes into a file of that path, unless it is a graph."""
-    request = Request(path,
-                      name,
-                      target,
-                      case.options,
-                      case.dims,
-                      Options(**{"metadata": "none", "io": case.io, **case.library}),
-                      constants=case.constants,
-                      bounds=case.bounds,
-                      **case.asked)
+    request = Request(
+        path,
+        name,
+        target,
+        case.options,
+        case.dims,
+        Options(**{"metadata": "none", "io": case.io, **case.library}),
+        constants=case.constants,
+        bounds=case.bounds,
+        **case.asked,
+    )
     with helpers_by_text():
         if callable(case.model):
             load_all()
@@ -196,11 +207,9 @@ def _substance(source: str) -> str:
     return "\n".join(kept) + _COMMENT.sub("", mark + layers)
 
 
-def generate(folder: Path,
-             number: int,
-             case: Case,
-             target: str,
-             unlike: str | None = None) -> Generated | Outcome:
+def generate(
+    folder: Path, number: int, case: Case, target: str, unlike: str | None = None
+) -> Generated | Outcome:
     """The C of a case for a target, with names of that number; or why there is none."""
     place = case.folder or folder
     path = place / f"case{number}.onnx"
@@ -233,12 +242,18 @@ def generated_from(case: Case, compiled: Compiled) -> Generated | Outcome:
         return Outcome(
             "broken",
             f"{case.name}: inputs {[str(p.buffer.type) for p in view.inputs]} do not fit "
-            f"{[a.shape for a in case.inputs]}"
+            f"{[a.shape for a in case.inputs]}",
         )
     outputs = tuple((p.buffer.name, p.buffer.type.dtype.label, p.buffer.type.shape) for p in view.outputs)
     source = compiled.texts[f"{view.name}.c"]
-    return Generated(view.name, source, compiled.texts[f"{view.name}.h"],
-                     driver(view, case.runs, case.stirred), helpers_in(source, view), outputs)
+    return Generated(
+        view.name,
+        source,
+        compiled.texts[f"{view.name}.h"],
+        driver(view, case.runs, case.stirred),
+        helpers_in(source, view),
+        outputs,
+    )
 
 
 def driver(view: ModelView, runs: int = 1, stirred: bool = False) -> str:
@@ -260,24 +275,29 @@ def driver(view: ModelView, runs: int = 1, stirred: bool = False) -> str:
         run = _run_in_place(view)
     else:
         run = [
-            "    {", f"        const {view.name}_inputs inputs = {{ {ins} }};",
+            "    {",
+            f"        const {view.name}_inputs inputs = {{ {ins} }};",
             f"        const {view.name}_outputs outputs = {{ {outs} }};",
-            f"        status = {view.name}_run(&inputs, &outputs);", "    }"
+            f"        status = {view.name}_run(&inputs, &outputs);",
+            "    }",
         ]
     if stirred:
         lines += [f"    memset(in{k}, 0x3c, {p.buffer.nbytes}u);" for k, p in enumerate(view.inputs)] + run
     for k, p in enumerate(view.inputs):
         if p.buffer.nbytes:
             lines.append(
-                f"    if (fread(in{k}, 1, {p.buffer.nbytes}u, source) != {p.buffer.nbytes}u) {{ return 2; }}")
+                f"    if (fread(in{k}, 1, {p.buffer.nbytes}u, source) != {p.buffer.nbytes}u) {{ return 2; }}"
+            )
     lines += run * runs
     lines.append("    if (status != 0) { return 3; }")
     lines += [
-        f"    fwrite(out{k}, 1, {p.buffer.nbytes}u, sink);" for k, p in enumerate(view.outputs)
+        f"    fwrite(out{k}, 1, {p.buffer.nbytes}u, sink);"
+        for k, p in enumerate(view.outputs)
         if p.buffer.nbytes
     ]
     lines += [
-        f"    free({kind}{k});" for kind, ports in (("in", view.inputs), ("out", view.outputs))
+        f"    free({kind}{k});"
+        for kind, ports in (("in", view.inputs), ("out", view.outputs))
         for k in range(len(ports))
     ]
     return "\n".join([*lines, "    return 0;", "}"])
@@ -285,21 +305,25 @@ def driver(view: ModelView, runs: int = 1, stirred: bool = False) -> str:
 
 def _run_in_place(view: ModelView) -> list[str]:
     """Of a model whose inputs and outputs lie in its workspace: one run."""
-    inputs = [f"        memcpy(inputs.{p.c_name}, in{k}, {p.buffer.nbytes}u);"
-              for k, p in enumerate(view.inputs)]
-    outputs = [f"        memcpy(out{k}, outputs.{p.c_name}, {p.buffer.nbytes}u);"
-               for k, p in enumerate(view.outputs)]
+    inputs = [
+        f"        memcpy(inputs.{p.c_name}, in{k}, {p.buffer.nbytes}u);" for k, p in enumerate(view.inputs)
+    ]
+    outputs = [
+        f"        memcpy(out{k}, outputs.{p.c_name}, {p.buffer.nbytes}u);" for k, p in enumerate(view.outputs)
+    ]
     return [
         "    {",
         *([f"        const {view.name}_inputs inputs = {view.name}_map_inputs();"] if inputs else []),
-        *inputs, f"        status = {view.name}_run();",
+        *inputs,
+        f"        status = {view.name}_run();",
         *([f"        const {view.name}_outputs outputs = {view.name}_map_outputs();"] if outputs else []),
-        *outputs, "    }"
+        *outputs,
+        "    }",
     ]
 
 
 def _unit(
-    arguments: tuple[Path, int, list[Generated], list[tuple[np.ndarray, ...]], list[str], str | None]
+    arguments: tuple[Path, int, list[Generated], list[tuple[np.ndarray, ...]], list[str], str | None],
 ) -> list[Outcome]:
     """Compile and run a unit; case by case when that fails. Models that work alone and not together have
     helpers of one name and different texts, which a model with both would have too: none of them is right.
@@ -325,11 +349,13 @@ def _compiler(board: str | None) -> str:
     return MACHINES[board].compiler if board in MACHINES else COMPILER
 
 
-def _build_and_run(folder: Path,
-                   items: list[Generated],
-                   inputs: list[tuple[np.ndarray, ...]],
-                   flags: Sequence[str],
-                   board: str | None) -> list[Outcome]:
+def _build_and_run(
+    folder: Path,
+    items: list[Generated],
+    inputs: list[tuple[np.ndarray, ...]],
+    flags: Sequence[str],
+    board: str | None,
+) -> list[Outcome]:
     folder.mkdir()
     write_unit(folder, items)
     (folder / "in.bin").write_bytes(b"".join(given_bytes(a) for arrays in inputs for a in arrays))
@@ -342,14 +368,17 @@ def _build_and_run(folder: Path,
                 cwd=folder,
                 capture_output=True,
                 text=True,
-                check=True)
-            subprocess.run([*machine.runner, str(folder / "unit")],
-                           cwd=folder,
-                           capture_output=True,
-                           text=True,
-                           errors="replace",
-                           check=True,
-                           timeout=120)
+                check=True,
+            )
+            subprocess.run(
+                [*machine.runner, str(folder / "unit")],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=True,
+                timeout=120,
+            )
         else:
             build_and_run(BOARDS[board], ["main.c", "unit.c"], folder, options)
     except subprocess.TimeoutExpired:
@@ -366,9 +395,12 @@ def write_unit(folder: Path, items: Sequence[Generated]) -> None:
     """
     parts: list[str] = []
     drivers = [
-        "#include <stdio.h>", "#include <stdlib.h>", "#include <string.h>",
+        "#include <stdio.h>",
+        "#include <stdlib.h>",
+        "#include <string.h>",
         *(f'#include "{item.name}.h"' for item in items),
-        "static FILE *source;", "static FILE *sink;"
+        "static FILE *source;",
+        "static FILE *sink;",
     ]
     seen: set[str] = set()
     for item in items:
@@ -381,17 +413,21 @@ def write_unit(folder: Path, items: Sequence[Generated]) -> None:
         local = re.findall(r"^#define (\w+)\(type, offset\)", text, re.MULTILINE)
         parts += [text, *(f"#undef {name}" for name in local)]
         drivers.append(item.driver)
-    calls = "\n".join(f"    if (run_{i.name}() != 0) {{ fprintf(stderr, \"{i.name} failed\\n\"); return 1; }}"
-                      for i in items)
-    files = ('    source = fopen("in.bin", "rb");\n    sink = fopen("out.bin", "wb");\n    if (source == '
-             'NULL || sink == NULL) { return 1; }\n')
+    calls = "\n".join(
+        f'    if (run_{i.name}() != 0) {{ fprintf(stderr, "{i.name} failed\\n"); return 1; }}' for i in items
+    )
+    files = (
+        '    source = fopen("in.bin", "rb");\n    sink = fopen("out.bin", "wb");\n    if (source == '
+        "NULL || sink == NULL) { return 1; }\n"
+    )
     drivers.append(f"int main(void)\n{{\n{files}{calls}\n    return fclose(sink);\n}}\n")
     (folder / "unit.c").write_text("\n\n".join(parts) + "\n")
     (folder / "main.c").write_text("\n\n".join(drivers))
 
 
 def given_bytes(array: np.ndarray) -> bytes:
-    """As the generated code has it: integers of less than 8 bits are sign-extended bytes, strings are slots.
+    """As the generated code has it: integers of less than 8 bits are sign-extended bytes, strings are
+    slots.
     """
     if is_text(array):
         return encoded(array, string_type(DEFAULT_WIDTH)).tobytes()
@@ -413,7 +449,8 @@ def split(items: Sequence[Generated], data: bytes) -> list[Outcome]:
             raw = np.frombuffer(data, dtype=np.uint8, count=count * dtype.size, offset=at)
             if dtype.bits < 8 and dtype.is_integer:
                 arrays.append(
-                    raw.view(np.int8 if dtype.kind == "int" else np.uint8).astype(dtype.numpy).reshape(shape))
+                    raw.view(np.int8 if dtype.kind == "int" else np.uint8).astype(dtype.numpy).reshape(shape)
+                )
             elif dtype.is_string:
                 arrays.append(decoded(raw.view(dtype.numpy).reshape(shape)))
             else:
@@ -423,8 +460,9 @@ def split(items: Sequence[Generated], data: bytes) -> list[Outcome]:
     return outcomes
 
 
-def _trimmed(item: Generated,
-             arrays: list[np.ndarray]) -> tuple[tuple[np.ndarray, ...], dict[str, tuple[int, ...]]]:
+def _trimmed(
+    item: Generated, arrays: list[np.ndarray]
+) -> tuple[tuple[np.ndarray, ...], dict[str, tuple[int, ...]]]:
     """(outputs, shapes): those whose size depends on data are cut to the shape that the model says, unless
     that is larger than there was room for."""
     named = list(zip((n for n, _, _ in item.outputs), arrays, strict=True))

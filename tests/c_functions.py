@@ -57,8 +57,10 @@ def definitions(text: str) -> Iterator[CDefinition]:
         head = head[max(head.rfind(";"), head.rfind("}")) + 1 :]
         words = re.match(
             r"(?s)(.*?)\b([A-Za-z_]\w*)\s*\((?!\()",
-            re.sub(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)", lambda m: re.sub(r"[()]", " ", m[0]),
-                   head))
+            re.sub(
+                r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)", lambda m: re.sub(r"[()]", " ", m[0]), head
+            ),
+        )
         if words is not None and head.rstrip().endswith(")") and "=" not in words[1]:
             yield CDefinition(words[2], words[1], text[at:end])
         start = at = end

@@ -6,6 +6,8 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden",
-                     action="store_true",
-                     help="write the files that golden tests compare with, instead of comparing")
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write the files that golden tests compare with, instead of comparing",
+    )

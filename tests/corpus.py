@@ -22,9 +22,11 @@ Arrays = list[list[np.ndarray]]
 @cache
 def index() -> dict[str, dict[str, Any]]:
     """What the corpus says of each file; empty without a corpus."""
-    return {} if MODELS is None else {
-        row["file"]: row for row in json.loads((MODELS / "index.json").read_text())
-    }
+    return (
+        {}
+        if MODELS is None
+        else {row["file"]: row for row in json.loads((MODELS / "index.json").read_text())}
+    )
 
 
 def vectors(model: Path, inputs: int, outputs: int, limit: int | None = None) -> tuple[Arrays, Arrays]:

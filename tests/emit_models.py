@@ -1,4 +1,5 @@
-"""Small models whose generated C is read: one for each family of kernels, and two for the text around them.
+"""Small models whose generated C is read: one for each family of kernels, and two for the text around
+them.
 """
 
 from __future__ import annotations
@@ -17,10 +18,14 @@ def dense() -> onnx.ModelProto:
     weights = np.arange(-6, 6, dtype=np.float32).reshape(3, 4) / 4
     nodes = [
         node("Gemm", ["features", "w", "b"], ["g"], transB=1, name="dense"),
-        node("Relu", ["g"], ["scores"], name="relu")
+        node("Relu", ["g"], ["scores"], name="relu"),
     ]
-    return model(nodes, [tensor("features", [1, 4])], [tensor("scores", [1, 3])],
-                 {"w": weights, "b": np.asarray([0.5, 0, -0.5], np.float32)})
+    return model(
+        nodes,
+        [tensor("features", [1, 4])],
+        [tensor("scores", [1, 3])],
+        {"w": weights, "b": np.asarray([0.5, 0, -0.5], np.float32)},
+    )
 
 
 def movement() -> onnx.ModelProto:
@@ -44,7 +49,10 @@ def integer() -> onnx.ModelProto:
     rng = np.random.default_rng(1)
     nodes: list[onnx.NodeProto] = []
     constants: dict[str, np.ndarray] = {
-        "s": np.float32(1 / 32), "z": np.int8(3), "ws": np.float32(1 / 64), "wz": np.int8(0)
+        "s": np.float32(1 / 32),
+        "z": np.int8(3),
+        "ws": np.float32(1 / 64),
+        "wz": np.int8(0),
     }
 
     def quantised(value: str) -> str:
@@ -60,10 +68,15 @@ def integer() -> onnx.ModelProto:
     x = quantised("x")
     nodes.append(node("Conv", [x, weights("w0", (8, 3, 3, 3))], ["a"], name="conv", pads=[1, 1, 1, 1]))
     nodes.append(
-        node("Conv", [quantised("a"), weights("w1", (8, 1, 3, 3))], ["b"],
-             name="depthwise",
-             group=8,
-             pads=[1, 1, 1, 1]))
+        node(
+            "Conv",
+            [quantised("a"), weights("w1", (8, 1, 3, 3))],
+            ["b"],
+            name="depthwise",
+            group=8,
+            pads=[1, 1, 1, 1],
+        )
+    )
     nodes.append(node("AveragePool", [quantised("b")], ["c"], name="pool", kernel_shape=[4, 4]))
     nodes.append(node("Flatten", [quantised("c")], ["d"], name="flat"))
     nodes.append(node("MatMul", ["d", weights("w2", (8, 4))], ["e"], name="dense"))
@@ -96,8 +109,12 @@ def recurrent() -> onnx.ModelProto:
         n: rng.integers(-8, 9, s).astype(np.float32) / 8
         for n, s in (("w", (1, 16, 3)), ("r", (1, 16, 4)), ("b", (1, 32)))
     }
-    return model([node("LSTM", ["x", "w", "r", "b"], ["y"], name="lstm", hidden_size=4)],
-                 [tensor("x", [5, 1, 3])], [tensor("y", [5, 1, 1, 4])], constants)
+    return model(
+        [node("LSTM", ["x", "w", "r", "b"], ["y"], name="lstm", hidden_size=4)],
+        [tensor("x", [5, 1, 3])],
+        [tensor("y", [5, 1, 1, 4])],
+        constants,
+    )
 
 
 FAMILIES = {"integer": integer, "real": real, "recurrent": recurrent}

@@ -101,13 +101,15 @@ class Firmware:
         return self.text
 
 
-def run_firmware(compiled: Compiled,
-                 board: str,
-                 vectors: Sequence[Sequence[np.ndarray]],
-                 folder: Path,
-                 flags: Sequence[str] = ("-O2",),
-                 timeout: float = 600,
-                 objects: Sequence[str] = ()) -> Firmware:
+def run_firmware(
+    compiled: Compiled,
+    board: str,
+    vectors: Sequence[Sequence[np.ndarray]],
+    folder: Path,
+    flags: Sequence[str] = ("-O2",),
+    timeout: float = 600,
+    objects: Sequence[str] = (),
+) -> Firmware:
     """Build a compiled model for a board, run it on all vectors, and measure one more run. objects: linked
     with it.
     """
@@ -123,7 +125,8 @@ def run_firmware(compiled: Compiled,
             continue
         for k, p in enumerate(ports):
             statics.append(
-                f"static {p.buffer.type.dtype.c_type} {side}{k}[{max(p.buffer.type.elements, 1)}];")
+                f"static {p.buffer.type.dtype.c_type} {side}{k}[{max(p.buffer.type.elements, 1)}];"
+            )
             bind.append(f"    {side}.{p.c_name} = {side}{k};")
 
     def transfer(side: str, ports: Sequence[object], function: str, stream: str) -> str:
@@ -137,37 +140,49 @@ def run_firmware(compiled: Compiled,
             )
         return "\n".join(lines)
 
-    main = _MAIN.format(name=view.name,
-                        statics="\n".join(statics),
-                        bind="\n".join(bind),
-                        vectors=len(vectors),
-                        arguments="" if inside else "&inputs, &outputs",
-                        reads=transfer("inputs", view.inputs, "fread", "in"),
-                        writes=transfer("outputs", view.outputs, "fwrite", "out"),
-                        )
+    main = _MAIN.format(
+        name=view.name,
+        statics="\n".join(statics),
+        bind="\n".join(bind),
+        vectors=len(vectors),
+        arguments="" if inside else "&inputs, &outputs",
+        reads=transfer("inputs", view.inputs, "fread", "in"),
+        writes=transfer("outputs", view.outputs, "fwrite", "out"),
+    )
     (folder / "main.c").write_text(main)
     data = b"".join(
         np.ascontiguousarray(a, dtype=p.buffer.type.dtype.numpy).tobytes()
         for v in vectors
-        for p, a in zip(view.inputs, v, strict=True))
+        for p, a in zip(view.inputs, v, strict=True)
+    )
     (folder / "in.bin").write_bytes(data)
     include = f"-I{include_dir()}"
     cross = "arm-none-eabi-"
     model = [
-        f"{cross}gcc", *BOARDS[board].flags, "-mthumb", *STRICT, *flags, "-g", include, "-c",
-        f"{view.name}.c", "-o", "model.o"
+        f"{cross}gcc",
+        *BOARDS[board].flags,
+        "-mthumb",
+        *STRICT,
+        *flags,
+        "-g",
+        include,
+        "-c",
+        f"{view.name}.c",
+        "-o",
+        "model.o",
     ]
     subprocess.run(model, cwd=folder, check=True)
     build_and_run(BOARDS[board], ["main.c", "model.o", *objects], folder, ["-O2", include], timeout)
-    sizes = subprocess.run([f"{cross}size", "model.o"],
-                           cwd=folder,
-                           check=True,
-                           capture_output=True,
-                           text=True).stdout.splitlines()[1].split()
+    sizes = (
+        subprocess.run([f"{cross}size", "model.o"], cwd=folder, check=True, capture_output=True, text=True)
+        .stdout.splitlines()[1]
+        .split()
+    )
     ticks, stack = map(int, (folder / "log.txt").read_text().split())
     outputs = _outputs(compiled, (folder / "out.bin").read_bytes(), len(vectors))
-    return Firmware(outputs, BOARDS[board].instructions(ticks), stack,
-                    int(sizes[0]) + int(sizes[1]), view.workspace_size)
+    return Firmware(
+        outputs, BOARDS[board].instructions(ticks), stack, int(sizes[0]) + int(sizes[1]), view.workspace_size
+    )
 
 
 def _outputs(compiled: Compiled, data: bytes, count: int) -> list[list[np.ndarray]]:

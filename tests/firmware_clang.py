@@ -62,8 +62,12 @@ def rows(pattern: str = "*") -> list[Case]:
     from table import GROUPS
 
     cases = [row.case for row in registry_rows() if fnmatch.fnmatch(row.label, pattern)]
-    return cases + [layer.case(group, {}) for group, layers in GROUPS.items() for layer in layers()
-                    if fnmatch.fnmatch(f"{group} {layer.name}", pattern)]
+    return cases + [
+        layer.case(group, {})
+        for group, layers in GROUPS.items()
+        for layer in layers()
+        if fnmatch.fnmatch(f"{group} {layer.name}", pattern)
+    ]
 
 
 def warned(target: str, cases: Sequence[Case]) -> tuple[list[str], int]:
@@ -72,15 +76,30 @@ def warned(target: str, cases: Sequence[Case]) -> tuple[list[str], int]:
     with tempfile.TemporaryDirectory(prefix="aot-model-clang-") as name, workers(JOBS) as pool:
         folder = Path(name)
         count = len(cases)
-        made = list(pool.map(generate, [folder] * count, range(count), cases, [target] * count,
-                             [unlike] * count, chunksize=8))
+        made = list(
+            pool.map(
+                generate,
+                [folder] * count,
+                range(count),
+                cases,
+                [target] * count,
+                [unlike] * count,
+                chunksize=8,
+            )
+        )
         ready = [(case, item) for case, item in zip(cases, made, strict=True) if isinstance(item, Generated)]
-        broken = [f"{case.name} for {target}: {item.message}" for case, item in zip(cases, made, strict=True)
-                  if not isinstance(item, Generated) and item.status == "broken"]
+        broken = [
+            f"{case.name} for {target}: {item.message}"
+            for case, item in zip(cases, made, strict=True)
+            if not isinstance(item, Generated) and item.status == "broken"
+        ]
         with ThreadPoolExecutor(JOBS) as threads:
             said = threads.map(partial(_read, folder, core), (item for _, item in ready))
-            found = [f"{case.name} for {target}: {text}" for (case, _), text in zip(ready, said, strict=True)
-                     if text]
+            found = [
+                f"{case.name} for {target}: {text}"
+                for (case, _), text in zip(ready, said, strict=True)
+                if text
+            ]
     return broken + found, len(ready)
 
 
@@ -89,15 +108,27 @@ def _read(folder: Path, core: str, item: Generated) -> str:
     source = folder / f"{item.name}.c"
     source.write_text(item.source)
     source.with_suffix(".h").write_text(item.header)
-    command = [str(compiler()), "--target=arm-none-eabi", "-mthumb", *BOARDS[core].flags, "-isystem",
-               str(library()), f"-I{include_dir()}", *STRICT, "-O2", "-fsyntax-only", str(source)]
+    command = [
+        str(compiler()),
+        "--target=arm-none-eabi",
+        "-mthumb",
+        *BOARDS[core].flags,
+        "-isystem",
+        str(library()),
+        f"-I{include_dir()}",
+        *STRICT,
+        "-O2",
+        "-fsyntax-only",
+        str(source),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     return done.stderr[:3000] if done.returncode else ""
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("pattern", nargs="?", default="*", help="of samples (Conv-3) and layers")
     parser.add_argument("--target", choices=TARGETS, help="this one alone")
     parser.add_argument("--part", default="0/1", metavar="K/N", help="every N-th, from K")
@@ -105,12 +136,16 @@ def main() -> int:
     if missing():
         sys.exit(missing())
     first, _, step = options.part.partition("/")
-    cases = rows(options.pattern)[int(first)::int(step)]
+    cases = rows(options.pattern)[int(first) :: int(step)]
     wrong = False
     for target in [options.target] if options.target else TARGETS:
         found, count = warned(target, cases)
-        print(*found, f"{target}: {count} files of {len(cases)} rows, {len(found)} with warnings", sep="\n",
-              flush=True)
+        print(
+            *found,
+            f"{target}: {count} files of {len(cases)} rows, {len(found)} with warnings",
+            sep="\n",
+            flush=True,
+        )
         wrong |= bool(found)
     return 1 if wrong else 0
 

@@ -18,7 +18,8 @@ load_all()
 
 
 class Maker:
-    """Adds nodes: `m.Add(a, b)`, `m.Convolution(x, w, group=1)`; each is named after its operator and number.
+    """Adds nodes: `m.Add(a, b)`, `m.Convolution(x, w, group=1)`; each is named after its operator and
+    number.
     """
 
     def __init__(self) -> None:

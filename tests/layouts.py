@@ -50,18 +50,30 @@ def scattered(seed: int) -> Iterator[None]:
 
 def run(cases: Sequence[Case], target: str, jobs: int = JOBS, per_unit: int = 24) -> list[Outcome]:
     flags = ("-O1", *(["-march=native"] if target == "host" else []))
-    return run_cases([replace(case, io="workspace") for case in cases], target, sanitize=False, flags=flags,
-                     board=BOARDS[target], jobs=jobs, per_unit=per_unit)
+    return run_cases(
+        [replace(case, io="workspace") for case in cases],
+        target,
+        sanitize=False,
+        flags=flags,
+        board=BOARDS[target],
+        jobs=jobs,
+        per_unit=per_unit,
+    )
 
 
 # --- networks -----------------------------------------------------------------------------------------------
 
+
 def network_cases(largest: int) -> list[Case]:
     """The networks of both corpora in files of at most so many bytes, with their first vector."""
     folders = [f for f in (corpus.MODELS, FOREIGN) if f is not None and (f / "index.json").exists()]
-    return [case for folder in folders for row in json.loads((folder / "index.json").read_text())
-            if (path := folder / row["file"]).stat().st_size <= largest
-            and (case := _network(path, row.get("verify", []))) is not None]
+    return [
+        case
+        for folder in folders
+        for row in json.loads((folder / "index.json").read_text())
+        if (path := folder / row["file"]).stat().st_size <= largest
+        and (case := _network(path, row.get("verify", []))) is not None
+    ]
 
 
 def _network(path: Path, words: Sequence[str]) -> Case | None:
@@ -69,23 +81,31 @@ def _network(path: Path, words: Sequence[str]) -> Case | None:
     vectors = path.with_name(path.name + ".npz")
     if not vectors.exists():
         return None
-    dims = dict(text.rpartition("=")[::2] for flag, text in zip(words[::2], words[1::2], strict=True)
-                if flag == "--dim")
+    dims = dict(
+        text.rpartition("=")[::2]
+        for flag, text in zip(words[::2], words[1::2], strict=True)
+        if flag == "--dim"
+    )
     with np.load(vectors) as data:
         inputs = tuple(data[f"in_{k}"][0] for k in range(sum(name.startswith("in_") for name in data.files)))
-    return Case(path.name, path.read_bytes(), inputs, {name: int(size) for name, size in dims.items()},
-                runs=2)
+    return Case(
+        path.name, path.read_bytes(), inputs, {name: int(size) for name, size in dims.items()}, runs=2
+    )
 
 
-def differing(cases: Sequence[Case], target: str, seeds: Sequence[int],
-              jobs: int = JOBS) -> tuple[list[str], int]:
+def differing(
+    cases: Sequence[Case], target: str, seeds: Sequence[int], jobs: int = JOBS
+) -> tuple[list[str], int]:
     """What is wrong with networks in layouts that were drawn, and how many networks were compared: those that
     the compiler refuses are not. They run twice, for their states.
     """
     planned = run(cases, target, jobs, per_unit=1)
     taken = [(case, plan) for case, plan in zip(cases, planned, strict=True) if plan.status != "refused"]
-    wrong = [f"{case.name}: as planned: {plan.status} {plan.message[:300]}" for case, plan in taken
-             if plan.status != "ok"]
+    wrong = [
+        f"{case.name}: as planned: {plan.status} {plan.message[:300]}"
+        for case, plan in taken
+        if plan.status != "ok"
+    ]
     taken = [(case, plan) for case, plan in taken if plan.status == "ok"]
     for seed in seeds:
         with scattered(seed):
@@ -100,6 +120,7 @@ def differing(cases: Sequence[Case], target: str, seeds: Sequence[int],
 
 # --- samples and layers -------------------------------------------------------------------------------------
 
+
 def wrong_samples(target: str, only: str, part: slice, seed: int) -> tuple[list[str], int]:
     """Samples of operators that give something else than their oracles, and how many were run."""
     from oracles import expected
@@ -109,8 +130,11 @@ def wrong_samples(target: str, only: str, part: slice, seed: int) -> tuple[list[
     rows = [row for row in registry_rows() if fnmatch.fnmatch(row.label, only)][part]
     with scattered(seed):
         outcomes = run([row.case for row in rows], target)
-    return [f"{row.label}: {problem}" for row, outcome in zip(rows, outcomes, strict=True)
-            if (problem := verdict(row, outcome, expected(row)))], len(rows)
+    return [
+        f"{row.label}: {problem}"
+        for row, outcome in zip(rows, outcomes, strict=True)
+        if (problem := verdict(row, outcome, expected(row)))
+    ], len(rows)
 
 
 def wrong_layers(target: str, only: str, part: slice, seed: int) -> tuple[list[str], int]:
@@ -118,8 +142,12 @@ def wrong_layers(target: str, only: str, part: slice, seed: int) -> tuple[list[s
     from table import GROUPS
     from test_table import problems
 
-    chosen = [(group, layer) for group, layers in GROUPS.items() for layer in layers()
-              if fnmatch.fnmatch(group, only) or fnmatch.fnmatch(layer.name, only)][part]
+    chosen = [
+        (group, layer)
+        for group, layers in GROUPS.items()
+        for layer in layers()
+        if fnmatch.fnmatch(group, only) or fnmatch.fnmatch(layer.name, only)
+    ][part]
     with scattered(seed):
         outcomes = run([layer.case(group, {}) for group, layer in chosen], target)
     return problems([layer for _, layer in chosen], outcomes), len(chosen)
@@ -127,14 +155,16 @@ def wrong_layers(target: str, only: str, part: slice, seed: int) -> tuple[list[s
 
 # --- command line -------------------------------------------------------------------------------------------
 
+
 def _part(text: str) -> slice:
     number, _, count = text.partition("/")
     return slice(int(number) % int(count), None, int(count))
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=("networks", "samples", "kernels"))
     parser.add_argument("--target", default="c", choices=BOARDS)
     parser.add_argument("--only", default="*", metavar="PATTERN", help="shell pattern of names")
@@ -157,8 +187,10 @@ def main() -> int:
             found, count = judge(options.target, options.only, options.part, seed)
             wrong += [f"layout {seed}: {text}" for text in found]
     print(*wrong, sep="\n", end="\n" if wrong else "")
-    print(f"{count} {options.what} in {len(seeds)} layouts on {options.target}: {len(wrong)} wrong, "
-          f"{time.time() - start:.0f} s")
+    print(
+        f"{count} {options.what} in {len(seeds)} layouts on {options.target}: {len(wrong)} wrong, "
+        f"{time.time() - start:.0f} s"
+    )
     return 1 if wrong or not count else 0
 
 

@@ -71,8 +71,9 @@ class Done:
 ROWS: dict[str, Unit] = {}
 
 
-def work(label: str, target: str, fitting: Sequence[Column], known: frozenset[tuple[str, str]],
-         end: float) -> Done:
+def work(
+    label: str, target: str, fitting: Sequence[Column], known: frozenset[tuple[str, str]], end: float
+) -> Done:
     """In a process of its own: generate the unit, then build and run it in each column."""
     unit = ROWS[label]
     if time.time() > end:
@@ -98,8 +99,9 @@ def work(label: str, target: str, fitting: Sequence[Column], known: frozenset[tu
         return Done(tuple(found), tuple(f"{label} [{target}] {text}" for text in program.left_out), late)
 
 
-def chosen(rows: Iterable[Unit], present: Sequence[Column], only: str, wanted: str, target: str,
-           number: int | None) -> Iterator[tuple[Unit, str, list[Column]]]:
+def chosen(
+    rows: Iterable[Unit], present: Sequence[Column], only: str, wanted: str, target: str, number: int | None
+) -> Iterator[tuple[Unit, str, list[Column]]]:
     """What the command line asks for: patterns of columns, units and code, or the slice of a commit."""
     for unit in rows:
         if not any(fnmatch.fnmatch(unit.label, pattern) for pattern in wanted.split(",")):
@@ -108,17 +110,21 @@ def chosen(rows: Iterable[Unit], present: Sequence[Column], only: str, wanted: s
             continue
         by: dict[str, list[Column]] = defaultdict(list)
         for column in present:
-            if any(fnmatch.fnmatch(column.name, pattern)
-                   for pattern in only.split(",")) and not (unit.little_endian and column.big_endian):
+            if any(fnmatch.fnmatch(column.name, pattern) for pattern in only.split(",")) and not (
+                unit.little_endian and column.big_endian
+            ):
                 for code in column.targets:
-                    if number is None or _turn(f"{unit.label} {column.name} {code}",
-                                               TURNS) == number // SLICES % TURNS:
+                    if (
+                        number is None
+                        or _turn(f"{unit.label} {column.name} {code}", TURNS) == number // SLICES % TURNS
+                    ):
                         by[code].append(column)
         yield from ((unit, code, fitting) for code, fitting in by.items() if fnmatch.fnmatch(code, target))
 
 
-def drawn(rows: Sequence[Unit], made: Iterable[Column],
-          seed: str) -> Iterator[tuple[Unit, str, list[Column]]]:
+def drawn(
+    rows: Sequence[Unit], made: Iterable[Column], seed: str
+) -> Iterator[tuple[Unit, str, list[Column]]]:
     """For columns of random flags: one unit each, for code that fits."""
     rng = random.Random(seed)
     for column in made:
@@ -137,8 +143,13 @@ def _quiet() -> None:
     onnxruntime.set_default_logger_severity(4)
 
 
-def run(tasks: Sequence[tuple[Unit, str, list[Column]]], known: Mapping[tuple[str, str, str], Cell],
-        jobs: int, end: float, path: Path | None) -> tuple[list[Cell], list[str], list[str], int]:
+def run(
+    tasks: Sequence[tuple[Unit, str, list[Column]]],
+    known: Mapping[tuple[str, str, str], Cell],
+    jobs: int,
+    end: float,
+    path: Path | None,
+) -> tuple[list[Cell], list[str], list[str], int]:
     """(cells, what was left out, errors of our own, cells for which there was no time)."""
     before: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
     for (column, target, unit), cell in known.items():
@@ -161,49 +172,54 @@ def run(tasks: Sequence[tuple[Unit, str, list[Column]]], known: Mapping[tuple[st
                 if cell.status in results.BAD:
                     print(
                         f"{cell.unit} [{cell.target}] {cell.column}: {cell.status}: {str(cell.faults)[:400]}",
-                        flush=True)
+                        flush=True,
+                    )
             if number % 20 == 0:
-                print(f"  {number} of {len(futures)} programs, {len(cells):,} cells",
-                      file=sys.stderr,
-                      flush=True)
+                print(
+                    f"  {number} of {len(futures)} programs, {len(cells):,} cells",
+                    file=sys.stderr,
+                    flush=True,
+                )
     return cells, left_out, errors, late
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--list", action="store_true", help="list columns and units, and run nothing")
-    parser.add_argument("--only",
-                        default="*",
-                        metavar="PATTERNS",
-                        help="shell patterns of columns, with commas")
-    parser.add_argument("--units",
-                        default="*",
-                        metavar="PATTERNS",
-                        help="shell patterns of units, with commas")
+    parser.add_argument(
+        "--only", default="*", metavar="PATTERNS", help="shell patterns of columns, with commas"
+    )
+    parser.add_argument(
+        "--units", default="*", metavar="PATTERNS", help="shell patterns of units, with commas"
+    )
     parser.add_argument("--target", default="*", metavar="PATTERN", help="shell pattern of the code")
     parser.add_argument(
         "--slice",
         type=int,
         metavar="N",
-        help=f"the part for commit N: over {SLICES} commits every unit and every column has its turn")
-    parser.add_argument("--minutes",
-                        type=float,
-                        default=1e9,
-                        help="begin nothing after so many; what is left is counted")
-    parser.add_argument("--random",
-                        nargs=2,
-                        metavar=("SEED", "COUNT"),
-                        help="so many columns of random flags, a program each, instead of those of the list")
+        help=f"the part for commit N: over {SLICES} commits every unit and every column has its turn",
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=1e9, help="begin nothing after so many; what is left is counted"
+    )
+    parser.add_argument(
+        "--random",
+        nargs=2,
+        metavar=("SEED", "COUNT"),
+        help="so many columns of random flags, a program each, instead of those of the list",
+    )
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument(
         "--results",
         type=Path,
         metavar="JSONL",
-        help="results are added to it; those that are there and still hold are not computed again")
-    parser.add_argument("--table",
-                        action="store_true",
-                        help="print the table of --results in Markdown, and run nothing")
+        help="results are added to it; those that are there and still hold are not computed again",
+    )
+    parser.add_argument(
+        "--table", action="store_true", help="print the table of --results in Markdown, and run nothing"
+    )
     options = parser.parse_args()
 
     rows = units()
@@ -232,8 +248,9 @@ def main() -> int:
     for name, reason in absent.items():
         if any(fnmatch.fnmatch(name, pattern) for pattern in options.only.split(",")):
             print(f"missing: {name}: {reason}")
-    cells, left_out, errors, late = run(tasks, known, options.jobs, start + 60 * options.minutes,
-                                        options.results)
+    cells, left_out, errors, late = run(
+        tasks, known, options.jobs, start + 60 * options.minutes, options.results
+    )
     count = Counter(c.status for c in cells)
     faults = results.everywhere(cells)
     bad = [

@@ -13,9 +13,9 @@ from onnx import TensorProto, helper, numpy_helper
 OPSET = 18
 
 
-def tensor(name: str,
-           shape: Sequence[int | str | None] | None,
-           dtype: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
+def tensor(
+    name: str, shape: Sequence[int | str | None] | None, dtype: int = TensorProto.FLOAT
+) -> onnx.ValueInfoProto:
     """An input or output."""
     return helper.make_tensor_value_info(name, dtype, shape)
 
@@ -33,7 +33,8 @@ def model(
     initial = [numpy_helper.from_array(np.asarray(v), k) for k, v in (constants or {}).items()]
     graph = helper.make_graph(nodes, "test", inputs, outputs, initial)
     opsets = [
-        helper.make_opsetid("", opset), *(helper.make_opsetid(d, v) for d, v in (domains or {}).items())
+        helper.make_opsetid("", opset),
+        *(helper.make_opsetid(d, v) for d, v in (domains or {}).items()),
     ]
     return helper.make_model(graph, opset_imports=opsets, ir_version=9, functions=functions)
 
@@ -44,14 +45,13 @@ def save(proto: onnx.ModelProto, path: Path) -> Path:
     return path
 
 
-def unary(op: str,
-          shape: Sequence[int | str | None] = (1, 4),
-          x: str = "x",
-          y: str = "y",
-          **attributes: Any) -> onnx.ModelProto:
+def unary(
+    op: str, shape: Sequence[int | str | None] = (1, 4), x: str = "x", y: str = "y", **attributes: Any
+) -> onnx.ModelProto:
     """y = op(x) of one node."""
-    return model([helper.make_node(op, [x], [y], name="node", **attributes)], [tensor(x, shape)],
-                 [tensor(y, None)])
+    return model(
+        [helper.make_node(op, [x], [y], name="node", **attributes)], [tensor(x, shape)], [tensor(y, None)]
+    )
 
 
 def small_cnn() -> onnx.ModelProto:
@@ -74,8 +74,15 @@ def small_cnn() -> onnx.ModelProto:
         node("Softmax", ["g"], ["y"], name="softmax"),
     ]
     constants = {
-        "w1": real(4, 2, 3, 3), "b1": real(4), "scale": real(4), "bias": real(4), "mean": real(4),
-        "var": np.abs(real(4)) + 0.5, "w2": real(4, 4, 3, 3), "shape": np.asarray([1, -1], np.int64),
-        "w3": real(5, 36), "b3": real(5),
+        "w1": real(4, 2, 3, 3),
+        "b1": real(4),
+        "scale": real(4),
+        "bias": real(4),
+        "mean": real(4),
+        "var": np.abs(real(4)) + 0.5,
+        "w2": real(4, 4, 3, 3),
+        "shape": np.asarray([1, -1], np.int64),
+        "w3": real(5, 36),
+        "b3": real(5),
     }
     return model(nodes, [tensor("x", [1, 2, 6, 6])], [tensor("y", [1, 5])], constants)

@@ -1,7 +1,7 @@
 """What a run leaves on the painted stack of an emulated Cortex-M, beside the bound of `aot-model stack`.
 
-    python tests/painted_stack.py m4|m55 MODEL...      a line for each model that fits; exit status 1 when one
-                                                       needs more than its bound
+python tests/painted_stack.py m4|m55 MODEL...      a line for each model that fits; exit status 1 when one
+                                                   needs more than its bound
 """
 
 from __future__ import annotations
@@ -54,28 +54,41 @@ def measure(model: Path, board: str, folder: Path, *options: str) -> tuple[int, 
     facts = Metadata.read(folder / "m.json")
     ports = [
         *(("x", k, p) for k, p in enumerate(facts.inputs)),
-        *(("y", k, p) for k, p in enumerate(facts.outputs))
+        *(("y", k, p) for k, p in enumerate(facts.outputs)),
     ]
     arrays = "\n".join(
-        f"static {p.type.dtype.c_type} {side}{k}[{max(p.type.elements, 1)}];" for side, k, p in ports)
-    text = MAIN.format(arrays=arrays,
-                       ins=", ".join(f"x{k}" for k in range(len(facts.inputs))),
-                       outs=", ".join(f"y{k}" for k in range(len(facts.outputs))))
+        f"static {p.type.dtype.c_type} {side}{k}[{max(p.type.elements, 1)}];" for side, k, p in ports
+    )
+    text = MAIN.format(
+        arrays=arrays,
+        ins=", ".join(f"x{k}" for k in range(len(facts.inputs))),
+        outs=", ".join(f"y{k}" for k in range(len(facts.outputs))),
+    )
     (folder / "main.c").write_text(text)
     flags = ["-O2", f"-I{include_dir()}", "-fcallgraph-info=su"]
-    subprocess.run(["arm-none-eabi-gcc", *core.flags, "-mthumb", *flags, "-c", "m.c", "-o", "m.o"],
-                   cwd=folder,
-                   check=True)
+    subprocess.run(
+        ["arm-none-eabi-gcc", *core.flags, "-mthumb", *flags, "-c", "m.c", "-o", "m.o"],
+        cwd=folder,
+        check=True,
+    )
     printed = build_and_run(core, ["main.c", "m.o"], folder, ["-O2", f"-I{include_dir()}"])
     used = re.search(r"status (-?\d+) used (\d+)", printed)
     assert used and int(used[1]) == 0, printed
     compiler = " ".join(["arm-none-eabi-gcc", *core.flags, "-mthumb"])
-    assert main([
-        "stack",
-        str(folder / "m.json"),
-        str(folder / "m.o"), f"--compiler={compiler}", "--max-stack=1m", "-o",
-        str(folder / "said")
-    ]) == 0
+    assert (
+        main(
+            [
+                "stack",
+                str(folder / "m.json"),
+                str(folder / "m.o"),
+                f"--compiler={compiler}",
+                "--max-stack=1m",
+                "-o",
+                str(folder / "said"),
+            ]
+        )
+        == 0
+    )
     said = (folder / "said").read_text()
     bound = re.search(r"needs ([\d,]+) bytes", said)
     assert bound
@@ -89,13 +102,18 @@ def run(board: str, models: list[Path]) -> int:
             try:
                 used, bound, _ = measure(model, board, Path(folder))
             except (CompileError, subprocess.SubprocessError, AssertionError) as error:
-                print(f"{model.name} {board}: not measured: {type(error).__name__} {str(error)[:100]!r}",
-                      flush=True)
+                print(
+                    f"{model.name} {board}: not measured: {type(error).__name__} {str(error)[:100]!r}",
+                    flush=True,
+                )
                 continue
         bad += used > bound
-        print(json.dumps(
-            {"model": model.name, "board": board, "used": used, "bound": bound, "ok": used <= bound}),
-              flush=True)
+        print(
+            json.dumps(
+                {"model": model.name, "board": board, "used": used, "bound": bound, "ok": used <= bound}
+            ),
+            flush=True,
+        )
     return bad > 0
 
 

@@ -21,7 +21,8 @@ COMPILER, EMULATOR = "arm-none-eabi-gcc", "qemu-system-arm"
 
 @dataclass(frozen=True)
 class Board:
-    """An emulated board: vectors are fetched from address 0; code and RAM as the reference manual maps them.
+    """An emulated board: vectors are fetched from address 0; code and RAM as the reference manual maps
+    them.
     """
 
     machine: str
@@ -128,14 +129,22 @@ def available() -> bool:
     return shutil.which(COMPILER) is not None and shutil.which(EMULATOR) is not None
 
 
-LINK = ("-nostartfiles", "-T", "board.ld", "--specs=nano.specs", "--specs=rdimon.specs",
-        "-Wl,--no-warn-rwx-segments", "-lm")
+LINK = (
+    "-nostartfiles",
+    "-T",
+    "board.ld",
+    "--specs=nano.specs",
+    "--specs=rdimon.specs",
+    "-Wl,--no-warn-rwx-segments",
+    "-lm",
+)
 
 
 def write_support(board: Board, folder: Path) -> None:
     """startup.c and board.ld, which every program for a board needs."""
-    (folder
-     / "board.ld").write_text(_LINKER_SCRIPT.format(code=board.code, ram=board.ram, vectors=board.vectors))
+    (folder / "board.ld").write_text(
+        _LINKER_SCRIPT.format(code=board.code, ram=board.ram, vectors=board.vectors)
+    )
     (folder / "startup.c").write_text(_STARTUP)
 
 
@@ -145,8 +154,9 @@ def build(board: Board, sources: list[str], folder: Path, flags: list[str]) -> P
     """
     write_support(board, folder)
     command = [COMPILER, *board.flags, *flags, "startup.c", *sources, *LINK, "-o", "board.elf"]
-    done = subprocess.run(command, cwd=folder, stderr=subprocess.PIPE, text=True, errors="replace",
-                          check=False)
+    done = subprocess.run(
+        command, cwd=folder, stderr=subprocess.PIPE, text=True, errors="replace", check=False
+    )
     sys.stderr.write(done.stderr)
     done.check_returncode()
     return folder / "board.elf"
@@ -155,24 +165,28 @@ def build(board: Board, sources: list[str], folder: Path, flags: list[str]) -> P
 def run(board: Board, elf: Path, timeout: float = 120) -> str:
     """What the program printed. AssertionError when main returns anything but 0; 125 is a fault."""
     command = [
-        EMULATOR, "-M", board.machine, "-nographic", "-monitor", "none", "-serial", "none", "-semihosting",
-        "-icount", "shift=0"
+        EMULATOR,
+        "-M",
+        board.machine,
+        "-nographic",
+        "-monitor",
+        "none",
+        "-serial",
+        "none",
+        "-semihosting",
+        "-icount",
+        "shift=0",
     ]
     command += ["-kernel", elf.name]
-    done = subprocess.run(command,
-                          cwd=elf.parent,
-                          timeout=timeout,
-                          stdin=subprocess.DEVNULL,
-                          capture_output=True,
-                          text=True)
+    done = subprocess.run(
+        command, cwd=elf.parent, timeout=timeout, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
     assert done.returncode == 0, f"exit status {done.returncode}\n{(done.stdout + done.stderr)[-3000:]}"
     return done.stdout + done.stderr
 
 
-def build_and_run(board: Board,
-                  sources: list[str],
-                  folder: Path,
-                  flags: list[str],
-                  timeout: float = 120) -> str:
+def build_and_run(
+    board: Board, sources: list[str], folder: Path, flags: list[str], timeout: float = 120
+) -> str:
     """Compile the sources of `folder` and run them there; what they printed."""
     return run(board, build(board, sources, folder, flags), timeout)

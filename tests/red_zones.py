@@ -52,8 +52,13 @@ static int intact(unsigned char *p, size_t n)
 def spaced_plans() -> Iterator[None]:
     """Nothing shares memory, and there is room behind every buffer."""
 
-    def apart(blocks: Sequence[Block], overlaps: Sequence[Overlap], views: Sequence[View],
-              pools: Sequence[Pool], *algorithm: str) -> MemoryPlan:
+    def apart(
+        blocks: Sequence[Block],
+        overlaps: Sequence[Overlap],
+        views: Sequence[View],
+        pools: Sequence[Pool],
+        *algorithm: str,
+    ) -> MemoryPlan:
         inside = {v.child for v in views}
         end = max((b.last for b in blocks), default=0)
         wide = [replace(b, size=b.size + (0 if b.id in inside else ZONE), first=0, last=end) for b in blocks]
@@ -68,7 +73,8 @@ def spaced_plans() -> Iterator[None]:
 def zones(view: ModelView) -> list[tuple[int, int]]:
     """(first, last + 1) of the bytes of the workspace that are nobody's."""
     taken = sorted(
-        (offset, offset + b.nbytes) for b, (_, offset) in view.addresses.of.items() if b.view_of is None)
+        (offset, offset + b.nbytes) for b, (_, offset) in view.addresses.of.items() if b.view_of is None
+    )
     found, at = [], 0
     for first, last in taken:
         assert first >= at, "two buffers share memory"
@@ -78,14 +84,16 @@ def zones(view: ModelView) -> list[tuple[int, int]]:
 
 
 def compiled_apart(case: Case, path: Path, name: str, target: str) -> Compiled:
-    request = Request(path,
-                      name,
-                      target,
-                      case.options,
-                      case.dims,
-                      Options(workspace="caller", metadata="none"),
-                      constants=case.constants,
-                      bounds=case.bounds)
+    request = Request(
+        path,
+        name,
+        target,
+        case.options,
+        case.dims,
+        Options(workspace="caller", metadata="none"),
+        constants=case.constants,
+        bounds=case.bounds,
+    )
     with spaced_plans(), helpers_by_text():
         if callable(case.model):
             load_all()
@@ -94,11 +102,9 @@ def compiled_apart(case: Case, path: Path, name: str, target: str) -> Compiled:
         return compile_model(request)
 
 
-def generate_guarded(folder: Path,
-                     number: int,
-                     case: Case,
-                     target: str,
-                     unlike: str | None = None) -> Generated | Outcome:
+def generate_guarded(
+    folder: Path, number: int, case: Case, target: str, unlike: str | None = None
+) -> Generated | Outcome:
     """The C of a case with a driver that guards the zones, runs twice, and compares; status "same" where
     there is no workspace.
 
@@ -114,15 +120,18 @@ def generate_guarded(folder: Path,
         return Outcome("same")
     outputs = tuple((p.buffer.name, p.buffer.type.dtype.label, p.buffer.type.shape) for p in view.outputs)
     source = re.sub(r"^#if [^\n]*\n#error [^\n]*\n#endif$", "", texts[f"{view.name}.c"], flags=re.MULTILINE)
-    return Generated(view.name, source, texts[f"{view.name}.h"], _driver(view), helpers_in(source, view),
-                     outputs)
+    return Generated(
+        view.name, source, texts[f"{view.name}.h"], _driver(view), helpers_in(source, view), outputs
+    )
 
 
 def _driver(view: ModelView) -> str:
     lines = [f"static int run_{view.name}(void)", "{", "    int32_t status;"]
-    ports: list[tuple[str, Any]] = [(f"{kind}{k}", p.buffer)
-                                    for kind, side in (("in", view.inputs), ("out", view.outputs))
-                                    for k, p in enumerate(side)]
+    ports: list[tuple[str, Any]] = [
+        (f"{kind}{k}", p.buffer)
+        for kind, side in (("in", view.inputs), ("out", view.outputs))
+        for k, p in enumerate(side)
+    ]
     lines += [
         f"    {b.type.dtype.c_type} *const {n} = ({b.type.dtype.c_type} "
         f"*)malloc({max(b.nbytes, b.type.dtype.size)}u);"
@@ -139,29 +148,34 @@ def _driver(view: ModelView) -> str:
         f"    unsigned char *const work = space + ({align}u - (unsigned)((uintptr_t)space & {align - 1}u));"
     ]
     lines += [
-        f"    if (fread({n}, 1, {b.nbytes}u, source) != {b.nbytes}u) {{ return 2; }}" for n, b in ports
+        f"    if (fread({n}, 1, {b.nbytes}u, source) != {b.nbytes}u) {{ return 2; }}"
+        for n, b in ports
         if n.startswith("in") and b.nbytes
     ]
     ins, outs = (", ".join(n for n, _ in ports if n.startswith(kind)) or "NULL" for kind in ("in", "out"))
     lines += [
-        "    {", f"        const {view.name}_inputs inputs = {{ {ins} }};",
-        f"        const {view.name}_outputs outputs = {{ {outs} }};"
+        "    {",
+        f"        const {view.name}_inputs inputs = {{ {ins} }};",
+        f"        const {view.name}_outputs outputs = {{ {outs} }};",
     ]
     for turn, byte in enumerate(GARBAGE):
         lines += [
             f"        memset(work, {byte}, {size}u);",
-            *(f"        guard(work + {a}u, {b - a}u);" for a, b in zones(view))
+            *(f"        guard(work + {a}u, {b - a}u);" for a, b in zones(view)),
         ]
         lines += [f"        memset({n}, {byte}, {b.nbytes}u);" for n, b in results]
         lines += [
             f"        status = {view.name}_run(&inputs, &outputs, work);",
-            "        if (status != 0) { return 3; }"
+            "        if (status != 0) { return 3; }",
         ]
         lines += [f"        if (!intact(work + {a}u, {b - a}u)) {{ return 4; }}" for a, b in zones(view)]
         if turn == 0:
             lines += [f"        memcpy(first_{n}, {n}, {b.nbytes}u);" for n, b in results]
     lines += [f"        if (memcmp(first_{n}, {n}, {b.nbytes}u) != 0) {{ return 5; }}" for n, b in results]
     lines += ["    }", *(f"    fwrite({n}, 1, {b.nbytes}u, sink);" for n, b in results)]
-    lines += [f"    free({n});" for n, _ in ports] + [f"    free(first_{n});"
-                                                      for n, _ in results] + ["    free(space);"]
+    lines += (
+        [f"    free({n});" for n, _ in ports]
+        + [f"    free(first_{n});" for n, _ in results]
+        + ["    free(space);"]
+    )
     return "\n".join([f"#ifndef GUARDS\n#define GUARDS\n{GUARDS}#endif", *lines, "    return 0;", "}"])

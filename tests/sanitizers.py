@@ -56,8 +56,9 @@ def built_and_run(compile_it: Sequence[Sequence[str]], run_it: Sequence[str], fo
 def _all(commands: Sequence[Sequence[str]], folder: Path) -> subprocess.CompletedProcess[str]:
     """One after the other, until one fails; the last one that ran."""
     for command in commands:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace",
-                              timeout=300)
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=300
+        )
         if done.returncode:
             break
     return done
@@ -88,5 +89,10 @@ def sanitized(view: ModelView, texts: Mapping[str, str], folder: Path, *flags: s
     program = build(view, texts, folder, fast, compiler)
     if fast == options:
         return program
-    return _Trapping(view, program.executable, program.runner, program.big_endian,
-                     lambda: build(view, texts, folder, options, compiler))
+    return _Trapping(
+        view,
+        program.executable,
+        program.runner,
+        program.big_endian,
+        lambda: build(view, texts, folder, options, compiler),
+    )

@@ -20,12 +20,16 @@ class Scattered:
         """
         ends = [end for interval in forbidden for end in interval] or [self.rng.randrange(256)]
         behind = max((high for _, high in forbidden), default=0)
-        places = {end + sign * distance
-                  for end in (*ends, behind) for sign in (-1, 1)
-                  for distance in (0, body.align, self.rng.randrange(1, 32), self.rng.randrange(1, 512))}
+        places = {
+            end + sign * distance
+            for end in (*ends, behind)
+            for sign in (-1, 1)
+            for distance in (0, body.align, self.rng.randrange(1, 32), self.rng.randrange(1, 512))
+        }
         places = {at + (body.residue - at) % body.align for at in places} | {lowest(forbidden, body)}
-        free = sorted(at for at in places
-                      if at >= body.residue and not any(low < at < high for low, high in forbidden))
+        free = sorted(
+            at for at in places if at >= body.residue and not any(low < at < high for low, high in forbidden)
+        )
         between = [at for at in free if at < behind]
         return self.rng.choice(between if between and self.rng.random() < 0.8 else free)
 

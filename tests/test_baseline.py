@@ -33,8 +33,9 @@ WORSE = 1.02
 
 @cache
 def compiler_version() -> str:
-    return subprocess.run([COMPILER, "-dumpversion"], check=True, capture_output=True,
-                          text=True).stdout.strip()
+    return subprocess.run(
+        [COMPILER, "-dumpversion"], check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def measure(model: str, core: str, folder: Path) -> dict[str, int]:
@@ -43,7 +44,8 @@ def measure(model: str, core: str, folder: Path) -> dict[str, int]:
     """
     assert MODELS is not None
     compiled = compile_model(
-        Request(MODELS / model, "model", f"cortex-{core}", library=Options(io="workspace", metadata="none")))
+        Request(MODELS / model, "model", f"cortex-{core}", library=Options(io="workspace", metadata="none"))
+    )
     inputs, _ = vectors(MODELS / model, len(compiled.view.inputs), len(compiled.view.outputs), 1)
     f = run_firmware(compiled, core, inputs, folder)
     command = [COMPILER, *BOARDS[core].flags]

@@ -28,25 +28,32 @@ def _other_pythons() -> list[str]:
         program = shutil.which(f"python3.{minor}")
         if program is None or minor == sys.version_info.minor:
             continue
-        check = subprocess.run([program, "-c", "import numpy, onnx, jinja2, ml_dtypes"],
-                               capture_output=True,
-                               check=False)
+        check = subprocess.run(
+            [program, "-c", "import numpy, onnx, jinja2, ml_dtypes"], capture_output=True, check=False
+        )
         if check.returncode == 0:
             found.append(program)
     return found
 
 
-def compiled(folder: Path,
-             seed: str,
-             target: str,
-             program: str = sys.executable,
-             **environment: str) -> dict[str, bytes]:
+def compiled(
+    folder: Path, seed: str, target: str, program: str = sys.executable, **environment: str
+) -> dict[str, bytes]:
     folder.mkdir(parents=True)
     save(small_cnn(), folder / "cnn.onnx")
     env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(COMPILER), **environment}
     command = [
-        program, "-m", "aot_model", "compile", "cnn.onnx", "-o", "out", "--target", target, "--report",
-        "out/report.txt"
+        program,
+        "-m",
+        "aot_model",
+        "compile",
+        "cnn.onnx",
+        "-o",
+        "out",
+        "--target",
+        target,
+        "--report",
+        "out/report.txt",
     ]
     subprocess.run(command, cwd=folder, env=env, check=True)
     return {p.name: p.read_bytes() for p in sorted((folder / "out").iterdir())}
@@ -61,7 +68,8 @@ def test_same_bytes(target: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "program",
-    _other_pythons() or [pytest.param("", marks=pytest.mark.skip(reason="no other Python has the packages"))])
+    _other_pythons() or [pytest.param("", marks=pytest.mark.skip(reason="no other Python has the packages"))],
+)
 def test_same_bytes_from_another_python(program: str, tmp_path: Path) -> None:
     assert compiled(tmp_path / "a", "1", "c") == compiled(tmp_path / "b", "1", "c", program)
 

@@ -31,12 +31,9 @@ def test_the_code_of_a_page_runs(name: str, tmp_path: Path) -> None:
     program = tmp_path / "page.py"
     program.write_text("\n".join(blocks(PAGES[name], "python")))
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, SEARCHED))}
-    done = subprocess.run([sys.executable, program],
-                          capture_output=True,
-                          text=True,
-                          timeout=300,
-                          env=environment,
-                          cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, program], capture_output=True, text=True, timeout=300, env=environment, cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -44,10 +41,11 @@ def test_the_code_of_a_page_runs(name: str, tmp_path: Path) -> None:
 def test_the_commands_of_a_page_work(name: str, tmp_path: Path) -> None:
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["p"], name="p"),
-        helper.make_node("Mul", ["p", "f"], ["y"], name="y")
+        helper.make_node("Mul", ["p", "f"], ["y"], name="y"),
     ]
     constants = {
-        "w": np.arange(12, dtype=np.float32).reshape(3, 4) / 7, "f": np.asarray([[1], [2]], np.float32)
+        "w": np.arange(12, dtype=np.float32).reshape(3, 4) / 7,
+        "f": np.asarray([[1], [2]], np.float32),
     }
     save(model(nodes, [tensor("x", (2, 3))], [tensor("y", (2, 4))], constants), tmp_path / "model.onnx")
     for line in "".join(blocks(PAGES[name], "sh")).splitlines():
@@ -65,6 +63,6 @@ def test_links_and_files_are_there(name: str) -> None:
     for link in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (page.parent / link).exists(), link
     for path in re.findall(
-            r"`((?:tests|compiler|passes|targets|ir|ops|cli|frontends|emit|lowering)/[\w/.]+\.(?:py|json))`",
-            text):
+        r"`((?:tests|compiler|passes|targets|ir|ops|cli|frontends|emit|lowering)/[\w/.]+\.(?:py|json))`", text
+    ):
         assert (ROOT / path).exists() or (ROOT / "compiler/aot_model" / path).exists(), path

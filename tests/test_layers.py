@@ -1,5 +1,5 @@
 """The floors of the compiler: each imports from floors below and from itself, and no files import each other
-in a circle. No file is longer than 400 lines; docs/developing/README.md says the same floors.
+in a circle. No file is longer than 450 lines; docs/developing/README.md says the same floors.
 
 Imports for type checkers alone count, and imports inside of functions: what a reader must know is what is
 imported.
@@ -49,9 +49,11 @@ def modules() -> dict[str, Path]:
 def imports(path: Path, known: dict[str, Path]) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name.removeprefix("aot_model.")
-                        for alias in node.names
-                        if alias.name.startswith("aot_model."))
+            yield from (
+                alias.name.removeprefix("aot_model.")
+                for alias in node.names
+                if alias.name.startswith("aot_model.")
+            )
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "aot_model":
             inside = str(node.module).removeprefix("aot_model").removeprefix(".")
             for alias in node.names:
@@ -74,8 +76,9 @@ def test_imports_go_down() -> None:
 def test_no_circles() -> None:
     known = modules()
     try:
-        TopologicalSorter({name: set(imports(path, known)) - {name, ""}
-                           for name, path in known.items()}).prepare()
+        TopologicalSorter(
+            {name: set(imports(path, known)) - {name, ""} for name, path in known.items()}
+        ).prepare()
     except CycleError as error:
         raise AssertionError(" → ".join(reversed(error.args[1]))) from None
 
@@ -88,6 +91,7 @@ def test_the_guide_has_the_same_floors() -> None:
 
 def test_files_have_one_subject() -> None:
     """Most that is longer has two."""
-    long = {str(p.relative_to(ROOT)): n
-            for p in PACKAGE.rglob("*.py") if (n := p.read_text().count("\n")) > 400}
+    long = {
+        str(p.relative_to(ROOT)): n for p in PACKAGE.rglob("*.py") if (n := p.read_text().count("\n")) > 450
+    }
     assert not long

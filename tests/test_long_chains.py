@@ -42,9 +42,11 @@ def test_memory() -> None:
         Buffer(f"b{k}", FOUR, Role.INPUT if k == 0 else Role.OUTPUT if k == LENGTH else Role.WORKSPACE)
         for k in range(LENGTH + 1)
     ]
-    function = Function("f",
-                        (Param("x", DType.FLOAT32, Access.READ), Param("y", DType.FLOAT32, Access.WRITE)),
-                        "    y[0] = x[0];")
+    function = Function(
+        "f",
+        (Param("x", DType.FLOAT32, Access.READ), Param("y", DType.FLOAT32, Access.WRITE)),
+        "    y[0] = x[0];",
+    )
     calls = [Call(function, pair, (), f"n{k}", "Relu") for k, pair in enumerate(itertools.pairwise(buffers))]
     program = Program("chain", buffers[:1], buffers[-1:], list(calls), [])
     with seconds(60):

@@ -22,14 +22,17 @@ from compilers.random_flags import ANOTHER_LANGUAGE, bases, random_columns, swit
 from matrix import SLICES, TURNS, chosen, drawn
 from onnx_models import model, tensor
 
-needs_big_endian = pytest.mark.skipif(bool(missing(next(c for c in columns() if c.big_endian))),
-                                      reason="needs a compiler and an emulator for s390x")
+needs_big_endian = pytest.mark.skipif(
+    bool(missing(next(c for c in columns() if c.big_endian))),
+    reason="needs a compiler and an emulator for s390x",
+)
 
 
 def _sum(dtype: type) -> onnx.ModelProto:
     kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-    return model([helper.make_node("Add", ["x", "x"], ["y"])], [tensor("x", (2, 3), kind)],
-                 [tensor("y", (2, 3), kind)])
+    return model(
+        [helper.make_node("Add", ["x", "x"], ["y"])], [tensor("x", (2, 3), kind)], [tensor("y", (2, 3), kind)]
+    )
 
 
 @pytest.fixture
@@ -66,9 +69,8 @@ def test_wrong(program: Program) -> None:
     """A compiler that makes one output wrong."""
     cell = _cell(
         program,
-        header=
-        "#include <stdio.h>\n#define fwrite(p, s, n, f) ((((unsigned char *)(p))[4] ^= (n) == 48u), "
-        "fwrite(p, s, n, f))\n"
+        header="#include <stdio.h>\n#define fwrite(p, s, n, f) ((((unsigned char *)(p))[4] ^= (n) == 48u), "
+        "fwrite(p, s, n, f))\n",
     )
     assert cell.status == "wrong" and list(cell.faults) == ["case 1"] and "1 of 6" in cell.faults["case 1"]
 
@@ -77,9 +79,8 @@ def test_crash(program: Program) -> None:
     """The cases are told apart."""
     cell = _cell(
         program,
-        header=
-        "#include <stdio.h>\n#include <stdlib.h>\n#define fread(p, s, n, f) ((n) == 48u ? (abort(), 0u) : "
-        "fread(p, s, n, f))\n"
+        header="#include <stdio.h>\n#include <stdlib.h>\n#define fread(p, s, n, f) ((n) == 48u ? (abort(), 0u) : "  # noqa: E501
+        "fread(p, s, n, f))\n",
     )
     assert cell.status == "crash" and list(cell.faults) == ["case 1"]
 
@@ -126,26 +127,42 @@ def test_everything_has_its_turn() -> None:
     rows = [Unit("group", f"{k:03}", lambda target, folder: None) for k in range(246)]
     seen: list[tuple[str, str, str]] = []
     for commit in range(100, 100 + SLICES * TURNS):
-        seen += [(u.label, code, c.name)
-                 for u, code, fitting in chosen(rows, columns(), "*", "*", "*", commit)
-                 for c in fitting]
+        seen += [
+            (u.label, code, c.name)
+            for u, code, fitting in chosen(rows, columns(), "*", "*", "*", commit)
+            for c in fitting
+        ]
         if commit == 100 + SLICES:
-            assert {u for u, _, _ in seen} == {u.label for u in rows} and {c for _, _, c in seen
-                                                                           } == {c.name for c in columns()}
+            assert {u for u, _, _ in seen} == {u.label for u in rows} and {c for _, _, c in seen} == {
+                c.name for c in columns()
+            }
     assert len(seen) == len(set(seen)) == len(rows) * sum(len(c.targets) for c in columns())
 
 
 def test_results_are_found_again(tmp_path: Path) -> None:
     cells = [
-        Cell(f"column {k}", "c", "unit", "d", "wrong" if k else "right", 3,
-             {"case": "1 and not 2"} if k else {}) for k in range(3)
+        Cell(
+            f"column {k}",
+            "c",
+            "unit",
+            "d",
+            "wrong" if k else "right",
+            3,
+            {"case": "1 and not 2"} if k else {},
+        )
+        for k in range(3)
     ]
     results.append(tmp_path / "r.jsonl", cells)
     read = results.read(tmp_path / "r.jsonl")
     assert list(read.values()) == cells
     named = [Column(c.column, (), (), ("c",)) for c in cells]
     table = results.markdown(named, read, {"column 2": "no such compiler"}, {("column 0", "c"): 5})
-    assert "| column 0 | c | 1 | 4 | 3 | 0 |" in table and "| column 1 | c | 1 | 0 | 2 | 1 |" in table and "no such compiler" in table and "1 and not 2" in table  # noqa: E501
+    assert (
+        "| column 0 | c | 1 | 4 | 3 | 0 |" in table
+        and "| column 1 | c | 1 | 0 | 2 | 1 |" in table
+        and "no such compiler" in table
+        and "1 and not 2" in table
+    )
 
 
 def test_a_fault_in_every_column_is_told_apart() -> None:

@@ -37,9 +37,15 @@ int main(void)
 """
 PLACES = np.arange(256)
 SUM = int(np.sum((PLACES % 100 - 30) * ((PLACES * 7) % 256 - 128)))
-FLAGS = (("gcc", ("-O2", "-march=native"), ()), ("gcc", ("-O3", "-march=native"), ()),
-         ("aarch64-linux-gnu-gcc", ("-O3", "-march=armv8.6-a+i8mm"), ("qemu-aarch64", "-cpu", "max", "-L",
-                                                                      "/usr/aarch64-linux-gnu")))
+FLAGS = (
+    ("gcc", ("-O2", "-march=native"), ()),
+    ("gcc", ("-O3", "-march=native"), ()),
+    (
+        "aarch64-linux-gnu-gcc",
+        ("-O3", "-march=armv8.6-a+i8mm"),
+        ("qemu-aarch64", "-cpu", "max", "-L", "/usr/aarch64-linux-gnu"),
+    ),
+)
 
 
 @pytest.mark.parametrize(("compiler", "flags", "runner"), FLAGS)
@@ -47,24 +53,28 @@ def test_the_loop(compiler: str, flags: tuple[str, ...], runner: tuple[str, ...]
     if any(shutil.which(p) is None for p in (compiler, *runner[:1])):
         pytest.skip(f"needs {compiler} and what runs its programs")
     (tmp_path / "loop.c").write_text(NO_MIXED_DOT + LOOP)
-    subprocess.run([compiler, "-std=c99", "-Wall", "-Werror", *flags, "loop.c", "-o", "loop"],
-                   cwd=tmp_path,
-                   check=True)
-    assert int(subprocess.run([*runner, "./loop"], cwd=tmp_path, capture_output=True,
-                              check=True).stdout) == SUM
+    subprocess.run(
+        [compiler, "-std=c99", "-Wall", "-Werror", *flags, "loop.c", "-o", "loop"], cwd=tmp_path, check=True
+    )
+    assert (
+        int(subprocess.run([*runner, "./loop"], cwd=tmp_path, capture_output=True, check=True).stdout) == SUM
+    )
 
 
 @pytest.mark.parametrize("target", ["c", "host"])
 @pytest.mark.parametrize("constant", [True, False])
-@pytest.mark.parametrize(("kinds", "zeros"), [((np.int8, np.uint8), (0, 128)),
-                                              ((np.uint8, np.int8), (128, 0)),
-                                              ((np.uint8, np.uint8), (128, 128))])
-def test_integer_products(kinds: tuple[type, type], zeros: tuple[int, int], constant: bool, target: str,
-                          tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kinds", "zeros"),
+    [((np.int8, np.uint8), (0, 128)), ((np.uint8, np.int8), (128, 0)), ((np.uint8, np.uint8), (128, 128))],
+)
+def test_integer_products(
+    kinds: tuple[type, type], zeros: tuple[int, int], constant: bool, target: str, tmp_path: Path
+) -> None:
     rng = np.random.default_rng(1)
-    a, b = (rng.integers(np.iinfo(k).min,
-                         np.iinfo(k).max + 1, s).astype(k)
-            for k, s in zip(kinds, ((2, 5, 64), (64, 16)), strict=True))
+    a, b = (
+        rng.integers(np.iinfo(k).min, np.iinfo(k).max + 1, s).astype(k)
+        for k, s in zip(kinds, ((2, 5, 64), (64, 16)), strict=True)
+    )
     held = [
         numpy_helper.from_array(np.asarray(z, k), f"z{n}")
         for n, (z, k) in enumerate(zip(zeros, kinds, strict=True))
@@ -74,15 +84,30 @@ def test_integer_products(kinds: tuple[type, type], zeros: tuple[int, int], cons
         held.append(numpy_helper.from_array(b, "b"))
     else:
         ports.append(helper.make_tensor_value_info("b", helper.np_dtype_to_tensor_dtype(b.dtype), b.shape))
-    graph = helper.make_graph([helper.make_node("MatMulInteger", ["a", "b", "z0", "z1"], ["y"])], "product",
-                              ports, [helper.make_tensor_value_info("y", TensorProto.INT32, [5, 16])], held)
+    graph = helper.make_graph(
+        [helper.make_node("MatMulInteger", ["a", "b", "z0", "z1"], ["y"])],
+        "product",
+        ports,
+        [helper.make_tensor_value_info("y", TensorProto.INT32, [5, 16])],
+        held,
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, tmp_path / "m.onnx")
     feeds = [{"a": v, **({} if constant else {"b": b})} for v in a]
     wanted = np.stack([ReferenceEvaluator(model).run(None, f)[0] for f in feeds])
     np.savez(tmp_path / "v.npz", in_0=a, out_0=wanted, **({} if constant else {"in_1": np.stack([b, b])}))
-    assert main([
-        "verify",
-        str(tmp_path / "m.onnx"), "--vectors",
-        str(tmp_path / "v.npz"), "--target", target, "--cflags", "-O2 -march=native"
-    ]) == 0
+    assert (
+        main(
+            [
+                "verify",
+                str(tmp_path / "m.onnx"),
+                "--vectors",
+                str(tmp_path / "v.npz"),
+                "--target",
+                target,
+                "--cflags",
+                "-O2 -march=native",
+            ]
+        )
+        == 0
+    )

@@ -31,7 +31,8 @@ def _running(ending: str) -> list[str]:
 def _is_float(name: str) -> bool:
     return not any(
         o.startswith(("QLinear", "DequantizeLinear", "QuantizeLinear", "com.microsoft.Q"))
-        for o in index()[name]["ops"])
+        for o in index()[name]["ops"]
+    )
 
 
 EXPLAINED = {
@@ -84,9 +85,9 @@ def test_tflite(name: str, tmp_path: Path) -> None:
     for row, wanted in zip(got, expected, strict=True):
         for a, b in zip(row, wanted, strict=True):
             if b.dtype.kind == "f":
-                np.testing.assert_allclose(a.reshape(b.shape),
-                                           b,
-                                           atol=1e-3 * max(float(np.max(np.abs(b))), 1e-9))
+                np.testing.assert_allclose(
+                    a.reshape(b.shape), b, atol=1e-3 * max(float(np.max(np.abs(b))), 1e-9)
+                )
             else:
                 np.testing.assert_array_equal(a.reshape(b.shape), b)
     _assert_tight(compiled)
@@ -100,18 +101,26 @@ def test_quantised_onnx(name: str, tmp_path: Path) -> None:
     assert MODELS is not None
     compiled, got, expected = _outputs(name, tmp_path)
     with np.load(MODELS / f"{name}.npz") as data:
-        optimised = [[data[f"opt_out_{k}"][i] if f"opt_out_{k}" in data else e
-                      for k, e in enumerate(row)]
-                     for i, row in enumerate(expected)]
+        optimised = [
+            [data[f"opt_out_{k}"][i] if f"opt_out_{k}" in data else e for k, e in enumerate(row)]
+            for i, row in enumerate(expected)
+        ]
     for row, wanted, other in zip(got, expected, optimised, strict=True):
         for a, b, c in zip(row, wanted, other, strict=True):
             steps = np.unique(np.abs(b[b != 0])) if b.dtype.kind == "f" else np.ones(1)
             gaps = np.diff(np.unique(b.ravel())) if b.dtype.kind == "f" else np.ones(1)
-            unit = float(np.min(gaps[gaps > 1e-7])) if gaps.size and (gaps > 1e-7).any() else float(
-                steps[0]) if steps.size else 1.0
+            unit = (
+                float(np.min(gaps[gaps > 1e-7]))
+                if gaps.size and (gaps > 1e-7).any()
+                else float(steps[0])
+                if steps.size
+                else 1.0
+            )
             units = EXPLAINED.get(name, 1)
-            near = np.minimum(np.abs(a.reshape(b.shape).astype(np.float64) - b),
-                              np.abs(a.reshape(b.shape).astype(np.float64) - c))
+            near = np.minimum(
+                np.abs(a.reshape(b.shape).astype(np.float64) - b),
+                np.abs(a.reshape(b.shape).astype(np.float64) - c),
+            )
             assert np.mean(near <= 1.001 * units * unit) >= 0.999
             assert np.argmax(a) in (np.argmax(b), np.argmax(c))
     _assert_tight(compiled)

@@ -30,11 +30,18 @@ from corpus import MODELS, REASON
 from turns import commit_number
 
 FLAGS = [
-    "-O1", "-O2", "-O3", "-Os", "-O2 -flto", "-O3 -flto -fwhole-program", "-O2 -fwhole-program -fipa-pta"
+    "-O1",
+    "-O2",
+    "-O3",
+    "-Os",
+    "-O2 -flto",
+    "-O3 -flto -fwhole-program",
+    "-O2 -fwhole-program -fipa-pta",
 ]
 MACHINES = {
     "x86-64-v3": {"avx2", "bmi2", "fma"},
-    "x86-64-v4": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}, "native": set()
+    "x86-64-v4": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
+    "native": set(),
 }
 
 
@@ -45,7 +52,11 @@ def attention(k: int) -> onnx.ModelProto:
     nodes, x = [], "x"
     rng = np.random.default_rng(k)
     constants = {
-        "first": [2], "last": [3], "heads": [17, 4, k], "three": [3, 4, 17, k], "rows": [3, 17, 4 * k]
+        "first": [2],
+        "last": [3],
+        "heads": [17, 4, k],
+        "three": [3, 4, 17, k],
+        "rows": [3, 17, 4 * k],
     }
     initialisers = [numpy_helper.from_array(np.asarray(v, np.int64), n) for n, v in constants.items()]
     initialisers.append(numpy_helper.from_array(rng.normal(size=(k, k)).astype(np.float32), "w"))
@@ -69,7 +80,10 @@ def attention(k: int) -> onnx.ModelProto:
 def softmax() -> onnx.ModelProto:
     """Quantised softmaxes: the sums of their rows were found to be without effect."""
     values: dict[str, Any] = {
-        "scale": np.float32(0.1), "zero": np.int8(0), "part": np.float32(1 / 256), "low": np.int8(-128)
+        "scale": np.float32(0.1),
+        "zero": np.int8(0),
+        "part": np.float32(1 / 256),
+        "low": np.int8(-128),
     }
     nodes, x = [], "x"
     for b in range(3):
@@ -83,8 +97,13 @@ def softmax() -> onnx.ModelProto:
         ]
         x = y
     ports = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [4, 16, 16]) for n in ("x", x)]
-    graph = helper.make_graph(nodes, "softmax", ports[:1], ports[1:],
-                              [numpy_helper.from_array(np.asarray(v), n) for n, v in values.items()])
+    graph = helper.make_graph(
+        nodes,
+        "softmax",
+        ports[:1],
+        ports[1:],
+        [numpy_helper.from_array(np.asarray(v), n) for n, v in values.items()],
+    )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
@@ -128,8 +147,11 @@ def gcc() -> tuple[int, ...]:
 
 def affected() -> bool:
     """Whether this is a GCC for x86-64 that has the bug."""
-    machine = subprocess.run(["gcc", "-dumpmachine"], capture_output=True, text=True,
-                             check=True).stdout if gcc() else ""
+    machine = (
+        subprocess.run(["gcc", "-dumpmachine"], capture_output=True, text=True, check=True).stdout
+        if gcc()
+        else ""
+    )
     return machine.startswith("x86_64") and ((12,) <= gcc() < (12, 4) or (13,) <= gcc() < (13, 3))
 
 
@@ -141,8 +163,13 @@ def difference(network: Network, texts: dict[str, str], flags: str, folder: Path
 @pytest.mark.skipif(not gcc(), reason="gcc is not installed")
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("machine", ["", sorted(MACHINES)[commit_number() % len(MACHINES)]])
-def test_reduced_networks(name: str, machine: str, network: Callable[[str], Network], tmp_path: Path,
-                          monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reduced_networks(
+    name: str,
+    machine: str,
+    network: Callable[[str], Network],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     if machine and not runs(machine):
         pytest.skip(f"this processor is no {machine}")
     monkeypatch.setenv("CC", "gcc")
@@ -154,8 +181,13 @@ def test_reduced_networks(name: str, machine: str, network: Callable[[str], Netw
 
 @pytest.mark.skipif(not affected(), reason="this gcc does not have the bug")
 @pytest.mark.parametrize(("name", "machine"), [("narrow", ""), ("wide", "x86-64-v4"), ("softmax", "")])
-def test_they_show_the_bug(name: str, machine: str, network: Callable[[str], Network], tmp_path: Path,
-                           monkeypatch: pytest.MonkeyPatch) -> None:
+def test_they_show_the_bug(
+    name: str,
+    machine: str,
+    network: Callable[[str], Network],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Without attribute and barriers the reduced networks are wrong: the tests above can fail."""
     if machine and not runs(machine):
         pytest.skip(f"this processor is no {machine}")
@@ -188,20 +220,33 @@ def test_two_models_as_one_program(network: Callable[[str], Network], tmp_path: 
             f"!= 0) {{ return 2; }}"
         )
         calls.append(
-            f"    for (int i = 0; i < {want.size}; ++i) {{ bad += fabsf(out{k}[i] - want{k}[i]) > 1e-5f; }}")
+            f"    for (int i = 0; i < {want.size}; ++i) {{ bad += fabsf(out{k}[i] - want{k}[i]) > 1e-5f; }}"
+        )
         names.append(n)
     includes = "\n".join(f'#include "{n}.h"' for n in names)
     lines = [
-        "#include <math.h>", includes, *numbers, "int main(void)", "{", "    int bad = 0;", *calls,
-        "    return bad != 0;", "}"
+        "#include <math.h>",
+        includes,
+        *numbers,
+        "int main(void)",
+        "{",
+        "    int bad = 0;",
+        *calls,
+        "    return bad != 0;",
+        "}",
     ]
     (tmp_path / "main.c").write_text("\n".join(lines) + "\n")
     sources = ["main.c", *(f"{n}.c" for n in names)]
-    for flags in (["-O2", "-flto", "-flto-partition=one"], ["-O3",
-                                                            "-flto"], ["-O2", "-fwhole-program", "-flto"]):
-        subprocess.run(["gcc", *STRICT, *flags, "-I.", f"-I{include_dir()}", *sources, "-lm", "-o", "both"],
-                       cwd=tmp_path,
-                       check=True)
+    for flags in (
+        ["-O2", "-flto", "-flto-partition=one"],
+        ["-O3", "-flto"],
+        ["-O2", "-fwhole-program", "-flto"],
+    ):
+        subprocess.run(
+            ["gcc", *STRICT, *flags, "-I.", f"-I{include_dir()}", *sources, "-lm", "-o", "both"],
+            cwd=tmp_path,
+            check=True,
+        )
         assert subprocess.run([str(tmp_path / "both")], check=False).returncode == 0, flags
 
 
@@ -225,10 +270,18 @@ TARGETS = ["c", "host", "cortex-m0", "cortex-m4", "cortex-m55"]
 
 @pytest.mark.skipif(MODELS is None, reason=REASON)
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("model", [
-    "kws_int8.tflite", "resnet8_int8.tflite", "digits_mbv3_qdq.onnx", "sww_f32.onnx", "k_lstm_int8.tflite",
-    "tfm_mnist_lstm_int8.tflite", "k_har2_i16x8.tflite"
-])
+@pytest.mark.parametrize(
+    "model",
+    [
+        "kws_int8.tflite",
+        "resnet8_int8.tflite",
+        "digits_mbv3_qdq.onnx",
+        "sww_f32.onnx",
+        "k_lstm_int8.tflite",
+        "tfm_mnist_lstm_int8.tflite",
+        "k_har2_i16x8.tflite",
+    ],
+)
 def test_models(model: str, target: str) -> None:
     assert MODELS is not None
     assert not emitted(MODELS / model, target)[1]
@@ -238,9 +291,13 @@ def test_interfaces(tmp_path: Path) -> None:
     """What options add to a library."""
     path = tmp_path / "model.onnx"
     onnx.save(attention(4), path)
-    every: list[dict[str, Any]] = [{"interfaces": ("positional", "packed", "module", "tvm-ffi")},
-                                   {"params": "external"}, {"workspace": "caller"}, {"io": "workspace"},
-                                   {"profile": True}]
+    every: list[dict[str, Any]] = [
+        {"interfaces": ("positional", "packed", "module", "tvm-ffi")},
+        {"params": "external"},
+        {"workspace": "caller"},
+        {"io": "workspace"},
+        {"profile": True},
+    ]
     for options in every:
         text, bare = emitted(path, "c", **options)
         assert not bare, options

@@ -27,8 +27,20 @@ COUNT = int(os.environ.get("AOT_MODEL_RANDOM_GRAPHS", "48"))
 UNARY = ("Relu", "Neg", "Abs", "Sigmoid", "Tanh", "Floor", "Softsign", "HardSigmoid", "LeakyRelu", "Identity")
 BINARY = ("Add", "Sub", "Mul", "Max", "Min")
 REDUCTIONS = ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceSumSquare")
-MOVES = ("Transpose", "Reshape", "Slice", "Concat", "Pad", "Gather", "Expand", "Tile", "Split", "Flatten",
-         "Unsqueeze")
+MOVES = (
+    "Transpose",
+    "Reshape",
+    "Slice",
+    "Concat",
+    "Pad",
+    "Gather",
+    "Expand",
+    "Tile",
+    "Split",
+    "Flatten",
+    "Unsqueeze",
+)
+
 
 class Softsign(OpRun):
     """The reference evaluator's own fails on tensors without axes."""
@@ -63,12 +75,9 @@ class Maker:
         self.constants.append(onnx.numpy_helper.from_array(np.asarray(values, dtype=dtype), name))
         return name
 
-    def node(self,
-             kind: str,
-             inputs: list[str],
-             shape: Shape,
-             outputs: int = 1,
-             **attributes: object) -> None:
+    def node(
+        self, kind: str, inputs: list[str], shape: Shape, outputs: int = 1, **attributes: object
+    ) -> None:
         names = [f"v{len(self.shapes) + k}" for k in range(outputs)]
         self.nodes.append(onnx.helper.make_node(kind, inputs, names, **attributes))
         for name in names:
@@ -97,8 +106,9 @@ class Maker:
             y = self.pick(fitting)
             self.node(self.pick(BINARY), [x, y], tuple(np.broadcast_shapes(shape, self.shapes[y])))
             return
-        other = tuple(d if self.number(0, 1) else 1
-                      for d in shape)[self.number(0, len(shape)) if shape else 0:]
+        other = tuple(d if self.number(0, 1) else 1 for d in shape)[
+            self.number(0, len(shape)) if shape else 0 :
+        ]
         values = np.random.default_rng(self.number(0, 99)).uniform(-2, 2, other)
         self.node(self.pick(BINARY), [x, self.constant(values, np.float32)], shape)
 
@@ -124,39 +134,54 @@ class Maker:
             self.node(kind, [x, *names], (*shape[:axis], -(-(end - begin) // step), *shape[axis + 1 :]))
         elif kind == "Concat" and rank and size <= 300:
             same = [
-                n for n, s in self.shapes.items()
-                if len(s) == rank and s[:axis] + s[axis + 1:] == shape[:axis] + shape[axis + 1:]
+                n
+                for n, s in self.shapes.items()
+                if len(s) == rank and s[:axis] + s[axis + 1 :] == shape[:axis] + shape[axis + 1 :]
             ]
             other = self.pick(same)
-            self.node(kind, [x, other],
-                      (*shape[:axis], shape[axis] + self.shapes[other][axis], *shape[axis + 1:]),
-                      axis=axis)
+            self.node(
+                kind,
+                [x, other],
+                (*shape[:axis], shape[axis] + self.shapes[other][axis], *shape[axis + 1 :]),
+                axis=axis,
+            )
         elif kind == "Pad" and rank and size <= 300:
             pads = [self.number(0, 2) for _ in range(2 * rank)]
-            self.node(kind, [x, self.constant(pads)],
-                      tuple(d + pads[k] + pads[rank + k] for k, d in enumerate(shape)),
-                      mode=self.pick(("constant", "edge")))
+            self.node(
+                kind,
+                [x, self.constant(pads)],
+                tuple(d + pads[k] + pads[rank + k] for k, d in enumerate(shape)),
+                mode=self.pick(("constant", "edge")),
+            )
         elif kind == "Gather" and rank:
             picked = [self.number(-shape[axis], shape[axis] - 1) for _ in range(self.number(1, 3))]
-            self.node(kind, [x, self.constant(picked)], (*shape[:axis], len(picked), *shape[axis + 1:]),
-                      axis=axis)
+            self.node(
+                kind, [x, self.constant(picked)], (*shape[:axis], len(picked), *shape[axis + 1 :]), axis=axis
+            )
         elif kind == "Expand" and size <= 100:
             wanted = (self.number(1, 3), *(d if d > 1 else self.number(1, 3) for d in shape))
             self.node(kind, [x, self.constant(wanted)], wanted)
         elif kind == "Tile" and rank and size <= 100:
             repeats = [self.number(1, 2) for _ in shape]
-            self.node(kind, [x, self.constant(repeats)],
-                      tuple(d * r for d, r in zip(shape, repeats, strict=True)))
+            self.node(
+                kind, [x, self.constant(repeats)], tuple(d * r for d, r in zip(shape, repeats, strict=True))
+            )
         elif kind == "Split" and rank and shape[axis] % 2 == 0:
-            self.node(kind, [x], (*shape[:axis], shape[axis] // 2, *shape[axis + 1:]),
-                      outputs=2,
-                      axis=axis,
-                      num_outputs=2)
+            self.node(
+                kind,
+                [x],
+                (*shape[:axis], shape[axis] // 2, *shape[axis + 1 :]),
+                outputs=2,
+                axis=axis,
+                num_outputs=2,
+            )
         elif kind == "Flatten" and rank:
             self.node(
-                kind, [x],
+                kind,
+                [x],
                 (int(np.prod(shape[:axis], dtype=np.int64)), int(np.prod(shape[axis:], dtype=np.int64))),
-                axis=axis)
+                axis=axis,
+            )
         else:
             self.node("Unsqueeze", [x, self.constant([axis])], (*shape[:axis], 1, *shape[axis:]))
 
@@ -190,12 +215,14 @@ def generated(count: int) -> list[onnx.ModelProto]:
     """So many random models; always the same ones."""
     found: list[onnx.ModelProto] = []
 
-    @settings(max_examples=count,
-              derandomize=True,
-              database=None,
-              deadline=None,
-              phases=[Phase.generate],
-              suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=count,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
     @given(models())
     def collect(model: onnx.ModelProto) -> None:
         found.append(model)
@@ -211,9 +238,9 @@ def test_random_graphs(target: str) -> None:
     cases = []
     for k, model in enumerate(tested):
         feeds = tuple(
-            np.asarray(rng.uniform(-2, 2, [d.dim_value
-                                           for d in i.type.tensor_type.shape.dim]), np.float32)
-            for i in model.graph.input)
+            np.asarray(rng.uniform(-2, 2, [d.dim_value for d in i.type.tensor_type.shape.dim]), np.float32)
+            for i in model.graph.input
+        )
         cases.append(Case(f"graph {k}", model, feeds))
     flags = ("-O1", "-march=native") if target == "host" else ("-O1",)
     wrong = []
@@ -226,11 +253,13 @@ def test_random_graphs(target: str) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             expected = onnx.reference.ReferenceEvaluator(case.model, new_ops=[Softsign]).run(
-                None, {i.name: x for i, x in zip(case.model.graph.input, case.inputs, strict=True)})
+                None, {i.name: x for i, x in zip(case.model.graph.input, case.inputs, strict=True)}
+            )
         for info, got, want in zip(case.model.graph.output, outcome.outputs, expected, strict=True):
             scale = max(float(np.max(np.abs(want), initial=0.0)), 1.0)
             if got.shape != want.shape or not np.allclose(
-                    got, want, rtol=1e-4, atol=1e-5 * scale, equal_nan=True):
+                got, want, rtol=1e-4, atol=1e-5 * scale, equal_nan=True
+            ):
                 wrong.append(
                     f"{case.name}: output {info.name} differs\n{onnx.printer.to_text(case.model)}\ngot "
                     f"{got}\nwant {want}"

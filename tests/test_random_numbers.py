@@ -47,10 +47,13 @@ def test_distributions(tmp_path: Path) -> None:
     normal = np.stack(_runs(_model("RandomNormalLike", mean=2.0, scale=0.5), 400, tmp_path))
     assert abs(normal.mean() - 2) < 0.03 and abs(normal.std() - 0.5) < 0.03
     # Three classes with weights 1, 2, 5.
-    weights = helper.make_node("Constant", [], ["w"],
-                               value=helper.make_tensor("w", TensorProto.FLOAT, [1, 3], np.log([1, 2, 5])))
+    weights = helper.make_node(
+        "Constant", [], ["w"], value=helper.make_tensor("w", TensorProto.FLOAT, [1, 3], np.log([1, 2, 5]))
+    )
     drawn = model(
         [weights, helper.make_node("Multinomial", ["w"], ["y"], sample_size=8, name="draw")],
-        [tensor("x", [3, 5])], [tensor("y", None, TensorProto.INT32)])
+        [tensor("x", [3, 5])],
+        [tensor("y", None, TensorProto.INT32)],
+    )
     counts = np.bincount(np.concatenate(_runs(drawn, 400, tmp_path)).reshape(-1), minlength=3)
     np.testing.assert_allclose(counts / counts.sum(), np.asarray([1, 2, 5]) / 8, atol=0.03)

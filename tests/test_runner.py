@@ -36,14 +36,17 @@ CALLS = {
     ("static", "caller"): """
 static inline int32_t copy_run(const copy_inputs *in, const copy_outputs *out)
 { memcpy(out->y, in->x, 5 * sizeof *out->y); return 0; }
-""", ("caller", "caller"): """
+""",
+    ("caller", "caller"): """
 static inline int32_t copy_run(const copy_inputs *in, const copy_outputs *out, void *workspace)
 { memcpy(workspace, in->x, 5 * sizeof *out->y); memcpy(out->y, workspace, 5 * sizeof *out->y); return 0; }
-""", ("caller", "workspace"): """
+""",
+    ("caller", "workspace"): """
 static inline copy_inputs copy_map_inputs(void *workspace) { copy_inputs r = {workspace}; return r; }
 static inline copy_outputs copy_map_outputs(void *workspace) { copy_outputs r = {(void *)((char *)workspace + 128)}; return r; }
 static inline int32_t copy_run(void *workspace) { memcpy((char *)workspace + 128, workspace, 128); return 0; }
-""", ("static", "workspace"): """
+""",  # noqa: E501
+    ("static", "workspace"): """
 static inline void *memory(void) { static uint64_t bytes[32]; return bytes; }
 static inline copy_inputs copy_map_inputs(void) { copy_inputs r = {memory()}; return r; }
 static inline copy_outputs copy_map_outputs(void) { copy_outputs r = {(void *)((char *)memory() + 128)}; return r; }
@@ -60,8 +63,24 @@ def write_library(folder: Path, dtype: DType, workspace: str = "static", io: str
     ports = [(Tensor(name, name, TensorType(dtype, (VALUES,))),) for name in ("x", "y")]
     pools = (Pool("workspace", "workspace", 256, 16),)
     options = {"workspace": workspace, "io": io}
-    facts = Metadata("copy", "0", "c", "copy.onnx", "", *ports, pools, (), 0, 0, 0, 0, workspace == "caller",
-                     io == "workspace", None, options)
+    facts = Metadata(
+        "copy",
+        "0",
+        "c",
+        "copy.onnx",
+        "",
+        *ports,
+        pools,
+        (),
+        0,
+        0,
+        0,
+        0,
+        workspace == "caller",
+        io == "workspace",
+        None,
+        options,
+    )
     (folder / "copy.json").write_text(facts.to_json())
     return folder / "copy.json"
 
@@ -139,8 +158,9 @@ def test_tolerances(tmp_path: Path, dtype: DType, offset: float, tolerance: Tole
     assert (status == 0) == passes
 
 
-@pytest.mark.parametrize("text",
-                         ["", "[]", "{}", '{"name": "x", "c_name": "x", "inputs": [{"dtype": "int3"}]}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"name": "x", "c_name": "x", "inputs": [{"dtype": "int3"}]}']
+)
 def test_json_that_is_no_metadata(tmp_path: Path, text: str) -> None:
     (tmp_path / "copy.json").write_text(text)
     with pytest.raises(CompileError, match="not the metadata of a generated library"):

@@ -45,11 +45,18 @@ DEFECTS = {
 
 def _program(folder: Path) -> list[str]:
     """The arguments of a compiler after its name: the program takes the number of a defect; -1 is none."""
-    lines = ["#include <stdbool.h>", "#include <stdint.h>", "#include <stdlib.h>", "#include <string.h>",
-             "int32_t global[8];"]
+    lines = [
+        "#include <stdbool.h>",
+        "#include <stdint.h>",
+        "#include <stdlib.h>",
+        "#include <string.h>",
+        "int32_t global[8];",
+    ]
     for number, body in enumerate(DEFECTS.values()):
-        lines.append(f"int32_t f{number}(int32_t *heap, int32_t n);\n"
-                     f"int32_t f{number}(int32_t *heap, int32_t n) {{ {body} }}")
+        lines.append(
+            f"int32_t f{number}(int32_t *heap, int32_t n);\n"
+            f"int32_t f{number}(int32_t *heap, int32_t n) {{ {body} }}"
+        )
     calls = " ".join(f"case {number}: sink = f{number}(heap, n); break;" for number in range(len(DEFECTS)))
     freed = list(DEFECTS).index("memory that was freed")
     lines.append(f"""int main(int argc, char **argv)
@@ -69,8 +76,10 @@ def _program(folder: Path) -> list[str]:
 def test_every_defect_is_noticed(reports: bool, tmp_path: Path) -> None:
     flags = _program(tmp_path)
     subprocess.run(["gcc", *(flags if reports else quick("gcc", flags))], cwd=tmp_path, check=True)
-    statuses = {name: subprocess.run(["./defects", str(number)], cwd=tmp_path, capture_output=True).returncode
-                for number, name in [(-1, ""), *enumerate(DEFECTS)]}
+    statuses = {
+        name: subprocess.run(["./defects", str(number)], cwd=tmp_path, capture_output=True).returncode
+        for number, name in [(-1, ""), *enumerate(DEFECTS)]
+    }
     assert statuses.pop("") == 0
     assert not [name for name, status in statuses.items() if status == 0]
 
@@ -121,7 +130,7 @@ def test_compiled_models_that_fail_are_reported(tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(_negation().SerializeToString())
     compiled = compile_model(Request(tmp_path / "m.onnx", "m"))
     x = np.array([1, -2, 3], np.float32)
-    (found,), = sanitized(compiled.view, compiled.texts, tmp_path / "right").run([[x]])
+    ((found,),) = sanitized(compiled.view, compiled.texts, tmp_path / "right").run([[x]])
     assert found.tolist() == (-x).tolist()
     overflow = "{ volatile int32_t n = INT32_MAX; n = n + 1; }\n"
     end = "    return AOT_MODEL_OK;\n"

@@ -17,11 +17,13 @@ TOOL = Path(__file__).parents[1] / ".ci" / "sbom.py"
 
 
 def written(**environment: str) -> str:
-    return subprocess.run([sys.executable, str(TOOL)],
-                          env={**os.environ, **environment},
-                          capture_output=True,
-                          text=True,
-                          check=True).stdout
+    return subprocess.run(
+        [sys.executable, str(TOOL)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
 
 
 def test_it_follows_the_schema() -> None:

@@ -1,4 +1,5 @@
-"""Tensors of strings: what fits, what does not, what lies behind the end of a text, and every way in and out.
+"""Tensors of strings: what fits, what does not, what lies behind the end of a text, and every way in and
+out.
 """
 
 from __future__ import annotations
@@ -38,19 +39,19 @@ def slots(*texts: str, width: int = 16) -> np.ndarray:
     return encoded(np.asarray(texts, object), string_type(width))
 
 
-def node_model(op: str,
-               inputs: Sequence[onnx.ValueInfoProto],
-               outputs: int = 1,
-               constants: Mapping[str, np.ndarray] | None = None,
-               domain: str = "",
-               version: int = 3,
-               **attributes: object) -> onnx.ModelProto:
+def node_model(
+    op: str,
+    inputs: Sequence[onnx.ValueInfoProto],
+    outputs: int = 1,
+    constants: Mapping[str, np.ndarray] | None = None,
+    domain: str = "",
+    version: int = 3,
+    **attributes: object,
+) -> onnx.ModelProto:
     names = [i.name for i in inputs] + list(constants or {})
-    node = helper.make_node(op,
-                            names, [f"y{k}" for k in range(outputs)],
-                            name="node",
-                            domain=domain,
-                            **attributes)
+    node = helper.make_node(
+        op, names, [f"y{k}" for k in range(outputs)], name="node", domain=domain, **attributes
+    )
     results = [onnx.ValueInfoProto(name=f"y{k}") for k in range(outputs)]
     return model([node], inputs, results, constants, opset=20, domains={"ai.onnx.ml": version})
 
@@ -58,7 +59,8 @@ def node_model(op: str,
 def program(proto: onnx.ModelProto, folder: Path, width: int = 16) -> HostProgram:
     """Built with sanitizers."""
     compiled = compile_model(
-        Request(save(proto, folder / "m.onnx"), "m", "c", library=Options(string_bytes=width)))
+        Request(save(proto, folder / "m.onnx"), "m", "c", library=Options(string_bytes=width))
+    )
     return sanitized(compiled.view, compiled.texts, folder)
 
 
@@ -74,8 +76,11 @@ def status(made: HostProgram, *inputs: np.ndarray) -> int:
 
 
 def test_the_options_are_the_types() -> None:
-    action = next(a for a in parser()._subparsers._group_actions[0].choices["compile"]._actions
-                  if a.dest == "string_bytes")  # type: ignore[union-attr]
+    action = next(
+        a
+        for a in parser()._subparsers._group_actions[0].choices["compile"]._actions
+        if a.dest == "string_bytes"
+    )  # type: ignore[union-attr]
     assert sorted(map(int, action.choices or ())) == list(WIDTHS)
 
 
@@ -117,8 +122,9 @@ def test_what_lies_behind_the_end_does_not_matter(tmp_path: Path) -> None:
     dirty = np.frombuffer(b"ab\0rubbish\xff\xff\xff\xff\xff\xff", "S16")
     made = program(node_model("Equal", [tensor("a", [1], STRING), tensor("b", [1], STRING)]), tmp_path)
     assert made.run([(dirty, slots("ab"))])[0][0].tolist() == [True]
-    concat = program(node_model("StringConcat",
-                                [tensor("a", [1], STRING), tensor("b", [1], STRING)]), tmp_path)
+    concat = program(
+        node_model("StringConcat", [tensor("a", [1], STRING), tensor("b", [1], STRING)]), tmp_path
+    )
     assert concat.run([(dirty, slots("c"))])[0][0].tobytes() == b"abc" + bytes(13)
 
 
@@ -139,9 +145,13 @@ def test_what_lies_behind_the_end_does_not_matter(tmp_path: Path) -> None:
      ("Trilu", {}, {}, lambda x: np.asarray([["a", "", "ccc"], ["", "ü", "b"]], object)),
      ("Identity", {}, {}, lambda x: x), ("Size", {}, {}, lambda x: np.asarray(6))],
 )  # fmt: skip
-def test_strings_move_as_numbers_do(op: str, constants: Mapping[str, np.ndarray], attributes: Mapping[str,
-                                                                                                      object],
-                                    expected: object, tmp_path: Path) -> None:
+def test_strings_move_as_numbers_do(
+    op: str,
+    constants: Mapping[str, np.ndarray],
+    attributes: Mapping[str, object],
+    expected: object,
+    tmp_path: Path,
+) -> None:
     x = np.asarray([["a", "", "ccc"], ["x" * 15, "ü", "b"]], object)
     proto = node_model(op, [tensor("x", x.shape, STRING)], constants=constants, **attributes)
     (y,) = program(proto, tmp_path).run([(encoded(x, string_type(16)),)])[0]
@@ -154,29 +164,36 @@ def test_strings_move_as_numbers_do(op: str, constants: Mapping[str, np.ndarray]
 def test_different_strings(tmp_path: Path) -> None:
     """In the order of their bytes."""
     proto = node_model("Unique", [tensor("x", [5], STRING)], 4)
-    y, first, inverse, counts, shape, *_ = program(proto, tmp_path).run([(slots("b", "a", "ab", "b",
-                                                                                ""),)])[0]
+    y, first, inverse, counts, shape, *_ = program(proto, tmp_path).run([(slots("b", "a", "ab", "b", ""),)])[
+        0
+    ]
     assert shape.tolist() == [4] and decoded(y)[:4].tolist() == ["", "a", "ab", "b"]
-    assert (first[:4].tolist(), inverse.tolist(), counts[:4].tolist()) == ([4, 1, 2, 0], [3, 1, 2, 3,
-                                                                                          0], [1, 1, 1, 2])
+    assert (first[:4].tolist(), inverse.tolist(), counts[:4].tolist()) == (
+        [4, 1, 2, 0],
+        [3, 1, 2, 3, 0],
+        [1, 1, 1, 2],
+    )
 
 
 @needs_cc
 def test_bodies_of_control_flow(tmp_path: Path) -> None:
     """Strings that a loop carries; a result that does not fit ends the run from inside."""
     body = helper.make_graph(
-        [helper.make_node("StringConcat", ["v", "x"], ["w"]),
-         helper.make_node("Identity", ["c"], ["d"])], "body",
-        [tensor("i", [], TensorProto.INT64),
-         tensor("c", [], TensorProto.BOOL),
-         tensor("v", [2], STRING)],
+        [helper.make_node("StringConcat", ["v", "x"], ["w"]), helper.make_node("Identity", ["c"], ["d"])],
+        "body",
+        [tensor("i", [], TensorProto.INT64), tensor("c", [], TensorProto.BOOL), tensor("v", [2], STRING)],
         [tensor("d", [], TensorProto.BOOL), tensor("w", [2], STRING)],
     )
     loop = helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)
     made = program(
-        model([loop], [tensor("n", [], TensorProto.INT64),
-                       tensor("x", [2], STRING)], [onnx.ValueInfoProto(name="y")],
-              opset=20), tmp_path)
+        model(
+            [loop],
+            [tensor("n", [], TensorProto.INT64), tensor("x", [2], STRING)],
+            [onnx.ValueInfoProto(name="y")],
+            opset=20,
+        ),
+        tmp_path,
+    )
     assert decoded(made.run([(np.asarray(2), slots("ab", "c"))])[0][0]).tolist() == ["ababab", "ccc"]
     assert status(made, np.asarray(6), slots("ab", "c")) == 0
     assert status(made, np.asarray(7), slots("ab", "c")) == -12
@@ -190,13 +207,14 @@ def test_choices_between_strings_are_compared(tmp_path: Path) -> None:
         helper.make_node("Equal", ["w", "b"], ["same"]),
         helper.make_node("Where", ["same", "w", "other"], ["y"]),
     ]
-    constants = {"word": np.asarray(["?\\\"\n1"], object), "other": np.asarray(["no"], object)}
-    proto = model(nodes,
-                  [tensor("c", [3], TensorProto.BOOL),
-                   tensor("a", [3], STRING),
-                   tensor("b", [3], STRING)], [onnx.ValueInfoProto(name="y")],
-                  constants,
-                  opset=20)
+    constants = {"word": np.asarray(['?\\"\n1'], object), "other": np.asarray(["no"], object)}
+    proto = model(
+        nodes,
+        [tensor("c", [3], TensorProto.BOOL), tensor("a", [3], STRING), tensor("b", [3], STRING)],
+        [onnx.ValueInfoProto(name="y")],
+        constants,
+        opset=20,
+    )
     condition = np.asarray([True, False, True])
     (y,) = program(proto, tmp_path).run([(condition, slots("a", "b", "c"), slots("a", '?\\"\n1', "a"))])[0]
     assert decoded(y).tolist() == ["a", '?\\"\n1', "no"]
@@ -207,12 +225,17 @@ def test_bytes_that_are_not_text(tmp_path: Path) -> None:
     """Sanitizers watch; well-formed letters around the damage still change."""
     rng = np.random.default_rng(0)
     rows = [
-        b"A\xc3", b"\xe1\xb8", b"A\xffB", b"\xc3A", b"\xed\xa0\x80Z",
-        *(bytes(rng.integers(128, 256, 15, dtype=np.uint8)) for _ in range(20))
+        b"A\xc3",
+        b"\xe1\xb8",
+        b"A\xffB",
+        b"\xc3A",
+        b"\xed\xa0\x80Z",
+        *(bytes(rng.integers(128, 256, 15, dtype=np.uint8)) for _ in range(20)),
     ]
     x = np.asarray(rows, "S16")
     lower = program(
-        node_model("StringNormalizer", [tensor("x", x.shape, STRING)], case_change_action="LOWER"), tmp_path)
+        node_model("StringNormalizer", [tensor("x", x.shape, STRING)], case_change_action="LOWER"), tmp_path
+    )
     (y,) = lower.run([(x,)])[0]
     assert y[:5].tolist() == [b"a\xc3", b"\xe1\xb8", b"a\xffb", b"\xc3a", b"\xed\xa0\x80z"]
     matcher = program(node_model("RegexFullMatch", [tensor("x", x.shape, STRING)], pattern=".*"), tmp_path)
@@ -231,9 +254,9 @@ def _is_utf8(data: bytes) -> bool:
 @pytest.mark.parametrize("word", ["a" * 15 + "tail", "a" * 15 + "\0"])
 def test_words_that_no_slot_holds_are_found_nowhere(word: str, tmp_path: Path) -> None:
     x = slots("a" * 15, "b")
-    proto = node_model("StringNormalizer", [tensor("x", x.shape, STRING)],
-                       stopwords=[word],
-                       is_case_sensitive=1)
+    proto = node_model(
+        "StringNormalizer", [tensor("x", x.shape, STRING)], stopwords=[word], is_case_sensitive=1
+    )
     _, shape = program(proto, tmp_path).run([(x,)])[0]
     assert shape.tolist() == [2]
 
@@ -250,72 +273,87 @@ def command_model() -> onnx.ModelProto:
     """Words to small letters, their bigrams, a class with a name; and which of them are numbers."""
     nodes = [
         helper.make_node("StringNormalizer", ["words"], ["small"], case_change_action="LOWER"),
-        helper.make_node("TfIdfVectorizer", ["small"], ["grams"],
-                         mode="TFIDF",
-                         min_gram_length=1,
-                         max_gram_length=2,
-                         max_skip_count=1,
-                         ngram_counts=[0, 3],
-                         ngram_indexes=[0, 1, 2, 3, 4],
-                         pool_strings=["lamp", "door", "off", "lamp", "off", "open", "door"],
-                         weights=[1.0, 1.0, 0.5, 2.0, 2.0]),
         helper.make_node(
-            "LinearClassifier", ["grams"], ["command", "scores"],
+            "TfIdfVectorizer",
+            ["small"],
+            ["grams"],
+            mode="TFIDF",
+            min_gram_length=1,
+            max_gram_length=2,
+            max_skip_count=1,
+            ngram_counts=[0, 3],
+            ngram_indexes=[0, 1, 2, 3, 4],
+            pool_strings=["lamp", "door", "off", "lamp", "off", "open", "door"],
+            weights=[1.0, 1.0, 0.5, 2.0, 2.0],
+        ),
+        helper.make_node(
+            "LinearClassifier",
+            ["grams"],
+            ["command", "scores"],
             domain="ai.onnx.ml",
             classlabels_strings=["lamp off", "open door", "?"],
             coefficients=[0.5, 0.0, 0.5, 1.0, 0.0, 0.0, 0.5, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
-            intercepts=[0.0, 0.0, 1.0]),
+            intercepts=[0.0, 0.0, 1.0],
+        ),
         helper.make_node("RegexFullMatch", ["words"], ["number"], pattern=r"[+-]?\d+(\.\d*)?"),
         helper.make_node("StringConcat", ["words", "mark"], ["marked"]),
     ]
     outputs = [onnx.ValueInfoProto(name=n) for n in ("command", "number", "marked")]
-    return model(nodes, [tensor("words", [1, 4], STRING)],
-                 outputs, {"mark": np.asarray(["!"], object)},
-                 opset=20,
-                 domains=ML)
+    return model(
+        nodes,
+        [tensor("words", [1, 4], STRING)],
+        outputs,
+        {"mark": np.asarray(["!"], object)},
+        opset=20,
+        domains=ML,
+    )
 
 
 @pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
 @pytest.mark.parametrize("core", ["m0", "m4"])
 def test_on_the_core(core: str, tmp_path: Path) -> None:
     compiled = compile_model(
-        Request(save(command_model(), tmp_path / "m.onnx"),
-                "m",
-                f"cortex-{core}",
-                library=Options(string_bytes=16)))
+        Request(
+            save(command_model(), tmp_path / "m.onnx"),
+            "m",
+            f"cortex-{core}",
+            library=Options(string_bytes=16),
+        )
+    )
     x = [slots("Lamp", "please", "OFF", "1"), slots("Open", "door", "-2.5", "x")]
     firmware = run_firmware(compiled, core, [[v] for v in x], tmp_path)
-    found = [[
-        decoded(a).reshape(-1).tolist() if a.dtype.kind == "S" else a.reshape(-1).tolist() for a in row
-    ] for row in firmware.outputs]
+    found = [
+        [decoded(a).reshape(-1).tolist() if a.dtype.kind == "S" else a.reshape(-1).tolist() for a in row]
+        for row in firmware.outputs
+    ]
     assert found[0] == [["lamp off"], [False, False, False, True], ["Lamp!", "please!", "OFF!", "1!"]]
     assert found[1] == [["open door"], [False, False, True, False], ["Open!", "door!", "-2.5!", "x!"]]
-    symbols = subprocess.run(["arm-none-eabi-nm", "-u", "model.o"],
-                             cwd=tmp_path,
-                             capture_output=True,
-                             text=True,
-                             check=True).stdout.split()
+    symbols = subprocess.run(
+        ["arm-none-eabi-nm", "-u", "model.o"], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout.split()
     assert {s for s in symbols if s != "U" and not s.startswith("__aeabi_")} <= {"memcpy", "memset"}
 
 
 @needs_cc
 def test_by_the_generic_interface(tmp_path: Path) -> None:
     compiled = compile_model(
-        Request(save(command_model(), tmp_path / "m.onnx"),
-                "m",
-                "c",
-                library=Options(interfaces=("module",))))
+        Request(save(command_model(), tmp_path / "m.onnx"), "m", "c", library=Options(interfaces=("module",)))
+    )
     for name, text in compiled.texts.items():
         (tmp_path / name).write_text(text)
-    subprocess.run(["cc", "-shared", "-fPIC", *STRICT, f"-I{include_dir()}", "m.c", "-o", "libm_strings.so"],
-                   cwd=tmp_path,
-                   check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", *STRICT, f"-I{include_dir()}", "m.c", "-o", "libm_strings.so"],
+        cwd=tmp_path,
+        check=True,
+    )
     module = load(tmp_path / "libm_strings.so", "m")
     assert module.inputs[0].dtype == np.dtype("S64")
     command, number, marked = module(np.asarray([["lamp", "off", "7", "ü" * 30]]))
-    assert command.tolist() == [b"lamp off"] and number.tolist() == [[
-        False, False, True, False
-    ]] and decoded(marked)[0, 3] == "ü" * 30 + "!"
+    assert (
+        command.tolist() == [b"lamp off"]
+        and number.tolist() == [[False, False, True, False]]
+        and decoded(marked)[0, 3] == "ü" * 30 + "!"
+    )
     with pytest.raises(ValueError, match="does not fit the 63"):
         module.set_input(0, np.asarray([["x" * 64, "", "", ""]]))
     with pytest.raises(ModelError, match="a string is too long"):
@@ -327,10 +365,13 @@ def test_by_the_generic_interface(tmp_path: Path) -> None:
 
 @needs_cc
 def test_an_unknown_category_ends_the_run(tmp_path: Path) -> None:
-    proto = node_model("OneHotEncoder", [tensor("x", [2], STRING)],
-                       domain="ai.onnx.ml",
-                       cats_strings=["red", "blue"],
-                       zeros=0)
+    proto = node_model(
+        "OneHotEncoder",
+        [tensor("x", [2], STRING)],
+        domain="ai.onnx.ml",
+        cats_strings=["red", "blue"],
+        zeros=0,
+    )
     made = program(proto, tmp_path)
     assert status(made, slots("blue", "green")) == -13
     assert made.run([(slots("blue", "red"),)])[0][0].tolist() == [[0, 1], [1, 0]]
@@ -339,43 +380,54 @@ def test_an_unknown_category_ends_the_run(tmp_path: Path) -> None:
 @needs_cc
 def test_label_encoder_of_opset_1(tmp_path: Path) -> None:
     attributes = {"classes_strings": ["zero", "one"], "default_int64": -3, "default_string": "?"}
-    forward = node_model("LabelEncoder", [tensor("x", [3], STRING)],
-                         domain="ai.onnx.ml",
-                         version=1,
-                         **attributes)
+    forward = node_model(
+        "LabelEncoder", [tensor("x", [3], STRING)], domain="ai.onnx.ml", version=1, **attributes
+    )
     assert program(forward, tmp_path).run([(slots("one", "two", "zero"),)])[0][0].tolist() == [1, -3, 0]
-    back = node_model("LabelEncoder", [tensor("x", [3], TensorProto.INT64)],
-                      domain="ai.onnx.ml",
-                      version=1,
-                      **attributes)
-    assert decoded(program(back, tmp_path).run([(np.asarray([1, 7,
-                                                             0]),)])[0][0]).tolist() == ["one", "?", "zero"]
+    back = node_model(
+        "LabelEncoder", [tensor("x", [3], TensorProto.INT64)], domain="ai.onnx.ml", version=1, **attributes
+    )
+    assert decoded(program(back, tmp_path).run([(np.asarray([1, 7, 0]),)])[0][0]).tolist() == [
+        "one",
+        "?",
+        "zero",
+    ]
 
 
 @needs_cc
 def test_zip_map_is_the_tensor(tmp_path: Path) -> None:
     nodes = [
-        helper.make_node("LinearClassifier", ["x"], ["label", "p"],
-                         domain="ai.onnx.ml",
-                         coefficients=[1.0, -1.0, -1.0, 1.0],
-                         intercepts=[0.0, 0.0],
-                         classlabels_strings=["no", "yes"],
-                         post_transform="SOFTMAX"),
-        helper.make_node("ZipMap", ["p"], ["probabilities"],
-                         domain="ai.onnx.ml",
-                         classlabels_strings=["no", "yes"]),
+        helper.make_node(
+            "LinearClassifier",
+            ["x"],
+            ["label", "p"],
+            domain="ai.onnx.ml",
+            coefficients=[1.0, -1.0, -1.0, 1.0],
+            intercepts=[0.0, 0.0],
+            classlabels_strings=["no", "yes"],
+            post_transform="SOFTMAX",
+        ),
+        helper.make_node(
+            "ZipMap", ["p"], ["probabilities"], domain="ai.onnx.ml", classlabels_strings=["no", "yes"]
+        ),
     ]
-    proto = model(nodes, [tensor("x", [1, 2])],
-                  [onnx.ValueInfoProto(name="label"),
-                   onnx.ValueInfoProto(name="probabilities")],
-                  domains=ML)
+    proto = model(
+        nodes,
+        [tensor("x", [1, 2])],
+        [onnx.ValueInfoProto(name="label"), onnx.ValueInfoProto(name="probabilities")],
+        domains=ML,
+    )
     compiled = compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", "c"))
     assert compiled.notes == (
-        "'probabilities' is a tensor instead of maps (ZipMap); its columns are no, yes",)
-    assert [(p.c_name, str(p.buffer.type))
-            for p in compiled.view.outputs] == [("label", "string64[1]"), ("probabilities", "float32[1,2]")]
-    label, scores = build(compiled.view, compiled.texts, tmp_path).run([(np.asarray([[0, 1]],
-                                                                                    np.float32),)])[0]
+        "'probabilities' is a tensor instead of maps (ZipMap); its columns are no, yes",
+    )
+    assert [(p.c_name, str(p.buffer.type)) for p in compiled.view.outputs] == [
+        ("label", "string64[1]"),
+        ("probabilities", "float32[1,2]"),
+    ]
+    label, scores = build(compiled.view, compiled.texts, tmp_path).run([(np.asarray([[0, 1]], np.float32),)])[
+        0
+    ]
     assert label.tolist() == [b"yes"] and np.isclose(scores.sum(), 1) and scores[0, 1] > 0.8
 
 
@@ -407,14 +459,14 @@ def test_what_is_refused(proto: onnx.ModelProto, why: str, tmp_path: Path) -> No
 
 @needs_cc
 def test_run_and_verify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = save(node_model("StringConcat",
-                           [tensor("a", [2], STRING), tensor("b", [2], STRING)]), tmp_path / "m.onnx")
+    path = save(
+        node_model("StringConcat", [tensor("a", [2], STRING), tensor("b", [2], STRING)]), tmp_path / "m.onnx"
+    )
     np.savez(tmp_path / "in.npz", a=np.asarray(["x", "ü"]), b=np.asarray(["1", "2"]))
-    assert main(
-        ["run",
-         str(path), "--inputs",
-         str(tmp_path / "in.npz"), "--outputs",
-         str(tmp_path / "out.npz")]) == 0
+    assert (
+        main(["run", str(path), "--inputs", str(tmp_path / "in.npz"), "--outputs", str(tmp_path / "out.npz")])
+        == 0
+    )
     assert np.load(tmp_path / "out.npz")["y0"].tolist() == ["x1", "ü2"]
     stacked = {"in_0": np.asarray([["x", "ü"]]), "in_1": np.asarray([["1", "2"]])}
     np.savez(tmp_path / "right.npz", **stacked, out_0=np.asarray([["x1", "ü2"]]))

@@ -1,4 +1,4 @@
-"""Style, architecture rules (banned imports) and strict types of the whole project; see pyproject.toml."""
+"""Format, style, architecture rules (banned imports), strict types of the whole project: pyproject.toml."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.parametrize("command", [("ruff", "check", "."), ("mypy",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [("ruff", "format", "--check", "."), ("ruff", "check", "."), ("mypy",)], ids=" ".join
+)
 def test_clean(command: tuple[str, ...]) -> None:
     done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -42,10 +42,15 @@ def test_kernels_are_inherited() -> None:
     assert "float32 convolution" in names
 
 
-@pytest.mark.parametrize(("text", "said"), [("cortex-m5", "did you mean"), ("cortex-m4,speed", "key=value"),
-                                            ("cortex-m4,optimize=fast", "speed, size, balanced"),
-                                            ("c,nope=1", "has no option")],
-                         )
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("cortex-m5", "did you mean"),
+        ("cortex-m4,speed", "key=value"),
+        ("cortex-m4,optimize=fast", "speed, size, balanced"),
+        ("c,nope=1", "has no option"),
+    ],
+)
 def test_wrong_targets(text: str, said: str) -> None:
     with pytest.raises(CompileError, match=said) as error:
         parse_target(text)
@@ -53,9 +58,9 @@ def test_wrong_targets(text: str, said: str) -> None:
 
 
 def test_options_are_typed() -> None:
-    target = Target("t",
-                    "a target",
-                    attributes={"lanes": Attribute(4, "how many"), "fast": Attribute(False, "whether")})
+    target = Target(
+        "t", "a target", attributes={"lanes": Attribute(4, "how many"), "fast": Attribute(False, "whether")}
+    )
     chosen = target.with_options({"lanes": "0x10", "fast": "on"})
     assert (chosen.option("lanes"), chosen.option("fast"), target.option("lanes")) == (16, True, 4)
     with pytest.raises(CompileError, match="whole number"):
@@ -75,27 +80,33 @@ def test_passes_run_at_their_phases(dense: Path, monkeypatch: pytest.MonkeyPatch
     def planned(program: Program) -> None:
         seen.append("planned")
 
-    target = Target("mine",
-                    "for this test",
-                    parse_target("cortex-m4"),
-                    graph_passes={"after-partition": (first,)},
-                    program_passes={"after-planning": (planned,), "after-lowering": (lowered,)})
+    target = Target(
+        "mine",
+        "for this test",
+        parse_target("cortex-m4"),
+        graph_passes={"after-partition": (first,)},
+        program_passes={"after-planning": (planned,), "after-lowering": (lowered,)},
+    )
     install(monkeypatch, target)
     compile_model(Request(dense, "dense", "mine"))
     assert seen == ["graph ['MatMul', 'Relu']", "calls 1", "planned"]
 
 
 @pytest.mark.parametrize("phase", ["before-partition", "after-lowering"])
-def test_a_failing_pass_names_target_and_hook(phase: str, dense: Path,
-                                              monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_pass_names_target_and_hook(
+    phase: str, dense: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(subject: object) -> bool:
         raise ValueError("no such unit")
 
-    hooks = {"graph_passes": {phase: (broken,)}
-             } if phase == "before-partition" else {"program_passes": {phase: (broken,)}}
+    hooks = (
+        {"graph_passes": {phase: (broken,)}}
+        if phase == "before-partition"
+        else {"program_passes": {phase: (broken,)}}
+    )
     install(monkeypatch, replace(Target("mine", "for this test", parse_target("cortex-m4")), **hooks))
     with pytest.raises(
-            CompileError,
-            match=f"target 'mine': pass 'broken' \\({phase}\\) failed: ValueError: no such unit") as error:
+        CompileError, match=f"target 'mine': pass 'broken' \\({phase}\\) failed: ValueError: no such unit"
+    ) as error:
         compile_model(Request(dense, "dense", "mine"))
     assert error.value.problems[0].code == "E502"

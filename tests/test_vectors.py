@@ -63,8 +63,10 @@ def test_onnx_test_data(tmp_path: Path, nested: bool) -> None:
     for number in numbers:
         folder = tmp_path / f"test_data_set_{number}" if nested else tmp_path
         folder.mkdir(exist_ok=True)
-        for file, array in (("input_0", np.full((1, 4), number,
-                                                np.float32)), ("output_0", np.array(number, np.int64))):
+        for file, array in (
+            ("input_0", np.full((1, 4), number, np.float32)),
+            ("output_0", np.array(number, np.int64)),
+        ):
             onnx.save_tensor(numpy_helper.from_array(array), str(folder / f"{file}.pb"))
     vectors = load_vectors(tmp_path, [FLOAT], [INTEGER])
     assert vectors.outputs[0].tolist() == list(numbers)

@@ -1,4 +1,5 @@
-"""Windows of other memory that begin between two words, and rows that are looked up where vectors are stored.
+"""Windows of other memory that begin between two words, and rows that are looked up where vectors are
+stored.
 """
 
 from __future__ import annotations
@@ -19,15 +20,18 @@ from tflite_models import build as build_tflite
 RNG = np.random.default_rng(3)
 
 
-def _check(proto: object,
-           inputs: dict[str, np.ndarray],
-           folder: Path,
-           target: str = "c",
-           options: dict[str, str] | None = None) -> None:
+def _check(
+    proto: object,
+    inputs: dict[str, np.ndarray],
+    folder: Path,
+    target: str = "c",
+    options: dict[str, str] | None = None,
+) -> None:
     path = save(proto, folder / "m.onnx")  # type: ignore[arg-type]
     compiled = compile_model(Request(path, "m", target, options=options or {}))
-    got = host_run.build(compiled.view, compiled.texts, folder, host_run.SANITIZE,
-                         level="-O1").run([list(inputs.values())])[0]
+    got = host_run.build(compiled.view, compiled.texts, folder, host_run.SANITIZE, level="-O1").run(
+        [list(inputs.values())]
+    )[0]
     for a, b in zip(got, onnxruntime.InferenceSession(str(path)).run(None, inputs), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
@@ -36,8 +40,11 @@ def _check(proto: object,
 def test_a_kernel_reads_a_slice_of_bytes_that_begins_between_words(begin: int, tmp_path: Path) -> None:
     """Once behind something computed, once behind a concatenation with pieces of its own in place."""
     constants = {
-        "b": np.asarray([begin]), "e": np.asarray([begin + 40]), "axis": np.asarray([0]),
-        "k": np.asarray([7]), "one": np.asarray([1], np.int8)
+        "b": np.asarray([begin]),
+        "e": np.asarray([begin + 40]),
+        "axis": np.asarray([0]),
+        "k": np.asarray([7]),
+        "one": np.asarray([1], np.int8),
     }
     nodes = [
         helper.make_node("Add", ["x", "one"], ["a"]),
@@ -54,8 +61,12 @@ def test_a_kernel_reads_a_slice_of_bytes_that_begins_between_words(begin: int, t
         for v, i in (("v", "i"), ("v2", "i2"), ("v3", "i3"))
         for n, t in ((v, TensorProto.INT8), (i, TensorProto.INT64))
     ]
-    proto = model(nodes, [tensor("x", (60,), TensorProto.INT8),
-                          tensor("y", (12,), TensorProto.INT8)], outputs, constants)
+    proto = model(
+        nodes,
+        [tensor("x", (60,), TensorProto.INT8), tensor("y", (12,), TensorProto.INT8)],
+        outputs,
+        constants,
+    )
     values = RNG.permutation(np.arange(-60, 60)).astype(np.int8)
     _check(proto, {"x": values[:60], "y": values[60:72]}, tmp_path)
 
@@ -92,8 +103,9 @@ def test_states_are_slices_that_begin_between_words(width: int, tmp_path: Path) 
     path.write_bytes(build_tflite(tensors, operators, (0,), (7,)))
     compiled = compile_model(Request(path, "m", "c"))
     xs = [np.asarray(RNG.integers(-128, 128, (1, 1, width)), np.int8) for _ in range(6)]
-    got = host_run.build(compiled.view, compiled.texts, tmp_path, host_run.SANITIZE,
-                         level="-O1").run([[x] for x in xs])
+    got = host_run.build(compiled.view, compiled.texts, tmp_path, host_run.SANITIZE, level="-O1").run(
+        [[x] for x in xs]
+    )
     past = [np.zeros((1, 1, width), np.int8)] * rows
     for x, (y,) in zip(xs, got, strict=True):
         past.append(x)
@@ -104,15 +116,24 @@ def test_states_are_slices_that_begin_between_words(width: int, tmp_path: Path) 
 def test_a_row_that_is_looked_up_is_added_behind_a_product(vector: str, tmp_path: Path) -> None:
     """An embedding as the residual of a layer: what the tail reads is at a place that it reads too."""
     constants = {
-        "table": RNG.standard_normal((50, 24)).astype(np.float32), "w": RNG.standard_normal(
-            (16, 24)).astype(np.float32)
+        "table": RNG.standard_normal((50, 24)).astype(np.float32),
+        "w": RNG.standard_normal((16, 24)).astype(np.float32),
     }
     nodes = [
         helper.make_node("Gather", ["table", "ids"], ["e"], axis=0),
         helper.make_node("MatMul", ["x", "w"], ["p"]),
         helper.make_node("Add", ["p", "e"], ["y"]),
     ]
-    proto = model(nodes, [tensor("ids", (1, 3), TensorProto.INT64),
-                          tensor("x", (1, 3, 16))], [tensor("y", (1, 3, 24))], constants)
-    _check(proto, {"ids": np.asarray([[7, 0, 49]]), "x": RNG.standard_normal((1, 3, 16)).astype(np.float32)},
-           tmp_path, "host", {"vector": vector})
+    proto = model(
+        nodes,
+        [tensor("ids", (1, 3), TensorProto.INT64), tensor("x", (1, 3, 16))],
+        [tensor("y", (1, 3, 24))],
+        constants,
+    )
+    _check(
+        proto,
+        {"ids": np.asarray([[7, 0, 49]]), "x": RNG.standard_normal((1, 3, 16)).astype(np.float32)},
+        tmp_path,
+        "host",
+        {"vector": vector},
+    )

@@ -11,9 +11,23 @@ import flatbuffers
 import numpy as np
 import tflite
 
-INT8, INT32, FLOAT32, BOOL, INT16, INT64, UINT8, INT4, COMPLEX64, FLOAT16, UINT32, UINT64 = (getattr(
-    tflite.TensorType, n) for n in ("INT8", "INT32", "FLOAT32", "BOOL", "INT16", "INT64", "UINT8", "INT4",
-                                    "COMPLEX64", "FLOAT16", "UINT32", "UINT64"))
+INT8, INT32, FLOAT32, BOOL, INT16, INT64, UINT8, INT4, COMPLEX64, FLOAT16, UINT32, UINT64 = (
+    getattr(tflite.TensorType, n)
+    for n in (
+        "INT8",
+        "INT32",
+        "FLOAT32",
+        "BOOL",
+        "INT16",
+        "INT64",
+        "UINT8",
+        "INT4",
+        "COMPLEX64",
+        "FLOAT16",
+        "UINT32",
+        "UINT64",
+    )
+)
 _DTYPES = {INT8: "int8", INT32: "int32", INT16: "int16", INT64: "int64", UINT8: "uint8", BOOL: "bool"}
 
 
@@ -67,8 +81,9 @@ def ints(name: str, data: object, type: int = INT32) -> T:
     return T(name, array.shape, type, scale=(), data=array)
 
 
-def _vector(b: flatbuffers.Builder, start: Callable[..., Any], items: Sequence[int],
-            prepend: Callable[[int], Any]) -> int:
+def _vector(
+    b: flatbuffers.Builder, start: Callable[..., Any], items: Sequence[int], prepend: Callable[[int], Any]
+) -> int:
     start(b, len(items))
     for item in reversed(items):
         prepend(item)
@@ -89,12 +104,14 @@ class G:
     outputs: Sequence[int]
 
 
-def build(tensors: Sequence[T],
-          operators: Sequence[Op],
-          inputs: Sequence[int],
-          outputs: Sequence[int],
-          *others: G,
-          version: int = 3) -> bytes:
+def build(
+    tensors: Sequence[T],
+    operators: Sequence[Op],
+    inputs: Sequence[int],
+    outputs: Sequence[int],
+    *others: G,
+    version: int = 3,
+) -> bytes:
     """The bytes of a model of one sub-graph, and of others that its operators name by number, from 1 on."""
     b = flatbuffers.Builder(1024)
     graphs = (G(tensors, operators, inputs, outputs), *others)
@@ -119,8 +136,13 @@ def build(tensors: Sequence[T],
 
 
 def _buffer(b: flatbuffers.Builder, data: np.ndarray | bytes | None) -> int:
-    raw = None if data is None else b.CreateNumpyVector(
-        np.frombuffer(data if isinstance(data, bytes) else data.tobytes(), dtype=np.uint8))
+    raw = (
+        None
+        if data is None
+        else b.CreateNumpyVector(
+            np.frombuffer(data if isinstance(data, bytes) else data.tobytes(), dtype=np.uint8)
+        )
+    )
     tflite.BufferStart(b)
     if raw is not None:
         tflite.BufferAddData(b, raw)
@@ -215,8 +237,7 @@ def _operator(b: flatbuffers.Builder, o: Op, code: int) -> int:
     if o.options is not None:
         module = importlib.import_module(f"tflite.{o.options}")
         vectors = {
-            k: _numbers(b, v, "float32" if any(isinstance(e, float)
-                                               for e in v) else "int32")
+            k: _numbers(b, v, "float32" if any(isinstance(e, float) for e in v) else "int32")
             for k, v in o.fields.items()
             if isinstance(v, (list, tuple))
         }

@@ -13,8 +13,9 @@ import pytest
 def litert(model: bytes, inputs: Sequence[np.ndarray], resolver: str = "BUILTIN_REF") -> list[np.ndarray]:
     """The outputs of LiteRT's reference kernels, or of others."""
     package = pytest.importorskip("ai_edge_litert.interpreter")
-    interpreter = package.Interpreter(model_content=model,
-                                      experimental_op_resolver_type=package.OpResolverType[resolver])
+    interpreter = package.Interpreter(
+        model_content=model, experimental_op_resolver_type=package.OpResolverType[resolver]
+    )
     for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
         if tuple(detail["shape"]) != array.shape:
             interpreter.resize_tensor_input(detail["index"], array.shape)

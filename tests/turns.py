@@ -9,8 +9,13 @@ from pathlib import Path
 def commit_number() -> int:
     """How many commits there are; 0 without a history."""
     try:
-        said = subprocess.run(["git", "rev-list", "--count", "HEAD"], cwd=Path(__file__).parent, text=True,
-                              capture_output=True, check=False)
+        said = subprocess.run(
+            ["git", "rev-list", "--count", "HEAD"],
+            cwd=Path(__file__).parent,
+            text=True,
+            capture_output=True,
+            check=False,
+        )
     except OSError:
         return 0
     return int(said.stdout) if said.returncode == 0 else 0

@@ -66,8 +66,10 @@ def write(registry: Path, archive: Path, url: str, repository: str, homepage: st
     (entry / "source.json").write_text(json.dumps(source, indent=4) + "\n")
     facts: dict[str, object] = {
         "homepage": homepage or repository.replace("github:", "https://github.com/"),
-        "maintainers": [{"github": maintainer}], "repository": [repository], "versions": [],
-        "yanked_versions": {}
+        "maintainers": [{"github": maintainer}],
+        "repository": [repository],
+        "versions": [],
+        "yanked_versions": {},
     }
     file = entry.parent / "metadata.json"
     if file.exists():
@@ -80,8 +82,9 @@ def write(registry: Path, archive: Path, url: str, repository: str, homepage: st
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("archive", type=Path)
     parser.add_argument("--url", required=True)
     parser.add_argument("--repository", required=True)

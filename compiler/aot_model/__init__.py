@@ -13,8 +13,9 @@ __all__ = ["Metadata", "load", "models"]
 __version__ = "0.1.0"
 
 _PLACES = {
-    "Metadata": "aot_model.library.metadata", "load": "aot_model.library.module",
-    "models": "aot_model.library.module"
+    "Metadata": "aot_model.library.metadata",
+    "load": "aot_model.library.module",
+    "models": "aot_model.library.module",
 }
 
 

@@ -96,7 +96,8 @@ def located(file: str) -> Iterator[None]:
         yield
     except CompileError as error:
         raise CompileError(
-            replace(p, where=f"{file}: {p.where}" if p.where else file) for p in error.problems) from error
+            replace(p, where=f"{file}: {p.where}" if p.where else file) for p in error.problems
+        ) from error
 
 
 def fail(code: str, message: str, *, where: str = "", hint: str = "") -> CompileError:

@@ -117,13 +117,14 @@ def package_versions() -> dict[str, str]:
 
 
 def digest() -> str:
-    """SHA-256 of the compiler's own files, for build systems that decide by content whether to run it again.
+    """SHA-256 of the compiler's own files, for build systems that decide by content whether to run it
+    again.
     """
     result = hashlib.sha256()
     for file in sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".py", ".j2", ".h", ".hpp")):
         result.update(
-            file.relative_to(PACKAGE).as_posix().encode() + b"\0"
-            + hashlib.sha256(file.read_bytes()).digest())
+            file.relative_to(PACKAGE).as_posix().encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest()
+        )
     return result.hexdigest()
 
 

@@ -88,15 +88,16 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     check_options(request.library, request.pools, [t.name for t in (*target.before, target)])
     arithmetic = target.option("arithmetic") if target.has_option("arithmetic") else "tflm"
     model = read_model(
-        request.model, Bindings(request.dims, request.constants, request.bounds,
-                                request.library.string_bytes), arithmetic)
+        request.model,
+        Bindings(request.dims, request.constants, request.bounds, request.library.string_bytes),
+        arithmetic,
+    )
     return compile_graph(request, model, target, observer)
 
 
-def compile_graph(request: Request,
-                  model: Model,
-                  target: Target,
-                  observer: Observer | None = None) -> Compiled:
+def compile_graph(
+    request: Request, model: Model, target: Target, observer: Observer | None = None
+) -> Compiled:
     """Compile a model that has been read."""
     operators, parameters = Counter(n.kind for n in model.graph.nodes), count_parameters(model.graph)
     with located(str(request.model)):
@@ -105,28 +106,41 @@ def compile_graph(request: Request,
 
     def planned(lowered: Program, kept: Mapping[Buffer, Place] | None = None) -> Addresses:
         run_program_passes(lowered, target, "after-lowering")
-        return plan_memory(lowered,
-                           request.pools,
-                           io_in_workspace=request.library.io == "workspace",
-                           algorithm=request.algorithm,
-                           processor=target.name,
-                           kept=kept)
+        return plan_memory(
+            lowered,
+            request.pools,
+            io_in_workspace=request.library.io == "workspace",
+            algorithm=request.algorithm,
+            processor=target.name,
+            kept=kept,
+        )
 
     least = Lowered(program, planned(program))
     found = with_room(model.graph, target, least, planned, limit(target, least.size, request.budgets.ram))
     program, addresses = found.program, found.addresses
     run_program_passes(program, target, "after-planning", addresses.of.keys())
-    view = ModelView.of(request.name, program, addresses, target, request.library, request.model.name,
-                        model.sha256)
+    view = ModelView.of(
+        request.name, program, addresses, target, request.library, request.model.name, model.sha256
+    )
     check_budgets(view, request.budgets, lambda: _alternatives(request, target), str(request.model))
     header, source = header_and_source(view)
     texts = {
-        f"{view.name}.h": header, f"{view.name}.c": source, f"{view.name}.json": metadata_of(view).to_json()
+        f"{view.name}.h": header,
+        f"{view.name}.c": source,
+        f"{view.name}.json": metadata_of(view).to_json(),
     }
     binaries = {f"{view.name}.params": parameters_file(view)} if view.external else {}
-    return Compiled(view, texts, (*model.sources, *plugin_sources(request.plugins)), tuple(model.notes),
-                    operators, parameters, binaries, model.constants,
-                    tuple(parts.assignments) if target.asked() else ())
+    return Compiled(
+        view,
+        texts,
+        (*model.sources, *plugin_sources(request.plugins)),
+        tuple(model.notes),
+        operators,
+        parameters,
+        binaries,
+        model.constants,
+        tuple(parts.assignments) if target.asked() else (),
+    )
 
 
 def _alternatives(request: Request, target: Target) -> dict[str, ModelView]:
@@ -157,14 +171,15 @@ def product(compiled: Compiled, html: str | None = None) -> Product:
     return Product({**files, **compiled.binaries}, shown, compiled.notes, compiled.sources, own_files())
 
 
-def write(compiled: Compiled,
-          folder: Path,
-          *,
-          depfile_path: Path | None = None,
-          report_path: Path | None = None,
-          keep_unchanged: bool = False) -> None:
+def write(
+    compiled: Compiled,
+    folder: Path,
+    *,
+    depfile_path: Path | None = None,
+    report_path: Path | None = None,
+    keep_unchanged: bool = False,
+) -> None:
     """Write the files of a compilation, all or none."""
-    product(compiled, page_of(compiled) if is_page(report_path) else None).write(folder,
-                                                  depfile_path=depfile_path,
-                                                  report_path=report_path,
-                                                  keep_unchanged=keep_unchanged)
+    product(compiled, page_of(compiled) if is_page(report_path) else None).write(
+        folder, depfile_path=depfile_path, report_path=report_path, keep_unchanged=keep_unchanged
+    )

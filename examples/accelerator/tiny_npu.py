@@ -49,7 +49,8 @@ def layer(product: Pattern) -> Pattern:
 
 CONVOLUTION = layer(op("Convolution", FLOATS, constant("weights"), name="conv", group=1, dilations=(1, 1)))
 DENSE = layer(
-    op("MatMul", value("x", dtype=DType.FLOAT32, rank=2), constant("weights", rank=2), name="product"))
+    op("MatMul", value("x", dtype=DType.FLOAT32, rank=2), constant("weights", rank=2), name="product")
+)
 MAXIMUM = op("Pool", FLOATS, name="pool", mode="max", pads=(0, 0, 0, 0), dilations=(1, 1), ceil_mode=0)
 
 
@@ -61,8 +62,10 @@ def convolution_fits(match: Match, target: Target) -> str | None:
     if max(height, width) > 5:
         return f"its window of {height} x {width} is larger than 5 x 5"
     if max(in_channels, out_channels) > target.option("channels"):
-        return (f"{max(in_channels, out_channels)} channels are more than the device's "
-                f"{target.option('channels')}")
+        return (
+            f"{max(in_channels, out_channels)} channels are more than the device's "
+            f"{target.option('channels')}"
+        )
     if match.value("bias").shape != (out_channels,):
         return "its bias is not one number for each channel"
     return None
@@ -88,8 +91,9 @@ def pack(region: Region) -> Mapping[Value, Value | None]:
         if match.pattern == "convolution":
             weights = match.value("weights")
             assert weights.data is not None
-            packed[weights] = new_constant(f"{weights.name}_taps",
-                                           np.ascontiguousarray(weights.data.transpose(1, 2, 3, 0)))
+            packed[weights] = new_constant(
+                f"{weights.name}_taps", np.ascontiguousarray(weights.data.transpose(1, 2, 3, 0))
+            )
     return packed
 
 
@@ -101,8 +105,14 @@ COMMAND = """\
     return tiny_npu_execute(npu, &command, x, {weights}, {bias}, y, {line});"""
 
 
-def text(kind: str, x: tuple[int, ...], y: tuple[int, ...], window: tuple[int, ...], relu: bool,
-         names: tuple[str, str, str]) -> str:
+def text(
+    kind: str,
+    x: tuple[int, ...],
+    y: tuple[int, ...],
+    window: tuple[int, ...],
+    relu: bool,
+    names: tuple[str, str, str],
+) -> str:
     """C of a function that has the device compute one layer. x, y: extents (height, width, channels)."""
     fields = ", ".join([f"TINY_NPU_{kind}", *map(str, (*x, *y, *window)), "1" if relu else "0"])
     weights, bias, line = names
@@ -123,19 +133,29 @@ def lower(region: Region, build: RegionSite) -> None:
             # The device gathers the pixels of a window in fast memory: scratch, which is planned with
             # everything else.
             arguments.append(Argument("line", Scratch("line", 4 * height * width * channels, 16, "float")))
-            body = text("CONVOLUTION", x.shape[1:], y.shape[1:], window, match.has("relu"),
-                        ("weights", "bias", "line"))
+            body = text(
+                "CONVOLUTION",
+                x.shape[1:],
+                y.shape[1:],
+                window,
+                match.has("relu"),
+                ("weights", "bias", "line"),
+            )
         elif match.pattern == "dense":
-            body = text("DENSE", (1, 1, x.shape[1]), (1, 1, y.shape[1]), (1, 1, 1, 1, 0, 0),
-                        match.has("relu"), ("weights", "bias", "NULL"))
+            body = text(
+                "DENSE",
+                (1, 1, x.shape[1]),
+                (1, 1, y.shape[1]),
+                (1, 1, 1, 1, 0, 0),
+                match.has("relu"),
+                ("weights", "bias", "NULL"),
+            )
         else:
             window = (*match.attribute("pool", "kernel"), *match.attribute("pool", "strides"), 0, 0)
             body = text("MAXIMUM", x.shape[1:], y.shape[1:], window, False, ("NULL", "NULL", "NULL"))
-        build.call(match.pattern,
-                   body, [*arguments, written("y", y)],
-                   match=match,
-                   fails=True,
-                   note="on TinyNPU")
+        build.call(
+            match.pattern, body, [*arguments, written("y", y)], match=match, fails=True, note="on TinyNPU"
+        )
 
 
 # --- 4. The target ------------------------------------------------------------------------------------------
@@ -145,20 +165,24 @@ TINY_NPU = Target(
     "TinyNPU, an accelerator for small networks of floats",
     attributes={"channels": Attribute(64, "most channels of a layer")},
     offload=Offload(
-        patterns=(Claim("convolution", CONVOLUTION,
-                        convolution_fits), Claim("dense", DENSE,
-                                                 dense_fits), Claim("maximum", MAXIMUM, one_image)),
+        patterns=(
+            Claim("convolution", CONVOLUTION, convolution_fits),
+            Claim("dense", DENSE, dense_fits),
+            Claim("maximum", MAXIMUM, one_image),
+        ),
         lower=lower,
         update_constants=pack,
         # tiny_npu_activate(), _open(), _close() and _deactivate(), with what the program hands to
         # <model>_run().
-        device=Device("npu",
-                      "tiny_npu.h",
-                      "tiny_npu",
-                      activate="tiny_npu_activate",
-                      open="tiny_npu_open",
-                      close="tiny_npu_close",
-                      deactivate="tiny_npu_deactivate"),
+        device=Device(
+            "npu",
+            "tiny_npu.h",
+            "tiny_npu",
+            activate="tiny_npu_activate",
+            open="tiny_npu_open",
+            close="tiny_npu_close",
+            deactivate="tiny_npu_deactivate",
+        ),
     ),
 )
 

@@ -136,8 +136,9 @@ def build_model(p: Parameters) -> onnx.ModelProto:
         helper.make_node("Relu", ["conv2"], ["relu2"], name="relu2"),
         helper.make_node("MaxPool", ["relu2"], ["pool2"], name="pool2", **pooling),
         helper.make_node("Flatten", ["pool2"], ["features"], name="flatten"),
-        helper.make_node("Gemm", ["features", "classifier.weight", "classifier.bias"], ["logits"],
-                         name="classifier"),
+        helper.make_node(
+            "Gemm", ["features", "classifier.weight", "classifier.bias"], ["logits"], name="classifier"
+        ),
         helper.make_node("Softmax", ["logits"], ["probabilities"], name="softmax"),
     ]
     graph = helper.make_graph(
@@ -147,9 +148,9 @@ def build_model(p: Parameters) -> onnx.ModelProto:
         [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, [1, 10])],
         [numpy_helper.from_array(v, k) for k, v in p.items()],
     )
-    model = helper.make_model(graph,
-                              opset_imports=[helper.make_opsetid("", 17)],
-                              producer_name="aot-model example")
+    model = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 17)], producer_name="aot-model example"
+    )
     model.ir_version = 8
     onnx.checker.check_model(model, full_check=True)
     return model

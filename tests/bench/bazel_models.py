@@ -118,8 +118,10 @@ def peak_of(process: int) -> int:
 
 def compiler_peak(model: Path) -> int:
     """The most memory that the compiler has for a model, in megabytes."""
-    measured = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); "
-                "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1000)")
+    measured = (
+        "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); "
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1000)"
+    )
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, str(ROOT / "compiler/aot_model"), "compile", str(model), "-o", folder]
         done = subprocess.run([sys.executable, "-c", measured, *command, "-q"], check=True,
@@ -128,8 +130,9 @@ def compiler_peak(model: Path) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--models", type=int, default=1000)
     parser.add_argument("--build", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)

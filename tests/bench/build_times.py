@@ -24,7 +24,8 @@ COMPILER = [sys.executable, str(ROOT / "compiler/aot_model")]
 
 @dataclass(frozen=True)
 class Time:
-    """Seconds of the wall clock, and of all processors together: what a machine with other work still shows.
+    """Seconds of the wall clock, and of all processors together: what a machine with other work still
+    shows.
     """
 
     wall: float
@@ -47,21 +48,30 @@ def measure(command: list[str], repeat: int = 1, **environment: str) -> Time:
 def project(folder: Path, models: int) -> None:
     """Libraries whose C is generated, and not compiled."""
     lines = [
-        "cmake_minimum_required(VERSION 3.25)", "project(many LANGUAGES C)",
-        "find_package(AotModel REQUIRED)", "add_custom_target(generate)"
+        "cmake_minimum_required(VERSION 3.25)",
+        "project(many LANGUAGES C)",
+        "find_package(AotModel REQUIRED)",
+        "add_custom_target(generate)",
     ]
     for k in range(models):
         lines += [
             f"aot_model_library(net{k} MODEL {ROOT}/examples/digits/digits.onnx EXCLUDE_FROM_ALL METADATA "
             "json)",
-            f"add_custom_target(g{k} DEPENDS ${{json}})"
+            f"add_custom_target(g{k} DEPENDS ${{json}})",
         ]
         lines += [f"add_dependencies(generate g{k})"]
     folder.mkdir()
     (folder / "CMakeLists.txt").write_text("\n".join(lines) + "\n")
     configure = [
-        "cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DAotModel_DIR={ROOT / 'cmake'}",
-        f"-DPython3_EXECUTABLE={sys.executable}"
+        "cmake",
+        "-S",
+        folder,
+        "-B",
+        folder / "build",
+        "-G",
+        "Ninja",
+        f"-DAotModel_DIR={ROOT / 'cmake'}",
+        f"-DPython3_EXECUTABLE={sys.executable}",
     ]
     subprocess.run(configure, check=True, capture_output=True)
 
@@ -72,8 +82,9 @@ def generation(folder: Path, jobs: int, **environment: str) -> Time:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--models", type=int, default=20)
     parser.add_argument("--cached", type=int, default=50)
     arguments = parser.parse_args()
@@ -81,8 +92,10 @@ def main() -> None:
     def say(what: str, taken: Time, more: str = "") -> None:
         print(f"{what:<32}{taken}{more}", flush=True)
 
-    load = ("import sys; sys.path.insert(0, sys.argv[1]); import aot_model.pipeline; from "
-            "aot_model.ops.registry import load_all; load_all()")
+    load = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import aot_model.pipeline; from "
+        "aot_model.ops.registry import load_all; load_all()"
+    )
     say("--version", measure([*COMPILER, "--version"], 5))
     say("all modules loaded", measure([sys.executable, "-c", load, str(ROOT / "compiler")], 5))
     with tempfile.TemporaryDirectory() as temporary:
@@ -90,9 +103,10 @@ def main() -> None:
         say(
             "one model",
             measure(
-                [*COMPILER, "compile",
-                 str(ROOT / "examples/digits/digits.onnx"), "-o",
-                 str(folder / "one")], 5))
+                [*COMPILER, "compile", str(ROOT / "examples/digits/digits.onnx"), "-o", str(folder / "one")],
+                5,
+            ),
+        )
         project(folder / "parallel", arguments.models)
         alone, both = generation(folder / "parallel", 1), generation(folder / "parallel", 2)
         say(f"{arguments.models} models, ninja -j1", alone)
@@ -101,8 +115,11 @@ def main() -> None:
         cache = {"AOT_MODEL_CACHE_DIR": str(folder / "cache")}
         first, second = generation(folder / "cached", 2, **cache), generation(folder / "cached", 2, **cache)
         say(f"{arguments.cached} models, -j2, cache empty", first)
-        say(f"{arguments.cached} models, -j2, cache filled", second,
-            f"; {second.cpu / arguments.cached * 1000:.0f} ms each")
+        say(
+            f"{arguments.cached} models, -j2, cache filled",
+            second,
+            f"; {second.cpu / arguments.cached * 1000:.0f} ms each",
+        )
 
 
 if __name__ == "__main__":

@@ -22,8 +22,9 @@ from aot_model.pipeline import Compiled, Request, compile_model
 from firmware import Firmware, run_firmware
 
 
-def vectors_of(model: Path, compiled: Compiled,
-               limit: int) -> tuple[list[list[np.ndarray]], list[list[np.ndarray]]]:
+def vectors_of(
+    model: Path, compiled: Compiled, limit: int
+) -> tuple[list[list[np.ndarray]], list[list[np.ndarray]]]:
     """Inputs and expected outputs beside the model; zeros and nothing where there are none."""
     file = model.with_name(model.name + ".npz")
     if not file.exists():
@@ -59,7 +60,8 @@ def main() -> None:
     for model in arguments.models:
         for core in arguments.cores.split(","):
             compiled = compile_model(
-                Request(model, "model", f"cortex-{core}", library=Options(io=arguments.io, metadata="none")))
+                Request(model, "model", f"cortex-{core}", library=Options(io=arguments.io, metadata="none"))
+            )
             ins, outs = vectors_of(model, compiled, arguments.vectors)
             with tempfile.TemporaryDirectory() as folder:
                 f = run_firmware(compiled, core, ins, Path(folder), arguments.flags.split())
@@ -67,7 +69,8 @@ def main() -> None:
             print(
                 f"| {model.name} | {core} | {f.instructions:,} | {per:.2f} | {f.flash:,} | {f.workspace:,} | "
                 f"{f.stack:,} | {difference(f, outs):.2g} |",
-                flush=True)
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

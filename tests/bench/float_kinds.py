@@ -41,8 +41,10 @@ def _joined(kinds: list[Kind]) -> onnx.ModelProto:
     """One network of all; the names of a kind's nodes begin with its number."""
     parts = [compose.add_prefix(proto, f"k{k}_") for k, (proto, _) in enumerate(kinds)]
     graphs = [p.graph for p in parts]
-    graph = helper.make_graph(*([n for g in graphs for n in g.node], "kinds"),
-                              *([v for g in graphs for v in ports(g)] for ports in _PORTS))
+    graph = helper.make_graph(
+        *([n for g in graphs for n in g.node], "kinds"),
+        *([v for g in graphs for v in ports(g)] for ports in _PORTS),
+    )
     newest = max(o.version for p in parts for o in p.opset_import if not o.domain)
     others = {o.domain: o.version for p in parts for o in p.opset_import if o.domain}
     opsets = [helper.make_opsetid(d, v) for d, v in {"": newest, **others}.items()]
@@ -80,7 +82,7 @@ def on_host(kind: Kind) -> tuple[float, float]:
         inputs = _inputs(compiled)
         calls = [
             ours(compiled, Path(folder), "gcc", ["-O2", "-march=native"], inputs)[0],
-            onnx_runtime(path, inputs)[0]
+            onnx_runtime(path, inputs)[0],
         ]
         repeats = [max(1, int(1000 / max(once(c, 3), 1))) for c in calls]
         rounds = [[once(c, n) for c, n in zip(calls, repeats, strict=True)] for _ in range(15)]
@@ -110,9 +112,13 @@ def main() -> None:
             except Exception as e:  # ONNX Runtime has not every operator
                 print(f"{name}: {str(e).splitlines()[0]}", file=sys.stderr)
                 continue
-            rows.append((mine / other,
-                         f"| {name} | {kind[1]:,} | {mine:.1f} | {other:.1f} | {mine / other:.2f} | "
-                         f"{kind[1] / mine / 1e3:.2f} |"))
+            rows.append(
+                (
+                    mine / other,
+                    f"| {name} | {kind[1]:,} | {mine:.1f} | {other:.1f} | {mine / other:.2f} | "
+                    f"{kind[1] / mine / 1e3:.2f} |",
+                )
+            )
     else:
         print("| kind | MACs | instructions per MAC | cycles per MAC | times the first |")
         print("| --- | --- | --- | --- | --- |")
@@ -126,9 +132,13 @@ def main() -> None:
                 continue
             for name, (_, macs), (instructions, cycles) in zip(names[at:], part, found, strict=False):
                 first = first or cycles / macs
-                rows.append((cycles / macs,
-                             f"| {name} | {macs:,} | {instructions / macs:.2f} | {cycles / macs:.2f} | "
-                             f"{cycles / macs / first:.2f} |"))
+                rows.append(
+                    (
+                        cycles / macs,
+                        f"| {name} | {macs:,} | {instructions / macs:.2f} | {cycles / macs:.2f} | "
+                        f"{cycles / macs / first:.2f} |",
+                    )
+                )
     print("\n".join(row for _, row in sorted(rows, reverse=True)))
 
 

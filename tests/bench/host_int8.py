@@ -26,7 +26,7 @@ sys.path[:0] = [
     str(ROOT / "compiler"),
     str(ROOT / "tests"),
     str(ROOT / "tests" / "kernels"),
-    str(ROOT / "tests" / "bench")
+    str(ROOT / "tests" / "bench"),
 ]
 
 from host_latency import litert, once, ours  # noqa: E402
@@ -95,8 +95,9 @@ class Times:
     def row(self, name: str) -> str:
         a, b = statistics.median(self.ours), statistics.median(self.theirs)
         c, d = min(self.ours), min(self.theirs)
-        return (f"| {name} | {a:.1f} | {b:.1f} | {a / b:.2f} | {c:.1f} | {d:.1f} | {c / d:.2f} | "
-                f"{self.equal} |")
+        return (
+            f"| {name} | {a:.1f} | {b:.1f} | {a / b:.2f} | {c:.1f} | {d:.1f} | {c / d:.2f} | {self.equal} |"
+        )
 
 
 def measure(path: Path, rounds: int, compiler: str, flags: list[str]) -> Times:
@@ -115,9 +116,14 @@ def measure(path: Path, rounds: int, compiler: str, flags: list[str]) -> Times:
         mine()
         equal = "-"
         if stored is not None:
-            equal = "yes" if all(
-                np.array_equal(y.reshape(-1), stored[f"out_{i}"][0].reshape(-1))
-                for i, y in enumerate(outputs)) else "NO"
+            equal = (
+                "yes"
+                if all(
+                    np.array_equal(y.reshape(-1), stored[f"out_{i}"][0].reshape(-1))
+                    for i, y in enumerate(outputs)
+                )
+                else "NO"
+            )
         repeats = max(1, int(200 / max(once(mine, 3), 1)))  # short: a sample that is preempted says nothing
         pairs = [(once(mine, repeats), once(theirs, repeats)) for _ in range(rounds)]
     return Times([a for a, _ in pairs], [b for _, b in pairs], equal)
@@ -135,13 +141,14 @@ def print_layers(path: Path, rounds: int, compiler: str, flags: list[str]) -> No
         x, y = pointers(xs), pointers(ys)
         for i, (layer, code, want, got) in enumerate(zip(found, codes, wants, ys, strict=True)):
             call = getattr(library, f"many{i}")
-            t = min(once(lambda call=call: call(x, y, 20), 1) / 20
-                    for _ in range(rounds))  # type: ignore[misc]
+            t = min(once(lambda call=call: call(x, y, 20), 1) / 20 for _ in range(rounds))  # type: ignore[misc]
             assert (got == want).all(), (path.stem, i, layer.name, layer.shape)
             s = layer.shape
             work = 0 if layer.weights is None else s.macs
-            what = (f"{s.in_h}x{s.in_w}x{s.in_c} -> {s.out_h}x{s.out_w}x{s.out_c} k{s.kernel_h}x{s.kernel_w} "
-                    f"s{s.stride_h}")
+            what = (
+                f"{s.in_h}x{s.in_w}x{s.in_c} -> {s.out_h}x{s.out_w}x{s.out_c} k{s.kernel_h}x{s.kernel_w} "
+                f"s{s.stride_h}"
+            )
             print(
                 f"  {layer.name:18s} {what:40s} {work:8d} MACs {t:8.2f} us {work / t / 1000:6.1f} GMAC/s  "
                 f"{code.note}"
@@ -149,8 +156,9 @@ def print_layers(path: Path, rounds: int, compiler: str, flags: list[str]) -> No
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--cc", default=os.environ.get("CC", "gcc"))
@@ -165,8 +173,11 @@ def main() -> None:
         print(times[-1].row(path.stem), flush=True)
         if arguments.layers:
             print_layers(path, arguments.rounds, arguments.cc, arguments.flags.split())
-    total = Times([sum(v) for v in zip(*(t.ours for t in times), strict=True)],
-                  [sum(v) for v in zip(*(t.theirs for t in times), strict=True)], "")
+    total = Times(
+        [sum(v) for v in zip(*(t.ours for t in times), strict=True)],
+        [sum(v) for v in zip(*(t.theirs for t in times), strict=True)],
+        "",
+    )
     print(total.row("total"))
 
 

@@ -32,20 +32,22 @@ Call = Callable[[], Any]
 
 def shared_library(folder: Path, source: str, compiler: str, flags: list[str]) -> ctypes.CDLL:
     """C as a shared library."""
-    subprocess.run([compiler, *flags, "-shared", "-fPIC", source, "-lm", "-o", f"{source}.so"],
-                   cwd=folder,
-                   check=True)
+    subprocess.run(
+        [compiler, *flags, "-shared", "-fPIC", source, "-lm", "-o", f"{source}.so"], cwd=folder, check=True
+    )
     return ctypes.CDLL(str(folder / f"{source}.so"))
 
 
-def ours(compiled: Compiled, folder: Path, compiler: str, flags: list[str],
-         inputs: list[np.ndarray]) -> tuple[Call, list[np.ndarray]]:
+def ours(
+    compiled: Compiled, folder: Path, compiler: str, flags: list[str], inputs: list[np.ndarray]
+) -> tuple[Call, list[np.ndarray]]:
     """A call of the compiled model on fixed arrays, and its outputs."""
     view = compiled.view
     for name, text in compiled.texts.items():
         (folder / name).write_text(text)
-    library = shared_library(folder, f"{view.name}.c", compiler,
-                             [*flags, *view.target.c_flags, f"-I{include_dir()}"])
+    library = shared_library(
+        folder, f"{view.name}.c", compiler, [*flags, *view.target.c_flags, f"-I{include_dir()}"]
+    )
     outputs = [np.empty(p.buffer.type.shape, p.buffer.type.dtype.numpy) for p in view.outputs]
 
     def pointers(arrays: list[np.ndarray]) -> Any:
@@ -82,12 +84,24 @@ def litert(model: Path, inputs: list[np.ndarray]) -> tuple[Call, list[np.ndarray
     return interpreter.invoke, outputs
 
 
-def emx(model: Path, folder: Path, compiler: str, flags: list[str], inputs: list[np.ndarray],
-        outputs: list[np.ndarray]) -> Call | None:
+def emx(
+    model: Path,
+    folder: Path,
+    compiler: str,
+    flags: list[str],
+    inputs: list[np.ndarray],
+    outputs: list[np.ndarray],
+) -> Call | None:
     """The C of emx-onnx-cgen; None where it refuses the model."""
     command = [
-        sys.executable, "-m", "emx_onnx_cgen", "compile",
-        str(model.resolve()), "emx.c", "--model-name", "emx"
+        sys.executable,
+        "-m",
+        "emx_onnx_cgen",
+        "compile",
+        str(model.resolve()),
+        "emx.c",
+        "--model-name",
+        "emx",
     ]
     if subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode:
         return None
@@ -133,8 +147,11 @@ def measure(model: Path, arguments: argparse.Namespace) -> str:
         mine()
         error = difference(outputs, expected)
         calls: list[Call] = [mine, theirs]
-        third = emx(model, folder, arguments.cc, flags, inputs,
-                    outputs) if arguments.emx and model.suffix == ".onnx" else None
+        third = (
+            emx(model, folder, arguments.cc, flags, inputs, outputs)
+            if arguments.emx and model.suffix == ".onnx"
+            else None
+        )
         calls += [third] if third else []
         repeats = [max(1, int(2000 / max(once(c, 3), 1))) for c in calls]
         rounds = [[once(c, n) for c, n in zip(calls, repeats, strict=True)] for _ in range(arguments.rounds)]
@@ -154,8 +171,12 @@ def main() -> None:
     parser.add_argument("--emx", action="store_true")
     arguments = parser.parse_args()
     heads = [
-        "model", "ours, µs", "runtime, µs", "ours / runtime",
-        *(["emx, µs", "ours / emx"] if arguments.emx else []), "difference"
+        "model",
+        "ours, µs",
+        "runtime, µs",
+        "ours / runtime",
+        *(["emx, µs", "ours / emx"] if arguments.emx else []),
+        "difference",
     ]
     print(f"| {' | '.join(heads)} |\n|{' --- |' * len(heads)}")
     for model in arguments.models:

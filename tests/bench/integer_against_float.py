@@ -44,7 +44,8 @@ def pairs(folder: Path) -> Iterator[tuple[Path, Path]]:
 def measured(model: Path, core: str) -> tuple[int, int, int]:
     """(instructions, RAM with stack, flash)."""
     compiled = compile_model(
-        Request(model, "model", f"cortex-{core}", library=Options(io="caller", metadata="none")))
+        Request(model, "model", f"cortex-{core}", library=Options(io="caller", metadata="none"))
+    )
     ins, _ = vectors_of(model, compiled, 1)
     with tempfile.TemporaryDirectory() as folder:
         found = run_firmware(compiled, core, ins, Path(folder), ["-O2"])
@@ -54,8 +55,9 @@ def measured(model: Path, core: str) -> tuple[int, int, int]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n\n")[0])
     parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
-    parser.add_argument("--pair", nargs=2, type=Path, action="append", default=[],
-                        metavar=("INTEGER", "FLOAT"))
+    parser.add_argument(
+        "--pair", nargs=2, type=Path, action="append", default=[], metavar=("INTEGER", "FLOAT")
+    )
     parser.add_argument("--core", default="m4")
     parser.add_argument("--only", default="", help="networks with this in their names")
     arguments = parser.parse_args()

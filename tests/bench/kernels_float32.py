@@ -79,7 +79,6 @@ CONVOLUTIONS = [
 ]
 
 
-
 def _window_case(name: str, s: ConvShape, d: VectorDialect, pooling: bool) -> Case:
     rng = np.random.default_rng(0)
     x = rng.standard_normal((s.batch, s.in_h, s.in_w, s.in_c)).astype(np.float32)
@@ -145,16 +144,22 @@ def host(name: str, layers: list[tuple[str, int, MakeLayer]], compiler: str, fla
     cases = [make(DIALECTS[name]) for _, _, make in layers]
     declarations, calls = _buffers(cases)
     lines = [
-        "#include <stdio.h>", "#include <time.h>", *declarations,
+        "#include <stdio.h>",
+        "#include <time.h>",
+        *declarations,
         "static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return "
         "(double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3; }",
-        "int main(void) {"
+        "int main(void) {",
     ]
     for i, (_, macs, _) in enumerate(layers):
         count = max(1, 2_000_000 // macs)
-        lines += ["{ double best = 1e30;", "for (int r = 0; r < 60; ++r) { double t = now();",
-                  f"for (int j = 0; j < {count}; ++j) {{ {calls[i]}; }}",
-                  f"t = (now() - t) / {count}; if (t < best) best = t; }}", f'printf("{i} %f\\n", best); }}']
+        lines += [
+            "{ double best = 1e30;",
+            "for (int r = 0; r < 60; ++r) { double t = now();",
+            f"for (int j = 0; j < {count}; ++j) {{ {calls[i]}; }}",
+            f"t = (now() - t) / {count}; if (t < best) best = t; }}",
+            f'printf("{i} %f\\n", best); }}',
+        ]
     lines += ["return 0; }"]
     with tempfile.TemporaryDirectory() as folder:
         tmp = Path(folder)
@@ -184,16 +189,19 @@ def board(name: str, layers: list[tuple[str, int, MakeLayer]], runner: str, opti
         (tmp / "main.c").write_text("\n".join(lines))
         (tmp / "kernels.c").write_text(unit(cases))
         command = [
-            runner, name, optimise, "-std=c99", "--dir",
+            runner,
+            name,
+            optimise,
+            "-std=c99",
+            "--dir",
             str(tmp),
             str(tmp / "main.c"),
-            str(tmp / "kernels.c")
+            str(tmp / "kernels.c"),
         ]
         out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        sizes = subprocess.run(["arm-none-eabi-nm", "-S", str(tmp / "a.elf")],
-                               capture_output=True,
-                               text=True,
-                               check=True).stdout
+        sizes = subprocess.run(
+            ["arm-none-eabi-nm", "-S", str(tmp / "a.elf")], capture_output=True, text=True, check=True
+        ).stdout
     counts = dict(re.findall(r"instructions\[k(\d+)\]: (\d+)", out))
     code = {m[1]: int(m[0], 16) for m in re.findall(r"^\S+ (\S+) \S k(\d+)$", sizes, re.M)}
     for i, ((label, macs, _), case) in enumerate(zip(layers, cases, strict=True)):
@@ -205,18 +213,18 @@ def board(name: str, layers: list[tuple[str, int, MakeLayer]], runner: str, opti
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("where", choices=["host", "m4", "m7", "m33", "m55"])
     parser.add_argument("dialect", nargs="?", default="v8", choices=list(HOST_FLAGS))
-    parser.add_argument("--runner",
-                        default="run_m.sh",
-                        help="builds and runs on a board, prints instruction counts")
+    parser.add_argument(
+        "--runner", default="run_m.sh", help="builds and runs on a board, prints instruction counts"
+    )
     parser.add_argument("--compiler", default="gcc")
-    parser.add_argument("--flag",
-                        action="append",
-                        default=[],
-                        help="for the host compiler, such as --flag=-march=native")
+    parser.add_argument(
+        "--flag", action="append", default=[], help="for the host compiler, such as --flag=-march=native"
+    )
     parser.add_argument("-O", dest="optimise", default="2")
     parser.add_argument("--only", default="", help="layers whose name contains this")
     args = parser.parse_args()

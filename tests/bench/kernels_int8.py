@@ -107,8 +107,9 @@ def read_layer(model: Model, op: tflite.Operator) -> Layer | None:
         groups = c if name[0] == "D" else 1
         shape = ConvShape(n, h, w, c, oh, ow, oc, kh, kw, sh, sw, 1, 1, pad[0], pad[1], groups)
     if name == "AVERAGE_POOL_2D":
-        return Layer(name, shape, None, None,
-                     QuantSpec(0, np.zeros(1, np.int32), np.zeros(1, np.int32), 0, -128, 127))
+        return Layer(
+            name, shape, None, None, QuantSpec(0, np.zeros(1, np.int32), np.zeros(1, np.int32), 0, -128, 127)
+        )
     product = model.scale(i[0]).astype(np.float64) * model.scale(i[1]).astype(np.float64)
     if name == "FULLY_CONNECTED":
         product = (model.scale(i[0]) * model.scale(i[1])).astype(np.float64)
@@ -123,8 +124,11 @@ def read_layer(model: Model, op: tflite.Operator) -> Layer | None:
     quant = QuantSpec(model.zero_point(i[0]), m, s, zero, lo, hi)
     weights = model.data(i[1], np.int8)
     bias = model.data(i[2], np.int32) if len(i) > 2 and i[2] >= 0 else None
-    weights = weights[0] if name == "DEPTHWISE_CONV_2D" else weights.reshape(shape.out_c, shape.kernel_h,
-                                                                             shape.kernel_w, shape.in_c)
+    weights = (
+        weights[0]
+        if name == "DEPTHWISE_CONV_2D"
+        else weights.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, shape.in_c)
+    )
     return Layer(name, shape, weights, bias, quant)
 
 
@@ -161,8 +165,9 @@ def layers(path: Path) -> list[Layer]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--core", default="m4")
     parser.add_argument("--plain", action="store_true", help="the plain C kernels")
@@ -175,8 +180,9 @@ def main() -> None:
             found.append((layer.name, layer.shape, kernel(layer, args.plain), x, expected(layer, x)))
         cases = [Case(code, x, want, overlap=False) for _, _, code, x, want in found]
         with tempfile.TemporaryDirectory() as directory:
-            counts = run_board(cases, Path(directory), args.core,
-                               (args.opt, "-fno-inline-functions-called-once"))
+            counts = run_board(
+                cases, Path(directory), args.core, (args.opt, "-fno-inline-functions-called-once")
+            )
             listing = subprocess.run(
                 ["arm-none-eabi-nm", "-S", str(Path(directory) / "board.o")], capture_output=True, text=True
             ).stdout
@@ -184,7 +190,8 @@ def main() -> None:
             size = sum(
                 int(v[1], 16)
                 for v in symbols
-                if len(v) == 4 and v[2] == "t" and v[3].split(".")[0] not in HARNESS)
+                if len(v) == 4 and v[2] == "t" and v[3].split(".")[0] not in HARNESS
+            )
         print(f"== {path.stem}, {args.core}")
         total = macs = 0
         for (name, shape, code, _, _), count in zip(found, counts, strict=True):
@@ -192,8 +199,10 @@ def main() -> None:
             total, macs = total + count, macs + work
             per = f"{count / work:6.2f}" if work else "      "
             s = shape
-            what = (f"{s.in_h}x{s.in_w}x{s.in_c} -> {s.out_h}x{s.out_w}x{s.out_c} k{s.kernel_h}x{s.kernel_w} "
-                    f"s{s.stride_h}")
+            what = (
+                f"{s.in_h}x{s.in_w}x{s.in_c} -> {s.out_h}x{s.out_w}x{s.out_c} k{s.kernel_h}x{s.kernel_w} "
+                f"s{s.stride_h}"
+            )
             print(
                 f"{name:18s} {what:38s} {work:8d} MACs {count:9d} {per}  "
                 f"{code.note.split('requantisation: ')[-1]}"

@@ -29,7 +29,7 @@ from aot_model.kernels.int8.spec import QuantSpec
 
 sys.path[:0] = [
     str(Path(__file__).resolve().parents[1]),
-    str(Path(__file__).resolve().parents[1] / "kernels")
+    str(Path(__file__).resolve().parents[1] / "kernels"),
 ]
 import int8_model  # noqa: E402
 from int8_program import Case, program  # noqa: E402
@@ -61,8 +61,8 @@ def tensors_of(model: tflite.Model) -> list[Tensor]:
         shape = tuple(int(t.Shape(k)) for k in range(t.ShapeLength()))
         data = np.frombuffer(raw, kinds.get(t.Type(), np.uint8))
         result.append(
-            Tensor(shape, np.asarray(scale, np.float64), zero,
-                   data.reshape(shape) if data.size else data))
+            Tensor(shape, np.asarray(scale, np.float64), zero, data.reshape(shape) if data.size else data)
+        )
     return result
 
 
@@ -82,13 +82,16 @@ def spec_of(x: Tensor, w: Tensor, y: Tensor, relu: int) -> QuantSpec:
     return QuantSpec(x.zero_point, m, s, y.zero_point, low, high)
 
 
-def shape_of(x: Tensor, y: Tensor, kernel: tuple[int, int], stride: tuple[int, int], same: bool,
-             groups: int) -> ConvShape:
+def shape_of(
+    x: Tensor, y: Tensor, kernel: tuple[int, int], stride: tuple[int, int], same: bool, groups: int
+) -> ConvShape:
     """Geometry, undilated."""
     n, h, w, c = x.shape
     _, oh, ow, oc = y.shape
-    top, left = (max((o - 1) * s + k - i, 0) // 2 if same else 0
-                 for i, o, k, s in zip((h, w), (oh, ow), kernel, stride, strict=True))
+    top, left = (
+        max((o - 1) * s + k - i, 0) // 2 if same else 0
+        for i, o, k, s in zip((h, w), (oh, ow), kernel, stride, strict=True)
+    )
     return ConvShape(n, h, w, c, oh, ow, oc, *kernel, *stride, 1, 1, top, left, groups)
 
 
@@ -141,8 +144,10 @@ def layers(path: Path, rng: np.random.Generator) -> list[tuple[Case, int]]:
         else:
             continue
         label = f"{path.stem} {shape.in_h}x{shape.in_w}x{shape.in_c} {shape.kernel_h}x{shape.kernel_w}"
-        label += (f"/{shape.stride_h} -> "
-                  f"{shape.out_h}x{shape.out_w}x{shape.out_c}{' dw' if shape.groups > 1 else ''}")
+        label += (
+            f"/{shape.stride_h} -> "
+            f"{shape.out_h}x{shape.out_w}x{shape.out_c}{' dw' if shape.groups > 1 else ''}"
+        )
         found.append((Case(label, result, data, expected), shape.macs))
     return found
 
@@ -158,33 +163,43 @@ KINDS = (
 
 
 def mixes(elf: Path, count: int) -> list[Counter[str]]:
-    """Executed instructions of each of the first `count` kernels by kind, from QEMU's log of executed blocks.
+    """Executed instructions of each of the first `count` kernels by kind, from QEMU's log of executed
+    blocks.
     """
-    listing = subprocess.run(["arm-none-eabi-objdump", "-d", "-m", "armv8.1-m.main",
-                              str(elf)],
-                             capture_output=True,
-                             text=True,
-                             check=True).stdout
+    listing = subprocess.run(
+        ["arm-none-eabi-objdump", "-d", "-m", "armv8.1-m.main", str(elf)],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     kind_at: dict[int, tuple[str, str]] = {}
     function = ""
     for line in listing.splitlines():
         if match := re.match(r"[0-9a-f]+ <(.+)>:", line):
             function = match[1]
         elif match := re.match(r"\s*([0-9a-f]+):\t[0-9a-f ]+\t(\S+)", line):
-            kind_at[int(match[1],
-                        16)] = function, next(k for k, pattern in KINDS if re.match(pattern, match[2]))
+            kind_at[int(match[1], 16)] = (
+                function,
+                next(k for k, pattern in KINDS if re.match(pattern, match[2])),
+            )
     command = [
-        "qemu-system-arm", "-M", "mps3-an547", "-nographic", "-monitor", "none", "-serial", "none", "-kernel",
-        str(elf)
+        "qemu-system-arm",
+        "-M",
+        "mps3-an547",
+        "-nographic",
+        "-monitor",
+        "none",
+        "-serial",
+        "none",
+        "-kernel",
+        str(elf),
     ]
     command += ["-semihosting-config", "enable=on,target=native", "-singlestep", "-d", "exec,nochain"]
     found: list[Counter[str]] = [Counter() for _ in range(count)]
     current, passes = -1, [0] * count
-    with subprocess.Popen(command,
-                          stdin=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE,
-                          stdout=subprocess.DEVNULL,
-                          text=True) as run:
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as run:
         assert run.stderr is not None
         for line in run.stderr:
             if not (match := re.search(r"\[[0-9a-f]+/0*([0-9a-f]+)/", line)):
@@ -208,8 +223,9 @@ def main(arguments: list[str]) -> None:
     for name in (a for a in arguments if not a.startswith("--")):
         cases = layers(Path(name), rng)
         with tempfile.TemporaryDirectory() as directory:
-            (Path(directory) / "program.c").write_text(program([c for c, _ in cases], device=True,
-                                                               count=True))
+            (Path(directory) / "program.c").write_text(
+                program([c for c, _ in cases], device=True, count=True)
+            )
             elf = build(BOARDS["m55"], ["program.c"], Path(directory), ["-g", "-O2"])
             output = run(BOARDS["m55"], elf)
             mix = mixes(elf, len(cases)) if "--mix" in arguments else []

@@ -64,12 +64,20 @@ class Shape:
             return T(name, shape, kind, scales, (0 if of == "int16" else z,))
 
         depth = prod(self.w[1:]) if self.w and self.operator != "DEPTHWISE_CONV_2D" else prod(self.w[1:3])
-        same = self.operator in ("CONCATENATION", "MAX_POOL_2D", "AVERAGE_POOL_2D", "RESIZE_BILINEAR",
-                                 "RESIZE_NEAREST_NEIGHBOR", "PAD", "TRANSPOSE")
-        y = tensor("y", self.y, max(depth, 1)**0.5 if self.w else 1.0, zero if same else 3)
+        same = self.operator in (
+            "CONCATENATION",
+            "MAX_POOL_2D",
+            "AVERAGE_POOL_2D",
+            "RESIZE_BILINEAR",
+            "RESIZE_NEAREST_NEIGHBOR",
+            "PAD",
+            "TRANSPOSE",
+        )
+        y = tensor("y", self.y, max(depth, 1) ** 0.5 if self.w else 1.0, zero if same else 3)
         if self.operator in ("SOFTMAX", "LOGISTIC") and not real:
-            y = T("y", self.y, kind, (1 / 256 if of == "int8" else 1 / 32768,),
-                    (-128 if of == "int8" else 0,))
+            y = T(
+                "y", self.y, kind, (1 / 256 if of == "int8" else 1 / 32768,), (-128 if of == "int8" else 0,)
+            )
         if self.operator == "TANH" and not real:
             y = T("y", self.y, kind, (1 / 128 if of == "int8" else 1 / 32768,), (0,))
         tensors = [*(tensor(f"x{k}", self.x, 1.0 if same else 1.0 + k / 7) for k in range(self.inputs)), y]
@@ -89,12 +97,25 @@ class Shape:
                 w = T("w", self.w, FLOAT32, (), data=rng.normal(0, depth**-0.5, self.w).astype(np.float32))
                 b = T("b", (out,), FLOAT32, (), data=rng.normal(0, 1, out).astype(np.float32))
             else:
-                w = T("w", self.w, INT8, tuple(scales.tolist()), (0,) * len(scales),
-                      rng.integers(-127, 128, self.w).astype(np.int8), axis=axis)
+                w = T(
+                    "w",
+                    self.w,
+                    INT8,
+                    tuple(scales.tolist()),
+                    (0,) * len(scales),
+                    rng.integers(-127, 128, self.w).astype(np.int8),
+                    axis=axis,
+                )
                 bits = INT64 if of == "int16" else INT32
                 product = tuple((np.float32(tensors[0].scale[0]) * scales.astype(np.float32)).tolist())
-                b = T("b", (out,), bits, product, (0,) * len(scales),
-                      rng.integers(-999, 1000, out).astype(np.int64 if of == "int16" else np.int32))
+                b = T(
+                    "b",
+                    (out,),
+                    bits,
+                    product,
+                    (0,) * len(scales),
+                    rng.integers(-999, 1000, out).astype(np.int64 if of == "int16" else np.int32),
+                )
             if self.operator == "TRANSPOSE_CONV":
                 places.insert(1, len(tensors))
             else:
@@ -104,9 +125,11 @@ class Shape:
         if self.operator in ("ADD", "SUB"):
             fields["PotScaleInt16"] = False
         op = Op(self.operator, tuple(places), (self.inputs,), self.options, fields)
-        draw = {"int8": lambda s: rng.integers(-128, 128, s).astype(np.int8),
-                "int16": lambda s: rng.integers(-32768, 32768, s).astype(np.int16),
-                "float32": lambda s: rng.normal(0, 1, s).astype(np.float32)}[of]
+        draw = {
+            "int8": lambda s: rng.integers(-128, 128, s).astype(np.int8),
+            "int16": lambda s: rng.integers(-32768, 32768, s).astype(np.int16),
+            "float32": lambda s: rng.normal(0, 1, s).astype(np.float32),
+        }[of]
         model = build(tensors, [op], list(range(self.inputs)), [self.inputs])
         return model, [draw(self.x) for _ in range(self.inputs)]
 
@@ -115,86 +138,194 @@ def _sized(n: int, kernel: int, stride: int, dilation: int, padding: int) -> int
     return -(-n // stride) if padding == SAME else -(-(n - (kernel - 1) * dilation) // stride)
 
 
-def convolution(kind: str, size: tuple[int, int], ins: int, outs: int, kernel: tuple[int, int],
-                stride: tuple[int, int] = (1, 1), padding: int = SAME, dilation: int = 1,
-                        groups: int = 1) -> Shape:
+def convolution(
+    kind: str,
+    size: tuple[int, int],
+    ins: int,
+    outs: int,
+    kernel: tuple[int, int],
+    stride: tuple[int, int] = (1, 1),
+    padding: int = SAME,
+    dilation: int = 1,
+    groups: int = 1,
+) -> Shape:
     out = tuple(_sized(n, k, s, dilation, padding) for n, k, s in zip(size, kernel, stride, strict=True))
-    fields = {"Padding": padding, "StrideH": stride[0], "StrideW": stride[1], "DilationHFactor": dilation,
-              "DilationWFactor": dilation}
+    fields = {
+        "Padding": padding,
+        "StrideH": stride[0],
+        "StrideW": stride[1],
+        "DilationHFactor": dilation,
+        "DilationWFactor": dilation,
+    }
     name = f"{size[0]}x{size[1]}x{ins} -> {outs}, {kernel[0]}x{kernel[1]}"
     name += f" /{stride[0]}{stride[1]}" if stride != (1, 1) else ""
     name += " valid" if padding == VALID else ""
     name += f" dilated {dilation}" if dilation > 1 else ""
     name += f" {groups} groups" if groups > 1 else ""
-    return Shape(kind, name, prod(out) * outs * prod(kernel) * ins // groups, "CONV_2D", (1, *size, ins),
-                 (1, *out, outs), (outs, *kernel, ins // groups), "Conv2DOptions", tuple(fields.items()))
+    return Shape(
+        kind,
+        name,
+        prod(out) * outs * prod(kernel) * ins // groups,
+        "CONV_2D",
+        (1, *size, ins),
+        (1, *out, outs),
+        (outs, *kernel, ins // groups),
+        "Conv2DOptions",
+        tuple(fields.items()),
+    )
 
 
-def depthwise(size: tuple[int, int], channels: int, kernel: tuple[int, int], stride: tuple[int, int] = (1, 1),
-              padding: int = SAME, dilation: int = 1, multiplier: int = 1) -> Shape:
+def depthwise(
+    size: tuple[int, int],
+    channels: int,
+    kernel: tuple[int, int],
+    stride: tuple[int, int] = (1, 1),
+    padding: int = SAME,
+    dilation: int = 1,
+    multiplier: int = 1,
+) -> Shape:
     c = convolution("depthwise", size, channels, channels * multiplier, kernel, stride, padding, dilation)
     fields = (*c.fields, ("DepthMultiplier", multiplier))
-    return Shape("depthwise", c.name, prod(c.y) * prod(kernel), "DEPTHWISE_CONV_2D", c.x, c.y,
-                 (1, *kernel, channels * multiplier), "DepthwiseConv2DOptions", fields)
+    return Shape(
+        "depthwise",
+        c.name,
+        prod(c.y) * prod(kernel),
+        "DEPTHWISE_CONV_2D",
+        c.x,
+        c.y,
+        (1, *kernel, channels * multiplier),
+        "DepthwiseConv2DOptions",
+        fields,
+    )
 
 
-def transposed(size: tuple[int, int], ins: int, outs: int, kernel: tuple[int, int], stride: tuple[int,
-        int]) -> Shape:
+def transposed(
+    size: tuple[int, int], ins: int, outs: int, kernel: tuple[int, int], stride: tuple[int, int]
+) -> Shape:
     y = (1, size[0] * stride[0], size[1] * stride[1], outs)
     fields = (("Padding", SAME), ("StrideH", stride[0]), ("StrideW", stride[1]))
     name = f"{size[0]}x{size[1]}x{ins} -> {outs}, {kernel[0]}x{kernel[1]} /{stride[0]}{stride[1]}"
-    return Shape("transposed", name, prod(size) * ins * outs * prod(kernel), "TRANSPOSE_CONV", (1, *size,
-            ins), y,
-                 (outs, *kernel, ins), "TransposeConvOptions", fields, constants=(y,))
+    return Shape(
+        "transposed",
+        name,
+        prod(size) * ins * outs * prod(kernel),
+        "TRANSPOSE_CONV",
+        (1, *size, ins),
+        y,
+        (outs, *kernel, ins),
+        "TransposeConvOptions",
+        fields,
+        constants=(y,),
+    )
 
 
 def dense(rows: int, ins: int, outs: int) -> Shape:
-    return Shape("dense", f"{rows} x {ins} x {outs}", rows * ins * outs, "FULLY_CONNECTED", (rows, ins),
-            (rows, outs),
-                 (outs, ins), "FullyConnectedOptions")
+    return Shape(
+        "dense",
+        f"{rows} x {ins} x {outs}",
+        rows * ins * outs,
+        "FULLY_CONNECTED",
+        (rows, ins),
+        (rows, outs),
+        (outs, ins),
+        "FullyConnectedOptions",
+    )
 
 
-def pool(mode: str, size: tuple[int, int], channels: int, kernel: tuple[int, int], stride: tuple[int, int],
-         padding: int = VALID) -> Shape:
+def pool(
+    mode: str,
+    size: tuple[int, int],
+    channels: int,
+    kernel: tuple[int, int],
+    stride: tuple[int, int],
+    padding: int = VALID,
+) -> Shape:
     out = tuple(_sized(n, k, s, 1, padding) for n, k, s in zip(size, kernel, stride, strict=True))
-    fields = (("Padding", padding), ("StrideH", stride[0]), ("StrideW", stride[1]), ("FilterHeight",
-            kernel[0]),
-              ("FilterWidth", kernel[1]))
+    fields = (
+        ("Padding", padding),
+        ("StrideH", stride[0]),
+        ("StrideW", stride[1]),
+        ("FilterHeight", kernel[0]),
+        ("FilterWidth", kernel[1]),
+    )
     name = f"{mode.lower()} {size[0]}x{size[1]}x{channels}, {kernel[0]}x{kernel[1]} /{stride[0]}{stride[1]}"
     name += " same" if padding == SAME else ""
-    return Shape("pooling", name, prod(out) * channels * prod(kernel), f"{mode}_POOL_2D", (1, *size,
-            channels),
-                 (1, *out, channels), options="Pool2DOptions", fields=fields)
+    return Shape(
+        "pooling",
+        name,
+        prod(out) * channels * prod(kernel),
+        f"{mode}_POOL_2D",
+        (1, *size, channels),
+        (1, *out, channels),
+        options="Pool2DOptions",
+        fields=fields,
+    )
 
 
-def elementwise(operator: str, x: tuple[int, ...], inputs: int = 1, y: tuple[int, ...] | None = None,
-                options: str | None = None, fields: dict[str, Any] | None = None,
-                constants: tuple[tuple[int, ...], ...] = ()) -> Shape:
+def elementwise(
+    operator: str,
+    x: tuple[int, ...],
+    inputs: int = 1,
+    y: tuple[int, ...] | None = None,
+    options: str | None = None,
+    fields: dict[str, Any] | None = None,
+    constants: tuple[tuple[int, ...], ...] = (),
+) -> Shape:
     y = y or x
-    return Shape("elements", f"{operator.lower()} {'x'.join(map(str, x))}", prod(y), operator, x, y,
-            options=options,
-                 fields=tuple((fields or {}).items()), inputs=inputs, constants=constants)
+    return Shape(
+        "elements",
+        f"{operator.lower()} {'x'.join(map(str, x))}",
+        prod(y),
+        operator,
+        x,
+        y,
+        options=options,
+        fields=tuple((fields or {}).items()),
+        inputs=inputs,
+        constants=constants,
+    )
 
 
 def shapes() -> Iterator[Shape]:
     """Small, large, odd ones; those that networks for microcontrollers have most of first."""
-    for size, ins, outs in (((12, 12), 8, 16), ((12, 12), 16, 16), ((24, 24), 16, 24), ((10, 10), 32, 64),
-                            ((10, 10), 64, 64), ((6, 6), 96, 40), ((3, 3), 128, 256), ((9, 7), 13, 21),
-                            ((20, 20), 3, 8), ((14, 14), 24, 144), ((14, 14), 144, 24), ((1, 49), 40, 33),
-                            ((16, 16), 1, 8), ((12, 12), 32, 1), ((12, 12), 48, 5)):
+    for size, ins, outs in (
+        ((12, 12), 8, 16),
+        ((12, 12), 16, 16),
+        ((24, 24), 16, 24),
+        ((10, 10), 32, 64),
+        ((10, 10), 64, 64),
+        ((6, 6), 96, 40),
+        ((3, 3), 128, 256),
+        ((9, 7), 13, 21),
+        ((20, 20), 3, 8),
+        ((14, 14), 24, 144),
+        ((14, 14), 144, 24),
+        ((1, 49), 40, 33),
+        ((16, 16), 1, 8),
+        ((12, 12), 32, 1),
+        ((12, 12), 48, 5),
+    ):
         yield convolution("pointwise", size, ins, outs, (1, 1))
     yield convolution("pointwise", (12, 12), 32, 32, (1, 1), (2, 2))
     for size, ins, outs, kernel, stride in (
-        ((24, 24), 3, 8, (3, 3), (2, 2)), ((32, 32), 3, 16, (3, 3), (1, 1)), ((28, 28), 1, 8, (3, 3), (1, 1)),
-        ((28, 28), 1, 6, (5, 5), (1, 1)), ((12, 12), 8, 16, (3, 3), (1, 1)), ((12, 12), 16, 16, (3, 3), (1,
-                1)),
-        ((8, 8), 32, 32, (3, 3), (1, 1)), ((8, 8), 64, 64, (3, 3), (1, 1)), ((12, 12), 16, 32, (3, 3), (2,
-                2)),
-        ((9, 9), 12, 10, (3, 3), (1, 1)), ((11, 13), 7, 9, (3, 3), (1, 1)), ((10, 10), 6, 12, (5, 5), (1, 1)),
-        ((49, 10), 1, 64, (10, 4), (2, 2)), ((12, 12), 16, 16, (1, 3), (1, 1)), ((12, 12), 16, 16, (3, 1),
-                (1, 1)),
-        ((12, 12), 16, 24, (2, 2), (2, 2)), ((24, 24), 3, 16, (4, 4), (4, 4)), ((24, 24), 3, 16, (7, 7),
-                (2, 2)),
+        ((24, 24), 3, 8, (3, 3), (2, 2)),
+        ((32, 32), 3, 16, (3, 3), (1, 1)),
+        ((28, 28), 1, 8, (3, 3), (1, 1)),
+        ((28, 28), 1, 6, (5, 5), (1, 1)),
+        ((12, 12), 8, 16, (3, 3), (1, 1)),
+        ((12, 12), 16, 16, (3, 3), (1, 1)),
+        ((8, 8), 32, 32, (3, 3), (1, 1)),
+        ((8, 8), 64, 64, (3, 3), (1, 1)),
+        ((12, 12), 16, 32, (3, 3), (2, 2)),
+        ((9, 9), 12, 10, (3, 3), (1, 1)),
+        ((11, 13), 7, 9, (3, 3), (1, 1)),
+        ((10, 10), 6, 12, (5, 5), (1, 1)),
+        ((49, 10), 1, 64, (10, 4), (2, 2)),
+        ((12, 12), 16, 16, (1, 3), (1, 1)),
+        ((12, 12), 16, 16, (3, 1), (1, 1)),
+        ((12, 12), 16, 24, (2, 2), (2, 2)),
+        ((24, 24), 3, 16, (4, 4), (4, 4)),
+        ((24, 24), 3, 16, (7, 7), (2, 2)),
     ):
         yield convolution("convolution", size, ins, outs, kernel, stride)
     yield convolution("convolution", (12, 12), 16, 16, (3, 3), padding=VALID)
@@ -211,18 +342,42 @@ def shapes() -> Iterator[Shape]:
     yield convolution("grouped", (12, 12), 32, 32, (3, 3), groups=16)
     yield convolution("grouped", (12, 12), 64, 64, (1, 1), groups=4)
     for size, channels, kernel in (
-        ((12, 12), 8, (3, 3)), ((12, 12), 16, (3, 3)), ((25, 5), 64, (3, 3)), ((6, 6), 128, (3, 3)),
-        ((24, 24), 8, (3, 3)), ((9, 9), 13, (3, 3)), ((3, 3), 256, (3, 3)), ((16, 16), 3, (3, 3)),
-        ((12, 12), 16, (5, 5)), ((7, 7), 48, (5, 5)), ((12, 12), 16, (7, 7)), ((12, 12), 16, (1, 3)),
-        ((12, 12), 16, (3, 1)), ((12, 12), 16, (1, 5)), ((12, 12), 16, (5, 1)), ((12, 12), 16, (1, 7)),
-        ((1, 64), 32, (1, 3)), ((1, 64), 32, (1, 5)), ((1, 64), 32, (1, 9)), ((1, 98), 64, (1, 9)),
-        ((49, 1), 40, (9, 1)), ((1, 49), 64, (1, 15)), ((1, 49), 64, (1, 21)), ((12, 12), 16, (2, 2)),
-        ((12, 12), 16, (4, 4)), ((12, 12), 10, (1, 9)),
+        ((12, 12), 8, (3, 3)),
+        ((12, 12), 16, (3, 3)),
+        ((25, 5), 64, (3, 3)),
+        ((6, 6), 128, (3, 3)),
+        ((24, 24), 8, (3, 3)),
+        ((9, 9), 13, (3, 3)),
+        ((3, 3), 256, (3, 3)),
+        ((16, 16), 3, (3, 3)),
+        ((12, 12), 16, (5, 5)),
+        ((7, 7), 48, (5, 5)),
+        ((12, 12), 16, (7, 7)),
+        ((12, 12), 16, (1, 3)),
+        ((12, 12), 16, (3, 1)),
+        ((12, 12), 16, (1, 5)),
+        ((12, 12), 16, (5, 1)),
+        ((12, 12), 16, (1, 7)),
+        ((1, 64), 32, (1, 3)),
+        ((1, 64), 32, (1, 5)),
+        ((1, 64), 32, (1, 9)),
+        ((1, 98), 64, (1, 9)),
+        ((49, 1), 40, (9, 1)),
+        ((1, 49), 64, (1, 15)),
+        ((1, 49), 64, (1, 21)),
+        ((12, 12), 16, (2, 2)),
+        ((12, 12), 16, (4, 4)),
+        ((12, 12), 10, (1, 9)),
     ):
         yield depthwise(size, channels, kernel)
-    for size, channels, kernel, stride in (((12, 12), 16, (3, 3), (2, 2)), ((24, 24), 8, (3, 3), (2, 2)),
-                                           ((12, 12), 16, (5, 5), (2, 2)), ((12, 12), 48, (3, 3), (2, 2)),
-                                           ((1, 98), 32, (1, 5), (1, 2)), ((49, 10), 8, (10, 4), (2, 2))):
+    for size, channels, kernel, stride in (
+        ((12, 12), 16, (3, 3), (2, 2)),
+        ((24, 24), 8, (3, 3), (2, 2)),
+        ((12, 12), 16, (5, 5), (2, 2)),
+        ((12, 12), 48, (3, 3), (2, 2)),
+        ((1, 98), 32, (1, 5), (1, 2)),
+        ((49, 10), 8, (10, 4), (2, 2)),
+    ):
         yield depthwise(size, channels, kernel, stride)
     yield depthwise((12, 12), 16, (3, 3), padding=VALID)
     yield depthwise((12, 12), 16, (3, 3), dilation=2)
@@ -234,17 +389,36 @@ def shapes() -> Iterator[Shape]:
     yield depthwise((49, 40), 1, (10, 8), (2, 2), multiplier=8)
     yield depthwise((12, 12), 3, (3, 3), (2, 2), multiplier=8)
     yield depthwise((12, 12), 8, (5, 5), multiplier=2)
-    for size, ins, outs, kernel, stride in (((8, 8), 16, 8, (2, 2), (2, 2)), ((8, 8), 16, 16, (3, 3), (2, 2)),
-                                            ((8, 8), 8, 8, (4, 4), (2, 2)), ((8, 8), 24, 12, (3, 3), (1, 1))):
+    for size, ins, outs, kernel, stride in (
+        ((8, 8), 16, 8, (2, 2), (2, 2)),
+        ((8, 8), 16, 16, (3, 3), (2, 2)),
+        ((8, 8), 8, 8, (4, 4), (2, 2)),
+        ((8, 8), 24, 12, (3, 3), (1, 1)),
+    ):
         yield transposed(size, ins, outs, kernel, stride)
-    for rows, ins, outs in ((1, 64, 10), (1, 128, 128), (1, 640, 128), (1, 784, 32), (1, 32, 1), (1, 13, 7),
-                            (1, 8, 640), (16, 32, 32), (49, 40, 24), (7, 65, 33)):
+    for rows, ins, outs in (
+        (1, 64, 10),
+        (1, 128, 128),
+        (1, 640, 128),
+        (1, 784, 32),
+        (1, 32, 1),
+        (1, 13, 7),
+        (1, 8, 640),
+        (16, 32, 32),
+        (49, 40, 24),
+        (7, 65, 33),
+    ):
         yield dense(rows, ins, outs)
     for mode in ("MAX", "AVERAGE"):
-        for size, channels, kernel, stride in (((12, 12), 16, (2, 2), (2, 2)), ((24, 24), 6, (2, 2), (2, 2)),
-                                               ((11, 11), 13, (3, 3), (2, 2)), ((7, 7), 64, (7, 7), (1, 1)),
-                                               ((25, 5), 64, (25, 5), (1, 1)), ((12, 12), 1, (2, 2), (2, 2)),
-                                               ((1, 128), 16, (1, 2), (1, 2))):
+        for size, channels, kernel, stride in (
+            ((12, 12), 16, (2, 2), (2, 2)),
+            ((24, 24), 6, (2, 2), (2, 2)),
+            ((11, 11), 13, (3, 3), (2, 2)),
+            ((7, 7), 64, (7, 7), (1, 1)),
+            ((25, 5), 64, (25, 5), (1, 1)),
+            ((12, 12), 1, (2, 2), (2, 2)),
+            ((1, 128), 16, (1, 2), (1, 2)),
+        ):
             yield pool(mode, size, channels, kernel, stride)
         yield pool(mode, (12, 12), 16, (3, 3), (1, 1), SAME)
     image = (1, 12, 12, 16)
@@ -254,19 +428,34 @@ def shapes() -> Iterator[Shape]:
     yield elementwise("SUB", image, 2, options="SubOptions")
     yield elementwise("CONCATENATION", image, 2, (1, 12, 12, 32), "ConcatenationOptions", {"Axis": 3})
     yield elementwise("CONCATENATION", (1, 9, 9, 5), 2, (1, 9, 9, 10), "ConcatenationOptions", {"Axis": 3})
-    yield elementwise("RESIZE_BILINEAR", image, 1, (1, 24, 24, 16), "ResizeBilinearOptions",
-                      {"HalfPixelCenters": True}, ((24, 24),))
-    yield elementwise("RESIZE_NEAREST_NEIGHBOR", image, 1, (1, 24, 24, 16), "ResizeNearestNeighborOptions",
-            {},
-                      ((24, 24),))
+    yield elementwise(
+        "RESIZE_BILINEAR",
+        image,
+        1,
+        (1, 24, 24, 16),
+        "ResizeBilinearOptions",
+        {"HalfPixelCenters": True},
+        ((24, 24),),
+    )
+    yield elementwise(
+        "RESIZE_NEAREST_NEIGHBOR", image, 1, (1, 24, 24, 16), "ResizeNearestNeighborOptions", {}, ((24, 24),)
+    )
     yield elementwise("SOFTMAX", (1, 10), options="SoftmaxOptions", fields={"Beta": 1.0})
     yield elementwise("SOFTMAX", (32, 32), options="SoftmaxOptions", fields={"Beta": 1.0})
     for operator in ("LOGISTIC", "TANH", "HARD_SWISH", "RELU", "LEAKY_RELU"):
-        yield elementwise(operator, image, options="LeakyReluOptions" if operator[:2] == "LE" else None,
-                          fields={"Alpha": 0.1} if operator[:2] == "LE" else {})
+        yield elementwise(
+            operator,
+            image,
+            options="LeakyReluOptions" if operator[:2] == "LE" else None,
+            fields={"Alpha": 0.1} if operator[:2] == "LE" else {},
+        )
     mean = elementwise("MEAN", image, 1, (1, 16), "ReducerOptions", {"KeepDims": False}, ((1, 2),))
-    yield Shape(mean.kind, mean.name, prod(image), *[getattr(mean, f) for f in (
-        "operator", "x", "y", "w", "options", "fields", "inputs", "constants")])
+    yield Shape(
+        mean.kind,
+        mean.name,
+        prod(image),
+        *[getattr(mean, f) for f in ("operator", "x", "y", "w", "options", "fields", "inputs", "constants")],
+    )
     yield elementwise("QUANTIZE", image)
     yield elementwise("PAD", image, 1, (1, 14, 14, 16), "PadOptions", {}, ((0, 0, 1, 1, 1, 1, 0, 0),))
     yield elementwise("TRANSPOSE", image, 1, (1, 16, 12, 12), "TransposeOptions", {}, ((0, 3, 1, 2),))
@@ -278,8 +467,9 @@ def measured(shape: Shape, of: str, core: str, check: bool) -> tuple[int, int]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "net.tflite").write_bytes(model)
-        request = Request(folder / "net.tflite", "model", f"cortex-{core}",
-                          library=Options(io="caller", metadata="none"))
+        request = Request(
+            folder / "net.tflite", "model", f"cortex-{core}", library=Options(io="caller", metadata="none")
+        )
         if check:
             (folder / "check").mkdir()
             rounded = compile_model(replace(request, options={"arithmetic": "litert-ref"}))
@@ -325,8 +515,16 @@ def main() -> None:
             for of in types:
                 n, c = (v / shape.work for v in row.get(of, (float("nan"),) * 2))
                 ratio = row[of][1] / row["int8"][1] if of == "int16" and {"int8", of} <= row.keys() else None
-                cells.append(f"{n:9.3f} {c:5.2f}" + (f"{ratio:8.2f}" if ratio is not None else
-                                                     " " * 8 if of == "int16" and "int8" in types else ""))
+                cells.append(
+                    f"{n:9.3f} {c:5.2f}"
+                    + (
+                        f"{ratio:8.2f}"
+                        if ratio is not None
+                        else " " * 8
+                        if of == "int16" and "int8" in types
+                        else ""
+                    )
+                )
             print(f"{kind:12} {shape.name:38} {''.join(cells)}")
 
 

@@ -39,7 +39,7 @@ class Net:
 
     def conv(self, x: str, ins: int, outs: int, edge: int = 1, stride: int = 1, group: int = 1) -> str:
         taps = ins // group * edge * edge
-        w = self.constant(self.random.normal(0, (2 / taps)**0.5, (outs, ins // group, edge, edge)))
+        w = self.constant(self.random.normal(0, (2 / taps) ** 0.5, (outs, ins // group, edge, edge)))
         return self.op("Conv", x, w, self.constant(self.random.normal(0, 0.1, outs)), strides=[stride] * 2,
                        group=group, pads=[edge // 2] * 4)  # fmt: skip
 
@@ -65,7 +65,7 @@ def unet(m: Net) -> tuple[str, int, int]:
 
     def up(x: str, beside: str, ins: int, outs: int) -> str:
         x = m.op("Resize", x, "", m.constant([1, 1, 2, 2]), mode="linear")
-        w = m.constant(m.random.normal(0, (2 / (9 * ins))**0.5, (ins, outs, 3, 3)))
+        w = m.constant(m.random.normal(0, (2 / (9 * ins)) ** 0.5, (ins, outs, 3, 3)))
         x = m.op("LeakyRelu", m.op("ConvTranspose", x, w, pads=[1] * 4), alpha=0.1)
         return m.op("Relu", m.conv(m.op("Concat", x, beside, axis=1), 2 * outs, outs, 3))
 
@@ -88,9 +88,13 @@ def write(folder: Path, name: str, build: Callable[[Net], tuple[str, int, int]])
     m = Net()
     out, ins, outs = build(m)
     shape = [1, ins, 32, 32]
-    graph = helper.make_graph(m.nodes, name, [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-                              [helper.make_tensor_value_info(out, TensorProto.FLOAT, [1, outs, None, None])],
-                              m.weights)
+    graph = helper.make_graph(
+        m.nodes,
+        name,
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info(out, TensorProto.FLOAT, [1, outs, None, None])],
+        m.weights,
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.checker.check_model(model)
     onnx.save(model, folder / f"{name}_f32.onnx")

@@ -14,15 +14,26 @@ from cmake_project import ROOT
 
 BAZEL = next((found for name in ("bazel-4", "bazel") if (found := shutil.which(name))), None)
 REASON = "needs Bazel (Debian: bazel-bootstrap has bazel-4) and cc"
-LOAD = ('load("@aot_model//bazel:defs.bzl", "aot_model_arena", "aot_model_benchmark", '
-        '"aot_model_for_platform", "aot_model_library", "aot_model_test")\n')
+LOAD = (
+    'load("@aot_model//bazel:defs.bzl", "aot_model_arena", "aot_model_benchmark", '
+    '"aot_model_for_platform", "aot_model_library", "aot_model_test")\n'
+)
 LOAD += 'load("@rules_cc//cc:cc_binary.bzl", "cc_binary")\n'
 COMPAT = ("rules_cc", "rules_java", "remote_coverage_tools")
 # Small machines: one action at a time, a server that goes away by itself.
-STARTUP = ("--max_idle_secs=60", "--host_jvm_args=-Xmx512m",
-           f"--bazelrc={ROOT / 'bazel/compat/bazel4.bazelrc'}")
-FLAGS = ("--jobs=1", "--color=no", "--curses=no", "--noshow_progress", "--incompatible_strict_action_env",
-         "--sandbox_default_allow_network=false")
+STARTUP = (
+    "--max_idle_secs=60",
+    "--host_jvm_args=-Xmx512m",
+    f"--bazelrc={ROOT / 'bazel/compat/bazel4.bazelrc'}",
+)
+FLAGS = (
+    "--jobs=1",
+    "--color=no",
+    "--curses=no",
+    "--noshow_progress",
+    "--incompatible_strict_action_env",
+    "--sandbox_default_allow_network=false",
+)
 # What Bazel 4 still takes and newer ones do not.
 FLAGS += tuple(
     f"--incompatible_{name}" for name in (
@@ -72,12 +83,14 @@ class Workspace:
         assert BAZEL
         flags = (*FLAGS, f"--repo_env=AOT_MODEL_PYTHON={python}") if command in ("build", "test") else ()
         words = [BAZEL, f"--output_user_root={self.user_root}", *STARTUP, command, *flags, *arguments]
-        done = subprocess.run(words,
-                              cwd=self.folder,
-                              env=os.environ | {"HOME": str(self.user_root)},
-                              capture_output=True,
-                              text=True,
-                              timeout=300)
+        done = subprocess.run(
+            words,
+            cwd=self.folder,
+            env=os.environ | {"HOME": str(self.user_root)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
         output = done.stdout + done.stderr
         assert (done.returncode == 0) == ok, f"status {done.returncode} of {' '.join(words)}\n{output}"
         return output

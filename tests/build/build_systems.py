@@ -36,12 +36,14 @@ class System:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def build(self,
-              cases: Cases,
-              ok: bool = True,
-              programs: Programs | None = None,
-              core: str = "",
-              arenas: Arenas | None = None) -> str:
+    def build(
+        self,
+        cases: Cases,
+        ok: bool = True,
+        programs: Programs | None = None,
+        core: str = "",
+        arenas: Arenas | None = None,
+    ) -> str:
         """The log. programs: names of their libraries; the C of one is <program>.c. core: of a Cortex-M.
         arenas: libraries, sections.
         """
@@ -73,19 +75,26 @@ class CMake(System):
     generator: ClassVar[str] = "Ninja"
     touch_is_change = True
 
-    def build(self,
-              cases: Cases,
-              ok: bool = True,
-              programs: Programs | None = None,
-              core: str = "",
-              arenas: Arenas | None = None) -> str:
+    def build(
+        self,
+        cases: Cases,
+        ok: bool = True,
+        programs: Programs | None = None,
+        core: str = "",
+        arenas: Arenas | None = None,
+    ) -> str:
         calls = []
         for name, case in cases.items():
             words = [f'aot_model_library({name} MODEL "{case.model}"']
             for key, value in case.arguments.items():
                 keyword = {"model_name": "NAME"}.get(key, key.upper())
-                values = [f"{k}={v}" for k, v in value.items()] if isinstance(
-                    value, dict) else value if isinstance(value, list) else [value]
+                values = (
+                    [f"{k}={v}" for k, v in value.items()]
+                    if isinstance(value, dict)
+                    else value
+                    if isinstance(value, list)
+                    else [value]
+                )
                 words.append(keyword if value is True else f"{keyword} {' '.join(map(str, values))}")
             calls.append(" ".join(words) + ")\n")
         for name, (libraries, sections) in (arenas or {}).items():
@@ -126,16 +135,20 @@ class CMake(System):
 
 
 class SCons(System):
-    def build(self,
-              cases: Cases,
-              ok: bool = True,
-              programs: Programs | None = None,
-              core: str = "",
-              arenas: Arenas | None = None) -> str:
+    def build(
+        self,
+        cases: Cases,
+        ok: bool = True,
+        programs: Programs | None = None,
+        core: str = "",
+        arenas: Arenas | None = None,
+    ) -> str:
         calls = []
         if core:
-            tools = ("tools=['default', 'arm_none_eabi_gcc', 'aot_model'], "
-                     f"toolpath=[{str(scons_project.TOOLS)!r}, {str(scons_project.TOOLCHAINS)!r}]")
+            tools = (
+                "tools=['default', 'arm_none_eabi_gcc', 'aot_model'], "
+                f"toolpath=[{str(scons_project.TOOLS)!r}, {str(scons_project.TOOLCHAINS)!r}]"
+            )
             calls.append(f"env = Environment({tools}, AOT_MODEL_CPU={core!r})\n")
         calls.append("libraries = {}\n")
         for name, case in cases.items():
@@ -156,12 +169,13 @@ class SCons(System):
 
     def install(self, name: str, case: Case, prefix: Path) -> None:
         lines = [
-            f"made = env.AotModelLibrary({name!r}, {case.model!r})", "own, runtime = made.include_dirs",
-            f"prefix = {str(prefix)!r}"
+            f"made = env.AotModelLibrary({name!r}, {case.model!r})",
+            "own, runtime = made.include_dirs",
+            f"prefix = {str(prefix)!r}",
         ]
         lines += [
             "env.Install(prefix + '/lib', made.library)",
-            "env.Install(prefix + '/include', [made.header, runtime.Dir('aot_model')])"
+            "env.Install(prefix + '/include', [made.header, runtime.Dir('aot_model')])",
         ]
         scons_project.Project(self.folder, "\n".join(lines)).build(str(prefix))
 
@@ -187,12 +201,14 @@ class Bazel(System):
         self.workspace = workspace
         self.package = package
 
-    def build(self,
-              cases: Cases,
-              ok: bool = True,
-              programs: Programs | None = None,
-              core: str = "",
-              arenas: Arenas | None = None) -> str:
+    def build(
+        self,
+        cases: Cases,
+        ok: bool = True,
+        programs: Programs | None = None,
+        core: str = "",
+        arenas: Arenas | None = None,
+    ) -> str:
         calls = []
         for name, case in cases.items():
             arguments = case.arguments | ({"data": list(case.data)} if case.data else {})

@@ -25,10 +25,9 @@ IN_TURN = GENERATORS[commit_number() % 3]
 WEIGHTS = np.array([[1, -1, 2], [0.5, 0, 1], [-2, 1, 0], [1, 1, 1]], np.float32)
 
 
-def write_model(path: Path,
-                bias: float = 0.0,
-                external_data: str = "",
-                shape: tuple[int | str, ...] = (1, 4)) -> Path:
+def write_model(
+    path: Path, bias: float = 0.0, external_data: str = "", shape: tuple[int | str, ...] = (1, 4)
+) -> Path:
     """An ONNX file that computes relu(x @ WEIGHTS + bias), x [1, 4] to y [1, 3]; `shape` says so in other
     words.
     """
@@ -36,12 +35,16 @@ def write_model(path: Path,
         helper.make_node("Gemm", ["x", "weights", "bias"], ["sum"], name="gemm"),
         helper.make_node("Relu", ["sum"], ["y"], name="relu"),
     ]
-    graph = helper.make_graph(nodes, "tiny", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [shape[0], 3])], [
-                                  numpy_helper.from_array(WEIGHTS, "weights"),
-                                  numpy_helper.from_array(np.full(3, bias, np.float32), "bias")
-                              ],
-                              )
+    graph = helper.make_graph(
+        nodes,
+        "tiny",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [shape[0], 3])],
+        [
+            numpy_helper.from_array(WEIGHTS, "weights"),
+            numpy_helper.from_array(np.full(3, bias, np.float32), "bias"),
+        ],
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     model.ir_version = 8
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,8 +110,10 @@ class Project:
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        head = ("cmake_minimum_required(VERSION 3.25)\nproject(app LANGUAGES "
-                f"{self.languages})\nenable_testing()\n")
+        head = (
+            "cmake_minimum_required(VERSION 3.25)\nproject(app LANGUAGES "
+            f"{self.languages})\nenable_testing()\n"
+        )
         self.write("CMakeLists.txt", f"{head}{self.find}\n{self.lists}")
 
     @property
@@ -123,30 +128,36 @@ class Project:
 
     def run(self, *command: str | Path, ok: bool = True) -> str:
         """Output of a command, both streams; a status that is not the expected one fails the test."""
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("AotModel", "CMAKE_"))
-                       } | self.environment
-        done = subprocess.run(list(map(str, command)),
-                              cwd=self.folder,
-                              env=environment,
-                              capture_output=True,
-                              text=True,
-                              timeout=120)
+        environment = {
+            k: v for k, v in os.environ.items() if not k.startswith(("AotModel", "CMAKE_"))
+        } | self.environment
+        done = subprocess.run(
+            list(map(str, command)),
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
         output = done.stdout + done.stderr
-        assert (done.returncode == 0
-                ) == ok, f"status {done.returncode} of {' '.join(map(str, command))}\n{output}"
+        assert (done.returncode == 0) == ok, (
+            f"status {done.returncode} of {' '.join(map(str, command))}\n{output}"
+        )
         return output
 
     def configure(self, *arguments: str, ok: bool = True) -> str:
-        output = self.run("cmake",
-                          "-S",
-                          self.folder,
-                          "-B",
-                          self.build_folder,
-                          "-G",
-                          self.generator,
-                          *self.hints,
-                          *arguments,
-                          ok=ok)
+        output = self.run(
+            "cmake",
+            "-S",
+            self.folder,
+            "-B",
+            self.build_folder,
+            "-G",
+            self.generator,
+            *self.hints,
+            *arguments,
+            ok=ok,
+        )
         return output if ok else " ".join(output.split())  # CMake wraps the lines of its messages
 
     def build(self, *arguments: str, ok: bool = True) -> str:

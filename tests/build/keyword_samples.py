@@ -48,7 +48,7 @@ def write_model_for_all(path: Path) -> None:
     real, whole = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
     nodes = [
         helper.make_node("Mul", ["x", "scale"], ["y"], name="mul"),
-        helper.make_node("Range", ["zero", "limit", "one"], ["rows"], name="range")
+        helper.make_node("Range", ["zero", "limit", "one"], ["rows"], name="range"),
     ]
     inputs = [
         helper.make_tensor_value_info(*facts)

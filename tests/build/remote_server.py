@@ -88,12 +88,13 @@ def _database(folder: Path) -> Iterator[None]:
         run = ["runuser", "-u", "postgres", "--"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/"}
     subprocess.run(
-        [*run, str(bin_ / "initdb"), "-D",
-         str(data), "-U", "postgres", "--auth=trust", "--no-sync"],
+        [*run, str(bin_ / "initdb"), "-D", str(data), "-U", "postgres", "--auth=trust", "--no-sync"],
         check=True,
-        **quiet)  # type: ignore[call-overload]
-    server = subprocess.Popen([*run, str(bin_ / "postgres"), "-D", str(data), "-k", str(folder), "-h", "",
-                               "-F"], **quiet)  # type: ignore[call-overload]
+        **quiet,
+    )  # type: ignore[call-overload]
+    server = subprocess.Popen(
+        [*run, str(bin_ / "postgres"), "-D", str(data), "-k", str(folder), "-h", "", "-F"], **quiet
+    )  # type: ignore[call-overload]
     try:
         for _ in range(100):
             asked = subprocess.run([str(bin_ / "pg_isready"), "-q", "-h", str(folder)], check=False)
@@ -126,16 +127,23 @@ def _build_grid(folder: Path, workers: int) -> Iterator[str]:
         url = f"postgresql+psycopg2://postgres@/postgres?host={folder}"
         subprocess.run([BUILDGRID / "bgd", "migrate", "apply", url], check=True, stdout=output, stderr=output)
         try:
-            running.append(subprocess.Popen([BUILDGRID / "bgd", "server", "start", configuration],
-                                            stdout=output, stderr=output))
+            running.append(
+                subprocess.Popen(
+                    [BUILDGRID / "bgd", "server", "start", configuration], stdout=output, stderr=output
+                )
+            )
             for _ in range(300):
                 with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
                     break
                 time.sleep(0.1)
             program = Path(__file__).with_name("remote_worker.py")
             running += [
-                subprocess.Popen([BUILDGRID / "python", program, f"127.0.0.1:{port}", f"worker{k}"],
-                                 stdout=output, stderr=output) for k in range(workers)
+                subprocess.Popen(
+                    [BUILDGRID / "python", program, f"127.0.0.1:{port}", f"worker{k}"],
+                    stdout=output,
+                    stderr=output,
+                )
+                for k in range(workers)
             ]
             yield f"grpc://127.0.0.1:{port}"
         finally:

@@ -62,8 +62,10 @@ class Store:
         """Inputs of an action: a directory, read level by level."""
         level = [(digest, folder)]
         while level:
-            found = [(reapi.Directory.FromString(data), path) for data, (_, path) in
-                     zip(self.read([d for d, _ in level]), level, strict=True)]
+            found = [
+                (reapi.Directory.FromString(data), path)
+                for data, (_, path) in zip(self.read([d for d, _ in level]), level, strict=True)
+            ]
             files = [(f, path / f.name) for directory, path in found for f in directory.files]
             for directory, path in found:
                 path.mkdir(parents=True, exist_ok=True)
@@ -88,11 +90,9 @@ def execute(store: Store, action: reapi.Action) -> reapi.ActionResult:
         for path in command.output_directories:
             (work / path).mkdir(parents=True, exist_ok=True)
         environment = {v.name: v.value for v in command.environment_variables}
-        done = subprocess.run([*command.arguments],
-                              cwd=work,
-                              env=environment,
-                              capture_output=True,
-                              check=False)
+        done = subprocess.run(
+            [*command.arguments], cwd=work, env=environment, capture_output=True, check=False
+        )
         result = reapi.ActionResult(exit_code=done.returncode)
         result.stdout_digest.CopyFrom(store.write([done.stdout])[0])
         result.stderr_digest.CopyFrom(store.write([done.stderr])[0])
@@ -127,8 +127,9 @@ def main(address: str, name: str) -> None:
     store, stub = Store(channel), BotsStub(channel)
     session = bots.BotSession(bot_id=name, status=bots.OK)
     session.worker.devices.add(handle=name)
-    session = stub.CreateBotSession(bots.CreateBotSessionRequest(parent="", bot_session=session),
-                                    timeout=POLL)
+    session = stub.CreateBotSession(
+        bots.CreateBotSessionRequest(parent="", bot_session=session), timeout=POLL
+    )
     while True:
         for lease in session.leases:
             if lease.state == bots.PENDING:

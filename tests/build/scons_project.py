@@ -39,8 +39,10 @@ class Project:
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        head = (f"env = Environment(tools=['default', 'aot_model'], toolpath=[{str(TOOLS)!r}, "
-                f"{str(TOOLCHAINS)!r}])\n")
+        head = (
+            f"env = Environment(tools=['default', 'aot_model'], toolpath=[{str(TOOLS)!r}, "
+            f"{str(TOOLCHAINS)!r}])\n"
+        )
         self.write("SConstruct", f"{head}{self.script}")
 
     def write(self, name: str, text: str) -> Path:
@@ -54,16 +56,14 @@ class Project:
         python = self.environment.get("AOT_MODEL_PYTHON", sys.executable)
         environment = os.environ | self.environment | {"AOT_MODEL_PYTHON": python}
         command = [*SCONS, *arguments]
-        done = subprocess.run(command,
-                              cwd=self.folder,
-                              env=environment,
-                              capture_output=True,
-                              text=True,
-                              timeout=120)
+        done = subprocess.run(
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120
+        )
         output = done.stdout + done.stderr
         assert (done.returncode == 0) == ok, f"status {done.returncode} of {' '.join(command)}\n{output}"
         return output
 
     def run(self, program: str) -> str:
-        return subprocess.run([self.folder / program], capture_output=True, text=True, check=True,
-                              timeout=60).stdout
+        return subprocess.run(
+            [self.folder / program], capture_output=True, text=True, check=True, timeout=60
+        ).stdout

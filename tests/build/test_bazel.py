@@ -1,4 +1,5 @@
-"""The Bazel rules, used from another workspace: what is built again, arguments, mistakes, platforms, caches.
+"""The Bazel rules, used from another workspace: what is built again, arguments, mistakes, platforms,
+caches.
 """
 
 from __future__ import annotations
@@ -47,18 +48,30 @@ def test_builds_again_exactly_what_depends_on_a_change(workspace: Workspace) -> 
 
 def test_every_argument_reaches_the_compiler(workspace: Workspace) -> None:
     arguments = SAMPLES | {
-        "model_name": "net", "target": "c", "offload": ["cmsis-nn"], "target_plugins": ["plugin.py"],
-        "max_stack": "4k", "stack_allowance": "1k", "count_code": True, "options": ["--debug"],
-        "data": ["other.txt"], "report": "html"
+        "model_name": "net",
+        "target": "c",
+        "offload": ["cmsis-nn"],
+        "target_plugins": ["plugin.py"],
+        "max_stack": "4k",
+        "stack_allowance": "1k",
+        "count_code": True,
+        "options": ["--debug"],
+        "data": ["other.txt"],
+        "report": "html",
     }
     assert spellings("bazel") == {"model", *arguments}
     own = {
-        "deps": [], "tags": ["own"], "testonly": True, "target_compatible_with": [],
-        "visibility": ["//visibility:public"], "copts": ["-DOWN"]
+        "deps": [],
+        "tags": ["own"],
+        "testonly": True,
+        "target_compatible_with": [],
+        "visibility": ["//visibility:public"],
+        "copts": ["-DOWN"],
     }
     given = ", ".join(f"{k} = {v!r}" for k, v in (arguments | own).items())
     workspace.write(
-        "arguments/BUILD.bazel", f"""{LOAD}
+        "arguments/BUILD.bazel",
+        f"""{LOAD}
 aot_model_library(name = "kws", model = "m.onnx", {given})
 [filegroup(name = "the_" + g, srcs = ["kws_sources"], output_group = g, testonly = True) for g in ["srcs", "hdrs", "metadata", "report", "params"]]
 """,  # noqa: E501
@@ -70,12 +83,19 @@ aot_model_library(name = "kws", model = "m.onnx", {given})
     call = re.search(r" compile (.*?)\)", log.replace("\\\n", " "))
     assert call, log
     assert set(shlex.split(call[1])) >= {
-        "arguments/m.onnx", "--quiet", "--name=net", "--target=cmsis-nn,c",
-        "--target-plugin=arguments/plugin.py", "--debug", *words("arguments/")
+        "arguments/m.onnx",
+        "--quiet",
+        "--name=net",
+        "--target=cmsis-nn,c",
+        "--target-plugin=arguments/plugin.py",
+        "--debug",
+        *words("arguments/"),
     }
     assert " -DOWN " in log
-    assert {path.name
-            for path in workspace.output("arguments/kws_sources").iterdir()} == {*FILES, "net.report.html"}
+    assert {path.name for path in workspace.output("arguments/kws_sources").iterdir()} == {
+        *FILES,
+        "net.report.html",
+    }
     assert "net: " in workspace.output("arguments/kws_size/net.size.txt").read_text()
     assert "net_run() needs " in workspace.output("arguments/kws_stack/net.stack.txt").read_text()
 
@@ -83,8 +103,10 @@ aot_model_library(name = "kws", model = "m.onnx", {given})
 def test_analysis(workspace: Workspace) -> None:
     """The tests of bazel/tests/, which run no action."""
     output = workspace.bazel("test", "@aot_model//bazel/tests:all")
-    assert "Executed 0 out of 4 tests: 4 tests pass" in output or len(
-        re.findall(r"^@aot_model//bazel/tests:\w+ +PASSED", output, re.MULTILINE)) == 4
+    assert (
+        "Executed 0 out of 4 tests: 4 tests pass" in output
+        or len(re.findall(r"^@aot_model//bazel/tests:\w+ +PASSED", output, re.MULTILINE)) == 4
+    )
 
 
 def test_mistakes(workspace: Workspace) -> None:
@@ -104,8 +126,9 @@ aot_model_library(name = "misnamed", model = "m.onnx", model_name = "a b")
     workspace.write("unknown/BUILD.bazel", LOAD + unknown)
     output = workspace.build("//unknown:all", ok=False)
     assert "no such attribute 'colour' in 'cc_library' rule" in output
-    assert ("invalid value in 'io' attribute: has to be one of '', 'caller' or 'workspace' instead of "
-            "'nowhere'") in output
+    assert (
+        "invalid value in 'io' attribute: has to be one of '', 'caller' or 'workspace' instead of 'nowhere'"
+    ) in output
 
 
 def test_tests_and_platforms(workspace: Workspace) -> None:
@@ -113,7 +136,8 @@ def test_tests_and_platforms(workspace: Workspace) -> None:
     the flag.
     """
     workspace.write(
-        "tests/BUILD.bazel", f"""{LOAD}
+        "tests/BUILD.bazel",
+        f"""{LOAD}
 aot_model_library(name = "kws", model = "m.onnx")
 aot_model_test(name = "right", library = ":kws", vectors = "right.npz", atol = 0.01, rtol = 0, max_lsb = 1)
 aot_model_test(name = "wrong", library = "//tests:kws", vectors = "wrong.npz", tags = ["manual"])
@@ -125,19 +149,17 @@ aot_model_benchmark(name = "time_it", library = "kws", runs = 3)
     write_model(folder / "m.onnx")
     write_vectors(folder / "right.npz")
     write_vectors(folder / "wrong.npz", bias=1)
-    output = workspace.bazel("test",
-                             "--test_output=errors",
-                             "-k",
-                             "//tests:right",
-                             "//tests:wrong",
-                             "//tests:time_it",
-                             ok=False)
+    output = workspace.bazel(
+        "test", "--test_output=errors", "-k", "//tests:right", "//tests:wrong", "//tests:time_it", ok=False
+    )
     assert re.search(r"//tests:right +PASSED", output) and re.search(r"//tests:wrong +FAILED", output)
     assert re.search(r"vector 0: y\[\d\] is -?\d\S*, should be \d", output)
-    assert "3" in subprocess.run([workspace.output("tests/time_it")],
-                                 capture_output=True,
-                                 text=True,
-                                 check=True).stdout
+    assert (
+        "3"
+        in subprocess.run(
+            [workspace.output("tests/time_it")], capture_output=True, text=True, check=True
+        ).stdout
+    )
 
     workspace.build("--@aot_model//bazel:target=c", "//tests:kws_metadata")
     assert json.loads(workspace.output("tests/kws_sources/kws.json").read_text())["target"] == "c"
@@ -150,13 +172,15 @@ aot_model_benchmark(name = "time_it", library = "kws", runs = 3)
         for file in (workspace.folder / "bazel-out").resolve().glob("*-ST-*/bin/tests/kws_sources/kws.json")
     ]
     assert sorted(made) == ["cortex-m4", "cortex-m55"]
-    output = workspace.bazel("test",
-                             "--platforms=@aot_model//toolchains/bazel:cortex-m4",
-                             "-k",
-                             "//tests:right",
-                             "//tests:wrong",
-                             "//tests:time_it",
-                             ok=False)
+    output = workspace.bazel(
+        "test",
+        "--platforms=@aot_model//toolchains/bazel:cortex-m4",
+        "-k",
+        "//tests:right",
+        "//tests:wrong",
+        "//tests:time_it",
+        ok=False,
+    )
     assert re.search(r"//tests:right +PASSED", output) and re.search(r"//tests:wrong +FAILED", output)
     main = workspace.output("tests/time_it.main/main.c").read_text()
     assert re.search(r"\d cycles per inference, estimated \(m4, 0ws; error ", main)
@@ -198,8 +222,10 @@ def test_a_python_without_the_packages(workspace: Workspace, tmp_path: Path) -> 
 def test_tables_are_those_of_cmake() -> None:
     text = (ROOT / "toolchains/bazel/cores.bzl").read_text()
     cores = {
-        core: tuple(rest) for core, *rest in re.findall(
-            r'"([\w-]+)": struct\(flags = "(.*?)", machine = "(.*?)", script = "(.*?)"\)', text)
+        core: tuple(rest)
+        for core, *rest in re.findall(
+            r'"([\w-]+)": struct\(flags = "(.*?)", machine = "(.*?)", script = "(.*?)"\)', text
+        )
     }
     files = {
         path.stem: dict(re.findall(r'set\((\w+) "?(.*?)"?\)', path.read_text()))
@@ -212,25 +238,37 @@ def test_tables_are_those_of_cmake() -> None:
     assert version and f'version = "{version[1]}"' in (ROOT / "MODULE.bazel").read_text()
 
 
-@pytest.mark.skipif(not has_tools("buildifier"),
-                    reason="needs buildifier (npm install --global @bazel/buildifier)")
+@pytest.mark.skipif(
+    not has_tools("buildifier"), reason="needs buildifier (npm install --global @bazel/buildifier)"
+)
 def test_lint() -> None:
     files = [
-        f for pattern in ("bazel/*.b*", "bazel/tests/*.b*", "toolchains/**/*.b*", "compiler/BUILD.bazel",
-                          "examples/**/*.bazel", "MODULE.bazel") for f in ROOT.glob(pattern)
+        f
+        for pattern in (
+            "bazel/*.b*",
+            "bazel/tests/*.b*",
+            "toolchains/**/*.b*",
+            "compiler/BUILD.bazel",
+            "examples/**/*.bazel",
+            "MODULE.bazel",
+        )
+        for f in ROOT.glob(pattern)
     ]
-    done = subprocess.run(["buildifier", "--mode=check", "--lint=warn", *map(str, files)],
-                          capture_output=True,
-                          text=True)
+    done = subprocess.run(
+        ["buildifier", "--mode=check", "--lint=warn", *map(str, files)], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.skipif(not has_tools("arm-none-eabi-gcc", "qemu-system-arm"),
-                    reason="needs arm-none-eabi-gcc and qemu-system-arm")
+@pytest.mark.skipif(
+    not has_tools("arm-none-eabi-gcc", "qemu-system-arm"),
+    reason="needs arm-none-eabi-gcc and qemu-system-arm",
+)
 def test_examples(workspace: Workspace) -> None:
     """The firmware example by its label in the other workspace, in QEMU."""
     platform = "--platforms=@aot_model//toolchains/bazel:cortex-m4"
-    output = workspace.bazel("test", platform, "--test_output=all",
-                             "@aot_model//examples/digits_firmware:run")
+    output = workspace.bazel(
+        "test", platform, "--test_output=all", "@aot_model//examples/digits_firmware:run"
+    )
     digits = re.findall(r"a handwritten (\d): classified as (\d)", output)
     assert len(digits) == 10 and all(is_ == said for is_, said in digits)

@@ -36,8 +36,10 @@ def web_dav(folder: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    temporary = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi",
-                                                                            "uwsgi", "scgi"))
+    temporary = "".join(
+        f"{kind}_temp_path {folder}/{kind};\n"
+        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
     (folder / "nginx.conf").write_text(f"""
 {"user root;" if os.getuid() == 0 else ""}
 daemon off;
@@ -80,8 +82,9 @@ def cache(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
             yield f"--remote_cache={address}"
 
 
-def test_another_checkout_takes_everything_from_the_cache(workspace: Workspace, cache: str,
-                                                          tmp_path: Path) -> None:
+def test_another_checkout_takes_everything_from_the_cache(
+    workspace: Workspace, cache: str, tmp_path: Path
+) -> None:
     """Keys and outputs have nothing of the path of the workspace: every action is a hit, every output the
     same.
     """
@@ -100,8 +103,8 @@ def test_another_checkout_takes_everything_from_the_cache(workspace: Workspace, 
     another.bazel("shutdown")
     assert made[0] == made[1]
     counts = {
-        kind: int(number) for number, kind in re.findall(r"(\d+) ([a-z -]+)",
-                                                         re.findall(r"processes?: (.*?)\.", log)[-1])
+        kind: int(number)
+        for number, kind in re.findall(r"(\d+) ([a-z -]+)", re.findall(r"processes?: (.*?)\.", log)[-1])
     }
     assert set(counts) <= {"remote cache hit", "disk cache hit", "internal"}, log
     assert sum(number for kind, number in counts.items() if "hit" in kind) >= ACTIONS, log
@@ -113,11 +116,13 @@ def test_actions_reach_no_network(workspace: Workspace) -> None:
     """
     with socket.create_server(("127.0.0.1", 0)) as server:
         ask = f"import socket; socket.create_connection(('127.0.0.1', {server.getsockname()[1]}), timeout=5)"
-        rule = ('genrule(name = "{}", outs = ["{}.txt"], cmd = """python3 -c "{}" && touch $@""", tags = '
-                '[{}])\n')
+        rule = (
+            'genrule(name = "{}", outs = ["{}.txt"], cmd = """python3 -c "{}" && touch $@""", tags = [{}])\n'
+        )
         workspace.write(
             "network/BUILD.bazel",
-            rule.format("cut", "cut", ask, "") + rule.format("open", "open", ask, '"requires-network"'))
+            rule.format("cut", "cut", ask, "") + rule.format("open", "open", ask, '"requires-network"'),
+        )
         log = workspace.bazel("build", "//network:open")
         if "1 linux-sandbox" not in log:
             pytest.skip("this machine has no namespaces for Bazel's sandbox")

@@ -55,13 +55,17 @@ def test_entry(tmp_path: Path) -> None:
     assert (folder / "MODULE.bazel").read_bytes() == (ROOT / "MODULE.bazel").read_bytes()
     digest = base64.b64encode(hashlib.sha256(file.read_bytes()).digest()).decode()
     assert json.loads((folder / "source.json").read_text()) == {
-        "url": f"https://example.org/{file.name}", "integrity": f"sha256-{digest}",
-        "strip_prefix": f"aot_model-{VERSION}"
+        "url": f"https://example.org/{file.name}",
+        "integrity": f"sha256-{digest}",
+        "strip_prefix": f"aot_model-{VERSION}",
     }
     metadata = registry / "modules/aot_model/metadata.json"
     assert json.loads(metadata.read_text()) == {
-        "homepage": "https://github.com/owner/aot-model", "maintainers": [{"github": "owner"}],
-        "repository": ["github:owner/aot-model"], "versions": [VERSION], "yanked_versions": {}
+        "homepage": "https://github.com/owner/aot-model",
+        "maintainers": [{"github": "owner"}],
+        "repository": ["github:owner/aot-model"],
+        "versions": [VERSION],
+        "yanked_versions": {},
     }
     assert "a version is never changed" in entry(file, registry).stderr
     assert json.loads(metadata.read_text())["versions"] == [VERSION]

@@ -21,8 +21,9 @@ from cmake_project import (
     write_vectors,
 )
 
-pytestmark = pytest.mark.skipif(not has_tools("cmake", "ninja", "make", "cc"),
-                                reason="needs cmake, ninja, make and cc")
+pytestmark = pytest.mark.skipif(
+    not has_tools("cmake", "ninja", "make", "cc"), reason="needs cmake, ninja, make and cc"
+)
 
 TWO_MODELS = """
 aot_model_library(kws MODEL models/kws.onnx)
@@ -102,8 +103,9 @@ def test_library_of_one_directory_in_the_program_of_another(tmp_path: Path, gene
     project = Project(tmp_path / "p", lists, generator=generator)
     project.write("network/CMakeLists.txt", "aot_model_library(kws MODEL kws.onnx)\n")
     write_model(project.folder / "network/kws.onnx")
-    project.write("app/CMakeLists.txt",
-                  "add_executable(app main.c)\ntarget_link_libraries(app PRIVATE app::kws)\n")
+    project.write(
+        "app/CMakeLists.txt", "add_executable(app main.c)\ntarget_link_libraries(app PRIVATE app::kws)\n"
+    )
     project.write("app/main.c", program("kws"))
     project.configure()
     project.build("--parallel", "2")
@@ -163,8 +165,9 @@ def test_model_of_another_directory_by_depends(tmp_path: Path) -> None:
         "${CMAKE_BINARY_DIR}/m.onnx\n"
         "  BYPRODUCTS ${CMAKE_BINARY_DIR}/m.onnx)\n",
     )
-    project.write("app/CMakeLists.txt",
-                  "aot_model_library(kws MODEL ${CMAKE_BINARY_DIR}/m.onnx DEPENDS training)\n")
+    project.write(
+        "app/CMakeLists.txt", "aot_model_library(kws MODEL ${CMAKE_BINARY_DIR}/m.onnx DEPENDS training)\n"
+    )
     write_model(project.folder / "t.onnx")
     project.configure()
     assert project.rebuilt() == {"kws"}
@@ -198,8 +201,9 @@ def test_the_projects_own_flags_compile_the_generated_code(tmp_path: Path) -> No
     write_model(project.folder / "models/vad.onnx")
     project.write("main.c", program("kws", "vad"))
     flags = "-Wall -Wextra -Wconversion -Wshadow -Wpedantic -Werror -fsanitize=undefined"
-    project.configure(f"-DCMAKE_C_FLAGS={flags}", "-DCMAKE_C_STANDARD=11",
-                      "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    project.configure(
+        f"-DCMAKE_C_FLAGS={flags}", "-DCMAKE_C_STANDARD=11", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"
+    )
     output = project.build()
     lines = [line for line in output.splitlines() if " -c " in line and "kws.c" in line]
     assert lines and all(flags in line and "-std=gnu11" in line for line in lines)
@@ -221,13 +225,15 @@ def test_the_codegen_target(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the flags are those of x86-64")
-@pytest.mark.parametrize(("flags", "vector"), [("-march=x86-64", "v4"), ("-mavx2 -mfma", "v8"),
-                                               ("-mavx2", "v4")])
+@pytest.mark.parametrize(
+    ("flags", "vector"), [("-march=x86-64", "v4"), ("-mavx2 -mfma", "v8"), ("-mavx2", "v4")]
+)
 def test_host_vectors_follow_the_flags(tmp_path: Path, flags: str, vector: str) -> None:
     """A build without -march is for any processor of the family, and its generated code is too."""
     project = Project(
         tmp_path / "p",
-        "aot_model_library(kws MODEL m.onnx)\naot_model_library(vad MODEL m.onnx TARGET host)\n")
+        "aot_model_library(kws MODEL m.onnx)\naot_model_library(vad MODEL m.onnx TARGET host)\n",
+    )
     write_model(project.folder / "m.onnx")
     project.configure(f"-DCMAKE_C_FLAGS={flags}")
     project.build()

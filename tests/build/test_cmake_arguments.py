@@ -79,14 +79,20 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
         "EXCLUDE_FROM_ALL": "",
     }
     for name, value in SAMPLES.items():
-        values = [f"{k}={v}" for k, v in value.items()] if isinstance(
-            value, dict) else value if isinstance(value, list) else [value]
+        values = (
+            [f"{k}={v}" for k, v in value.items()]
+            if isinstance(value, dict)
+            else value
+            if isinstance(value, list)
+            else [value]
+        )
         keywords[name.upper()] = "" if value is True else " ".join(map(str, values))
     assert spellings("cmake") == set(keywords)
     arguments = "\n  ".join(f"{k} {v}" for k, v in keywords.items())
     recorded.write(
-        "CMakeLists.txt", (recorded.folder / "CMakeLists.txt").read_text() +
-        f'add_library(board INTERFACE)\naot_model_library(kws\n  {arguments})\nfile(WRITE '
+        "CMakeLists.txt",
+        (recorded.folder / "CMakeLists.txt").read_text()
+        + f"add_library(board INTERFACE)\naot_model_library(kws\n  {arguments})\nfile(WRITE "
         f'"${{CMAKE_BINARY_DIR}}/paths" "${{net_json}}\\n${{html}}")\n',
     )
     write_model_for_all(recorded.folder / "m.onnx")
@@ -101,12 +107,22 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
     report = folder / "net.report.html"
     call = calls(recorded)["net"]
     assert call[0] == "compile" and call[call.index("-o") + 1] == str(folder)
-    assert sorted(call[1:]) == sorted([
-        str(recorded.folder / "m.onnx"), "-o", str(folder), "--quiet", "--name=net", "--target=cmsis-nn,c",
-        *words(f"{recorded.folder}/"),
-        f"--target-plugin={recorded.folder}/plugin.py", "--keep-unchanged", f"--report={report}",
-        "--debug", f"--depfile={folder / 'net.d'}"
-    ])
+    assert sorted(call[1:]) == sorted(
+        [
+            str(recorded.folder / "m.onnx"),
+            "-o",
+            str(folder),
+            "--quiet",
+            "--name=net",
+            "--target=cmsis-nn,c",
+            *words(f"{recorded.folder}/"),
+            f"--target-plugin={recorded.folder}/plugin.py",
+            "--keep-unchanged",
+            f"--report={report}",
+            "--debug",
+            f"--depfile={folder / 'net.d'}",
+        ]
+    )
     assert calls(recorded)["size"][-1] == "--max-flash=200k"
     assert calls(recorded)["stack"][-2:] == ["--stack-allowance=1k", "--max-stack=4k"]
     assert {path.name for path in folder.iterdir()} == {*FILES, "net.report.html", "net.d"}
@@ -122,7 +138,12 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
 
 def test_every_keyword_of_aot_model_test_and_benchmark(recorded: Project) -> None:
     keywords = {
-        "LIBRARY": "kws", "VECTORS": "v.npz", "ATOL": "0.5", "RTOL": "0.25", "MAX_LSB": "2", "LABELS": "a b"
+        "LIBRARY": "kws",
+        "VECTORS": "v.npz",
+        "ATOL": "0.5",
+        "RTOL": "0.25",
+        "MAX_LSB": "2",
+        "LABELS": "a b",
     }
     assert {name for keyword in TEST if (name := keyword.spelling("cmake"))} == set(keywords)
     arguments = " ".join(f"{k} {v}" for k, v in keywords.items())
@@ -143,8 +164,14 @@ def test_every_keyword_of_aot_model_test_and_benchmark(recorded: Project) -> Non
         *("--atol=0.5", "--rtol=0.25", "--max-lsb=2", f"--depfile={test / 'main.d'}"),
     ]
     assert calls(recorded)["bench_kws"] == [
-        *("benchmark-main", metadata, "-o", str(
-            bench / "main.c"), "--runs=7", f"--depfile={bench / 'main.d'}")
+        *(
+            "benchmark-main",
+            metadata,
+            "-o",
+            str(bench / "main.c"),
+            "--runs=7",
+            f"--depfile={bench / 'main.d'}",
+        )
     ]
     for label in "ab":
         recorded.ctest("-L", label, "--no-tests=error")
@@ -152,22 +179,22 @@ def test_every_keyword_of_aot_model_test_and_benchmark(recorded: Project) -> Non
 
 MISTAKES = {
     "aot_model_library(kws MODEL m.onnx WORKSPCE caller)": "aot_model_library(kws): unknown argument: "
-                                                           "WORKSPCE;caller",
+    "WORKSPCE;caller",
     "aot_model_library(kws MODEL m.onnx NAME)": "aot_model_library(kws): no value after: NAME",
     "aot_model_library(kws)": "aot_model_library(kws): MODEL is missing",
     "aot_model_library(kws MODEL gone.onnx)": "aot_model_library(kws): there is no model",
     "aot_model_library(kws MODEL m.onnx NAME a-b)": "aot_model_library(kws): NAME 'a-b' is not a C identifier",  # noqa: E501
     "aot_model_test(t VECTORS v.npz)": "aot_model_test(t): LIBRARY is missing",
     "aot_model_test(t LIBRARY gone VECTORS v.npz)": "aot_model_test(t): LIBRARY 'gone' was not made by "
-                                                    "aot_model_library()",
+    "aot_model_library()",
     "aot_model_test(t LIBRARY gone)": "aot_model_test(t): VECTORS is missing",
     "aot_model_test(t LIBRARY gone VECTORS gone.npz)": "aot_model_test(t): there are no vectors",
     "aot_model_test(t LIBRARY gone VECTOR v.npz)": "aot_model_test(t): unknown argument: VECTOR;v.npz",
     "aot_model_arena(a)": "aot_model_arena(a): LIBRARIES are missing",
     "aot_model_arena(a LIBRARIES gone)": "aot_model_arena(a): LIBRARIES 'gone' was not made by "
-                                         "aot_model_library()",
+    "aot_model_library()",
     "aot_model_benchmark(b LIBRARY gone)": "aot_model_benchmark(b): LIBRARY 'gone' was not made by "
-                                           "aot_model_library()",
+    "aot_model_library()",
     "aot_model_benchmark(b LIBRARY gone RUN 3)": "aot_model_benchmark(b): unknown argument: RUN;3",
 }
 
@@ -186,12 +213,15 @@ def test_a_project_without_c(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", "aot_model_library(kws MODEL m.onnx)", languages="CXX")
     write_model(project.folder / "m.onnx")
     assert "aot_model_library(kws): the generated code is C: enable the language" in project.configure(
-        ok=False)
+        ok=False
+    )
 
 
 def test_target_names_that_are_no_identifiers(tmp_path: Path) -> None:
-    lists = ("aot_model_library(key-word.net MODEL m.onnx)\nadd_executable(app "
-             "main.c)\ntarget_link_libraries(app key-word.net)\n")
+    lists = (
+        "aot_model_library(key-word.net MODEL m.onnx)\nadd_executable(app "
+        "main.c)\ntarget_link_libraries(app key-word.net)\n"
+    )
     project = Project(tmp_path / "p", lists)
     write_model(project.folder / "m.onnx")
     project.write("main.c", program("key_word_net"))
@@ -235,15 +265,17 @@ def test_a_compiler_of_another_version(recorded: Project) -> None:
 
 
 def test_an_optional_package_that_is_not_there(tmp_path: Path) -> None:
-    project = Project(tmp_path / "p",
-                      'message(STATUS "found: ${AotModel_FOUND}")',
-                      find="find_package(AotModel QUIET)")
+    project = Project(
+        tmp_path / "p", 'message(STATUS "found: ${AotModel_FOUND}")', find="find_package(AotModel QUIET)"
+    )
     project.hints = (f"-DAotModel_DIR={ROOT / 'cmake'}", "-DAotModel_COMPILER=/gone/aot-model")
     assert "found: FALSE" in project.configure() or "found: 0" in project.configure()
 
 
-@pytest.mark.parametrize(("asked", "found"), [("", 1), ("0.1", 1), ("0.1.0", 1), ("0.0.9", 0), ("0.2", 0),
-                                              ("1", 0), ("0", 1), ("0.1...<1", 1)])
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [("", 1), ("0.1", 1), ("0.1.0", 1), ("0.0.9", 0), ("0.2", 0), ("1", 0), ("0", 1), ("0.1...<1", 1)],
+)
 def test_versions(tmp_path: Path, asked: str, found: int) -> None:
     script = tmp_path / "versions.cmake"
     version = (ROOT / "compiler/aot_model/__init__.py").read_text()

@@ -49,22 +49,38 @@ FLAGS = [  # toolchain file, lists before and after the library, target, archite
     (CUBE, f'set(CMAKE_C_FLAGS "-mcpu=cortex-m4 {HARD}")', "", "cortex-m4", "v7E-M"),
     ("", "add_compile_options(-march=armv7e-m -mthumb $<$<CONFIG:Debug>:-Og>)", "", "cortex-m4", "v7E-M"),
     ("", ZEPHYR, "", "cortex-m3", "v7"),
-    ("", "add_library(board INTERFACE)\ntarget_compile_options(board INTERFACE -mcpu=cortex-m0plus -mthumb)",
-     "", "cortex-m0", "v6S-M"),
+    (
+        "",
+        "add_library(board INTERFACE)\ntarget_compile_options(board INTERFACE -mcpu=cortex-m0plus -mthumb)",
+        "",
+        "cortex-m0",
+        "v6S-M",
+    ),
     ("", "", "target_compile_options(kws PRIVATE -mcpu=cortex-m33 -mthumb)", "cortex-m33", "v8-M.mainline"),
-    ("", "", "add_library(late INTERFACE)\ntarget_compile_options(late INTERFACE -mcpu=cortex-m0 -mthumb)\n"
-     "target_link_libraries(kws PRIVATE late)", "cortex-m0", "v6S-M"),
-    ('set(CMAKE_C_FLAGS_INIT "-mcpu=cortex-m4")\nset(AOT_MODEL_TARGET cortex-m3)', "", "", "cortex-m3",
-     "v7E-M"),
+    (
+        "",
+        "",
+        "add_library(late INTERFACE)\ntarget_compile_options(late INTERFACE -mcpu=cortex-m0 -mthumb)\n"
+        "target_link_libraries(kws PRIVATE late)",
+        "cortex-m0",
+        "v6S-M",
+    ),
+    (
+        'set(CMAKE_C_FLAGS_INIT "-mcpu=cortex-m4")\nset(AOT_MODEL_TARGET cortex-m3)',
+        "",
+        "",
+        "cortex-m3",
+        "v7E-M",
+    ),
 ]
 HARDEST = [c for c in FLAGS if "zephyr" in c[1] or "late" in c[2] or "flto" in c[0]]
 
 
-@pytest.mark.parametrize(("generator", "toolchain", "before", "after", "target", "architecture"),
-                         [("Ninja", *c) for c in FLAGS] + [(g, *c)
-                                                           for g in ("Unix Makefiles", "Ninja Multi-Config")
-                                                           for c in HARDEST],
-                         )
+@pytest.mark.parametrize(
+    ("generator", "toolchain", "before", "after", "target", "architecture"),
+    [("Ninja", *c) for c in FLAGS]
+    + [(g, *c) for g in ("Unix Makefiles", "Ninja Multi-Config") for c in HARDEST],
+)
 def test_target_follows_the_flags(
     tmp_path: Path, generator: str, toolchain: str, before: str, after: str, target: str, architecture: str
 ) -> None:
@@ -72,9 +88,9 @@ def test_target_follows_the_flags(
     flags_from = " FLAGS_FROM board" if "board" in before else ""
     folder = tmp_path / "p"
     before = before.replace("{folder}", folder.as_posix())
-    project = Project(folder,
-                      f"{before}\naot_model_library(kws MODEL m.onnx{flags_from})\n{after}\n",
-                      generator=generator)
+    project = Project(
+        folder, f"{before}\naot_model_library(kws MODEL m.onnx{flags_from})\n{after}\n", generator=generator
+    )
     project.write("autoconf.h", "#define CONFIG_SOMETHING 1\n")
     project.write("toolchain.cmake", ARM + toolchain)
     write_model(project.folder / "m.onnx")
@@ -105,7 +121,7 @@ def test_aarch64_linux_has_its_vectors(tmp_path: Path) -> None:
     project.write(
         "toolchain.cmake",
         "set(CMAKE_SYSTEM_NAME Linux)\nset(CMAKE_SYSTEM_PROCESSOR aarch64)\nset(CMAKE_C_COMPILER "
-        "aarch64-linux-gnu-gcc)"
+        "aarch64-linux-gnu-gcc)",
     )
     write_model(project.folder / "m.onnx")
     project.configure("--toolchain", "toolchain.cmake")
@@ -117,8 +133,10 @@ def test_the_compiler_is_a_host_tool(tmp_path: Path) -> None:
     """A toolchain file that restricts searches to the target's files, and the CMake files given by
     AotModel_DIR.
     """
-    lists = ("aot_model_library(kws MODEL m.onnx)\nadd_library(app STATIC main.c)\ntarget_link_libraries(app "
-             "PRIVATE kws)\n")
+    lists = (
+        "aot_model_library(kws MODEL m.onnx)\nadd_library(app STATIC main.c)\ntarget_link_libraries(app "
+        "PRIVATE kws)\n"
+    )
     project = Project(tmp_path / "p", lists)
     write_model(project.folder / "m.onnx")
     project.write("main.c", program("kws").replace("int main", "int app"))
@@ -179,8 +197,9 @@ def test_vectors_in_qemu(tmp_path: Path, core: str) -> None:
 
 
 def test_without_an_emulator_tests_are_built_and_shown_as_disabled(tmp_path: Path) -> None:
-    project = Project(tmp_path / "p",
-                      "aot_model_library(kws MODEL m.onnx)\naot_model_test(t LIBRARY kws VECTORS v.npz)\n")
+    project = Project(
+        tmp_path / "p", "aot_model_library(kws MODEL m.onnx)\naot_model_test(t LIBRARY kws VECTORS v.npz)\n"
+    )
     write_model(project.folder / "m.onnx")
     write_vectors(project.folder / "v.npz")
     project.configure("--toolchain", str(TOOLCHAINS / "cortex-m3.cmake"), "-DAotModel_QEMU=")
@@ -204,8 +223,9 @@ def test_firmware_example(tmp_path: Path, core: str) -> None:
 def test_host_example(tmp_path: Path) -> None:
     project = Project(tmp_path / "unused", "")
     example, build = ROOT / "examples/digits_host", tmp_path / "build"
-    project.run("cmake", "-S", example, "-B", build, "-G", "Ninja", *project.hints,
-                "-DCMAKE_BUILD_TYPE=Release")
+    project.run(
+        "cmake", "-S", example, "-B", build, "-G", "Ninja", *project.hints, "-DCMAKE_BUILD_TYPE=Release"
+    )
     project.run("cmake", "--build", build)
     assert "10 of 10 digits are right" in project.run(build / "digits_host")
     project.run("ctest", "--test-dir", build)

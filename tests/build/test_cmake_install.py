@@ -15,8 +15,10 @@ from cmake_project import ROOT, Project, has_tools, program, write_model
 
 pytestmark = pytest.mark.skipif(not has_tools("cmake", "ninja", "cc"), reason="needs cmake, ninja and cc")
 
-PROGRAM = ("aot_model_library(kws MODEL m.onnx)\nadd_executable(app main.c)\ntarget_link_libraries(app "
-           "PRIVATE kws)\n")
+PROGRAM = (
+    "aot_model_library(kws MODEL m.onnx)\nadd_executable(app main.c)\ntarget_link_libraries(app "
+    "PRIVATE kws)\n"
+)
 
 
 def assert_it_builds(project: Project, *arguments: str) -> None:
@@ -69,7 +71,15 @@ def environment_with(folder: Path, *pip_arguments: str | Path) -> dict[str, str]
     own = subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip()
     Path(own, "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
     install = [
-        sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", *pip_arguments
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--quiet",
+        "--no-deps",
+        *pip_arguments,
     ]
     if find_spec("setuptools.command.bdist_wheel"):
         install.append("--no-build-isolation")
@@ -106,8 +116,9 @@ def test_an_active_environment_is_found_without_a_flag(tmp_path: Path, source_co
     if has_tools("arm-none-eabi-gcc"):
         toolchain = Path(said["--cmake-dir"]).parent / "toolchains/cortex-m4.cmake"
         for name, hints in (("environment", ()), ("flag", (f"-DAotModel_DIR={said['--cmake-dir']}",))):
-            project.run("cmake", "-S", ".", "-B", f"cross-{name}", "-G", "Ninja", "--toolchain", toolchain,
-                        *hints)
+            project.run(
+                "cmake", "-S", ".", "-B", f"cross-{name}", "-G", "Ninja", "--toolchain", toolchain, *hints
+            )
             project.run("cmake", "--build", f"cross-{name}", "--target", "kws")
 
 
@@ -128,8 +139,10 @@ def test_install_and_export(tmp_path: Path) -> None:
     assert str(producer.folder) not in exported and str(ROOT) not in exported
     shutil.rmtree(producer.folder)
 
-    lists = ("find_package(networks REQUIRED)\nadd_executable(app main.c)\ntarget_link_libraries(app "
-             "networks::kws)\n")
+    lists = (
+        "find_package(networks REQUIRED)\nadd_executable(app main.c)\ntarget_link_libraries(app "
+        "networks::kws)\n"
+    )
     consumer = Project(tmp_path / "consumer", lists, find="")
     consumer.hints = (f"-DCMAKE_PREFIX_PATH={prefix}",)
     consumer.write("main.c", program("kws"))

@@ -32,12 +32,14 @@ def bazel() -> str:
     return "".join(
         f'    "{c.name}": struct(flags = "{" ".join(c.flags)}", machine = "{c.machine}", script = '
         f'"{c.script}"),\n'
-        for c in ORDERED)
+        for c in ORDERED
+    )
 
 
 def scons() -> str:
-    return "".join(f'    "{c.name}": ("{" ".join(c.flags)}",\n        "{c.machine}", "{c.script}"),\n'
-                   for c in CORES)
+    return "".join(
+        f'    "{c.name}": ("{" ".join(c.flags)}",\n        "{c.machine}", "{c.script}"),\n' for c in CORES
+    )
 
 
 GENERATED: Parts = {
@@ -54,7 +56,8 @@ def test_written_from_the_table(name: str, pytestconfig: pytest.Config) -> None:
 
 def test_no_other_cores() -> None:
     """Toolchain files without a row, and rows without a target."""
-    assert {path.stem
-            for path in (ROOT / "toolchains").glob("cortex-m*.cmake")} == {core.name for core in CORES}
+    assert {path.stem for path in (ROOT / "toolchains").glob("cortex-m*.cmake")} == {
+        core.name for core in CORES
+    }
     assert {core.name for core in CORES} <= set(targets())
     assert all((ROOT / "toolchains/qemu" / core.script).is_file() for core in CORES)

@@ -32,20 +32,24 @@ class Mistake:
 
 
 MISTAKES = {
-    "option": Mistake(r"^aot-model: error: unrecognized arguments: --colour=red",
-                      {"options": '["--colour=red"]'}),
+    "option": Mistake(
+        r"^aot-model: error: unrecognized arguments: --colour=red", {"options": '["--colour=red"]'}
+    ),
     "target": Mistake(r"error: unknown target 'cortex-m5' \[E501\]", {"target": '"cortex-m5"'}),
-    "budget": Mistake(r"m\.onnx: error: needs \d+ bytes of flash for constants, the budget is 7",
-                      {"max_flash": "7"}),
+    "budget": Mistake(
+        r"m\.onnx: error: needs \d+ bytes of flash for constants, the budget is 7", {"max_flash": "7"}
+    ),
     "broken": Mistake(r"b\.onnx: error: .* \[E102\]", model="b.onnx"),
     # The C of another version of the compiler than the runtime's headers: what a stale copy of either would
     # be.
     "version": Mistake(
         r'#error "kws\.h was made by another version of aot-model than the headers that it includes',
-        stale=True),
+        stale=True,
+    ),
     "flags": Mistake(
         r'#error "kws\.c was made for cortex-m4: compile with -mcpu of a core with the DSP extension, or pass',  # noqa: E501
-        {"target": '"cortex-m4"'}),
+        {"target": '"cortex-m4"'},
+    ),
 }
 
 
@@ -53,10 +57,18 @@ def first_error(log: str) -> str:
     """The first line about an error that is not the build system's own "this failed" in front of what it
     shows.
     """
-    own = (r"^(FAILED: |ERROR: \S+BUILD\.bazel:\d+:\d+: .* failed|scons: \*\*\* |ninja: |make|gmake|Use "
-           r"--|.*-Werror)")
-    return next((line for line in log.splitlines()
-                 if re.search(r"\berror\b", line, re.IGNORECASE) and not re.match(own, line)), "")
+    own = (
+        r"^(FAILED: |ERROR: \S+BUILD\.bazel:\d+:\d+: .* failed|scons: \*\*\* |ninja: |make|gmake|Use "
+        r"--|.*-Werror)"
+    )
+    return next(
+        (
+            line
+            for line in log.splitlines()
+            if re.search(r"\berror\b", line, re.IGNORECASE) and not re.match(own, line)
+        ),
+        "",
+    )
 
 
 def check(mistake: Mistake, log: str) -> None:
@@ -70,8 +82,9 @@ def write(folder: Path) -> None:
     runtime = ROOT / "compiler/aot_model/runtime/include/aot_model"
     (folder / "stale/aot_model").mkdir(parents=True)
     for header in runtime.glob("*.h"):
-        text = header.read_text().replace(f"#define AOT_MODEL_ABI {ABI}\n",
-                                          f"#define AOT_MODEL_ABI {ABI + 1}\n")
+        text = header.read_text().replace(
+            f"#define AOT_MODEL_ABI {ABI}\n", f"#define AOT_MODEL_ABI {ABI + 1}\n"
+        )
         (folder / "stale/aot_model" / header.name).write_text(text)
 
 
@@ -79,10 +92,12 @@ def write(folder: Path) -> None:
 def test_cmake(tmp_path: Path, name: str) -> None:
     mistake = MISTAKES[name]
     given = " ".join(
-        f"{key.upper()} {re.sub(r'[^-=.0-9a-z]', '', value)}" for key, value in mistake.arguments.items())
+        f"{key.upper()} {re.sub(r'[^-=.0-9a-z]', '', value)}" for key, value in mistake.arguments.items()
+    )
     stale = "target_include_directories(kws BEFORE PRIVATE stale)" if mistake.stale else ""
-    project = cmake_project.Project(tmp_path / "p",
-                                    f"aot_model_library(kws MODEL {mistake.model} {given})\n{stale}")
+    project = cmake_project.Project(
+        tmp_path / "p", f"aot_model_library(kws MODEL {mistake.model} {given})\n{stale}"
+    )
     write(project.folder)
     project.configure()
     check(mistake, project.build(ok=False))
@@ -94,8 +109,9 @@ def test_scons(tmp_path: Path, name: str) -> None:
     mistake = MISTAKES[name]
     given = "".join(f", {key}={value}" for key, value in mistake.arguments.items())
     stale = ", CCFLAGS=['-Istale']" if mistake.stale else ""
-    project = scons_project.Project(tmp_path / "p",
-                                    f"env.AotModelLibrary('kws', '{mistake.model}'{given}{stale})")
+    project = scons_project.Project(
+        tmp_path / "p", f"env.AotModelLibrary('kws', '{mistake.model}'{given}{stale})"
+    )
     write(project.folder)
     check(mistake, project.build(ok=False))
 
@@ -106,8 +122,10 @@ def test_bazel(workspace: Workspace, name: str) -> None:
     mistake = MISTAKES[name]
     given = "".join(f", {key} = {value}" for key, value in mistake.arguments.items())
     stale = f", copts = ['-Ifirst/{name}/stale'], textual_hdrs = glob(['stale/**'])" if mistake.stale else ""
-    workspace.write(f"first/{name}/BUILD.bazel",
-                    f"{LOAD}aot_model_library(name = 'kws', model = '{mistake.model}'{given}{stale})\n")
+    workspace.write(
+        f"first/{name}/BUILD.bazel",
+        f"{LOAD}aot_model_library(name = 'kws', model = '{mistake.model}'{given}{stale})\n",
+    )
     write(workspace.folder / f"first/{name}")
     check(mistake, workspace.bazel("build", f"//first/{name}:kws", ok=False))
 
@@ -125,7 +143,10 @@ def test_missing_models(tmp_path: Path) -> None:
 def test_missing_model_in_bazel(workspace: Workspace) -> None:
     workspace.write("first/gone/BUILD.bazel", f'{LOAD}aot_model_library(name = "kws", model = "gone.onnx")\n')
     log = workspace.bazel("build", "//first/gone:kws", ok=False)
-    assert "no such target '//first/gone:gone.onnx'" in log or "missing input file '//first/gone:gone.onnx'" in log  # noqa: E501
+    assert (
+        "no such target '//first/gone:gone.onnx'" in log
+        or "missing input file '//first/gone:gone.onnx'" in log
+    )
 
 
 def test_the_runtime_and_generated_code_have_one_version() -> None:

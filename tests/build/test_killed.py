@@ -17,8 +17,9 @@ from cmake_project import ROOT, WEIGHTS, Project, has_tools, write_model
 
 from turns import commit_number
 
-pytestmark = pytest.mark.skipif(not has_tools("cmake", "ninja", "make", "cc"),
-                                reason="needs cmake, ninja, make and cc")
+pytestmark = pytest.mark.skipif(
+    not has_tools("cmake", "ninja", "make", "cc"), reason="needs cmake, ninja, make and cc"
+)
 
 NAMES = [f"k{number}" for number in (0, 2, 3, 4)]
 """Libraries; the compiler dies before it has moved as many files as the name says, or at its end."""
@@ -60,8 +61,8 @@ def compiler(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     made = folder / "compiler.py"
     made.write_text(
-        COMPILER.format(python=sys.executable, compiler=str(ROOT / "compiler"),
-                        deadly=str(folder / "deadly")))
+        COMPILER.format(python=sys.executable, compiler=str(ROOT / "compiler"), deadly=str(folder / "deadly"))
+    )
     made.chmod(0o755)
     return made
 
@@ -75,11 +76,13 @@ def change(folder: Path, rows: int) -> str:
     return "".join(f"{v:g} " for v in np.maximum(x @ WEIGHTS, 0).ravel())
 
 
-def check_that_kills_do_no_harm(folder: Path,
-                                build: Callable[[bool], object],
-                                program: Callable[[str], str],
-                                generated: Callable[[str], Path],
-                                names: Sequence[str] = NAMES) -> None:
+def check_that_kills_do_no_harm(
+    folder: Path,
+    build: Callable[[bool], object],
+    program: Callable[[str], str],
+    generated: Callable[[str], Path],
+    names: Sequence[str] = NAMES,
+) -> None:
     """Dies the first time, when nothing is there, and again when there is a library of another model."""
     for rows in (1, 5):
         want = change(folder, rows)
@@ -98,14 +101,18 @@ def test_cmake(tmp_path: Path, generator: str) -> None:
     lists = "".join(
         f"aot_model_library({name} MODEL m.onnx)\nadd_executable({name}_main "
         f"{name}_main.c)\ntarget_link_libraries({name}_main PRIVATE {name})\n"
-        for name in NAMES)
+        for name in NAMES
+    )
     change(tmp_path, 1)
     project = Project(tmp_path, lists, generator=generator)
     project.configure(f"-DAotModel_COMPILER={compiler(tmp_path)}")
     go_on = ("--", "-k") if generator == "Unix Makefiles" else ("--", "-k0")
-    check_that_kills_do_no_harm(tmp_path, lambda ok: project.build(*go_on, ok=ok),
-                                lambda name: project.run(project.executable(f"{name}_main")),
-                                lambda name: project.build_folder / f"{name}.aot")
+    check_that_kills_do_no_harm(
+        tmp_path,
+        lambda ok: project.build(*go_on, ok=ok),
+        lambda name: project.run(project.executable(f"{name}_main")),
+        lambda name: project.build_folder / f"{name}.aot",
+    )
 
 
 @pytest.mark.skipif(not scons_project.has_scons(), reason="needs SCons")
@@ -113,11 +120,15 @@ def test_scons(tmp_path: Path) -> None:
     script = f"env.Replace(AOT_MODEL=[{sys.executable!r}, '-B', {str(compiler(tmp_path))!r}])\n" + "".join(
         f"made = env.AotModelLibrary({name!r}, 'm.onnx')\nenv.Program('{name}_main', '{name}_main.c', "
         "LIBS=[made, 'm'], CPPPATH=made.include_dirs)\n"
-        for name in NAMES)
+        for name in NAMES
+    )
     project = scons_project.Project(tmp_path, script)
-    check_that_kills_do_no_harm(tmp_path, lambda ok: project.build("-k", ok=ok),
-                                lambda name: project.run(f"{name}_main"),
-                                lambda name: tmp_path / f"{name}.aot")
+    check_that_kills_do_no_harm(
+        tmp_path,
+        lambda ok: project.build("-k", ok=ok),
+        lambda name: project.run(f"{name}_main"),
+        lambda name: tmp_path / f"{name}.aot",
+    )
 
 
 @pytest.mark.skipif(BAZEL is None, reason=REASON)
@@ -142,7 +153,11 @@ toolchain(name = "own", toolchain = "own_compiler", toolchain_type = "@aot_model
     check_that_kills_do_no_harm(
         folder,
         lambda ok: workspace.bazel("build", "-k", "--extra_toolchains=//killed:own", "//killed:all", ok=ok),
-        lambda name: subprocess.run(
-            [workspace.output(f"killed/{name}_main")], capture_output=True, text=True, check=True).stdout,
-        lambda name: workspace.output(f"killed/{name}_sources"), names,
+        lambda name: (
+            subprocess.run(
+                [workspace.output(f"killed/{name}_main")], capture_output=True, text=True, check=True
+            ).stdout
+        ),
+        lambda name: workspace.output(f"killed/{name}_sources"),
+        names,
     )

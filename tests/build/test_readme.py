@@ -16,8 +16,10 @@ README = (ROOT / "README.md").read_text()
 
 @pytest.mark.skipif(not has_tools("cmake", "ninja", "cc"), reason="needs cmake, ninja and cc")
 def test_the_project_of_the_readme(tmp_path: Path) -> None:
-    lists, code = (re.search(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-                   for language in ("cmake", "c"))
+    lists, code = (
+        re.search(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+        for language in ("cmake", "c")
+    )
     assert lists and code
     project = Project(tmp_path / "p", "")
     project.write("CMakeLists.txt", lists[1])
@@ -30,7 +32,8 @@ def test_the_project_of_the_readme(tmp_path: Path) -> None:
 
 def test_all_targets_are_in_the_readme() -> None:
     assert set(targets()) <= {
-        name for row in re.findall(r"^\| (`[\w-]+`(?:, `[\w-]+`)*) \|", README, re.MULTILINE)
+        name
+        for row in re.findall(r"^\| (`[\w-]+`(?:, `[\w-]+`)*) \|", README, re.MULTILINE)
         for name in re.findall(r"[\w-]+", row)
     }
 

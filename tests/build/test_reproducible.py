@@ -10,8 +10,9 @@ import pytest
 import scons_project
 from cmake_project import IN_TURN, ROOT, Project, has_tools, program, write_model
 
-pytestmark = pytest.mark.skipif(not has_tools("cmake", "ninja", "make", "cc"),
-                                reason="needs cmake, ninja, make and cc")
+pytestmark = pytest.mark.skipif(
+    not has_tools("cmake", "ninja", "make", "cc"), reason="needs cmake, ninja, make and cc"
+)
 in_arm = pytest.mark.skipif(not has_tools("arm-none-eabi-gcc"), reason="needs arm-none-eabi-gcc")
 
 LISTS = """
@@ -58,11 +59,14 @@ def test_scons(tmp_path: Path, core: str) -> None:
     for folder in checkouts(tmp_path):
         lines = [f"env.Append(CCFLAGS={debug(folder)!r}.split())"]
         if core:
-            tools = ("tools=['default', 'arm_none_eabi_gcc', 'aot_model'], "
-                     f"toolpath=[{str(scons_project.TOOLS)!r}, {str(scons_project.TOOLCHAINS)!r}]")
+            tools = (
+                "tools=['default', 'arm_none_eabi_gcc', 'aot_model'], "
+                f"toolpath=[{str(scons_project.TOOLS)!r}, {str(scons_project.TOOLCHAINS)!r}]"
+            )
             lines = [
-                f"env = Environment({tools}, AOT_MODEL_CPU={core!r})", *lines,
-                "env.Append(LINKFLAGS=['--specs=rdimon.specs'])"
+                f"env = Environment({tools}, AOT_MODEL_CPU={core!r})",
+                *lines,
+                "env.Append(LINKFLAGS=['--specs=rdimon.specs'])",
             ]
         scons_project.Project(folder, "\n".join(lines) + SCRIPT).build()
         made.append([(folder / name).read_bytes() for name in ("libkws.a", "app.elf" if core else "app")])
@@ -77,7 +81,9 @@ def test_ccache(tmp_path: Path) -> None:
     for folder in checkouts(tmp_path):
         project = Project(folder, LISTS)
         project.environment = {
-            "CCACHE_DIR": str(tmp_path / "ccache"), "CCACHE_BASEDIR": str(folder), "CCACHE_NOHASHDIR": "1"
+            "CCACHE_DIR": str(tmp_path / "ccache"),
+            "CCACHE_BASEDIR": str(folder),
+            "CCACHE_NOHASHDIR": "1",
         }
         project.configure("-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_BUILD_TYPE=Release")
         project.run("ccache", "--zero-stats")

@@ -28,41 +28,62 @@ from cmake_project import IN_TURN, has_tools, program, write_model
 from aot_model.cli import main
 from aot_model.cli.keywords import OPTIONS
 
-pytestmark = pytest.mark.skipif(not has_tools("cmake", "ninja", "make", "cc"),
-                                reason="needs cmake, ninja, make and cc")
+pytestmark = pytest.mark.skipif(
+    not has_tools("cmake", "ninja", "make", "cc"), reason="needs cmake, ninja, make and cc"
+)
 
 GOOD: Cases = {
-    "plain": Case("plain.onnx"), "external_data": Case("external.onnx", data=("external.weights",)),
-    "renamed": Case("plain.onnx", {"model_name": "net"}), "same_name": Case("external.onnx",
-                                                                            {"model_name": "net"},
-                                                                            data=("external.weights",)),
-    "not-an-identifier": Case("plain.onnx"), "subdirectory": Case("below/it/plain.onnx"),
-    "spaces": Case("a folder/with a model.onnx"), "portable": Case("plain.onnx", {"target": "c"}),
+    "plain": Case("plain.onnx"),
+    "external_data": Case("external.onnx", data=("external.weights",)),
+    "renamed": Case("plain.onnx", {"model_name": "net"}),
+    "same_name": Case("external.onnx", {"model_name": "net"}, data=("external.weights",)),
+    "not-an-identifier": Case("plain.onnx"),
+    "subdirectory": Case("below/it/plain.onnx"),
+    "spaces": Case("a folder/with a model.onnx"),
+    "portable": Case("plain.onnx", {"target": "c"}),
     "options": Case("plain.onnx", {"target": "c", "options": ["--metadata=size", "--pool=fast:64k"]}),
     "dims": Case("symbolic.onnx", {"dims": {"batch": 2, "width": 4}}),
-    "parameters": Case("plain.onnx", {"params": "external"}), "interfaces": Case(
-        "plain.onnx", {
-            "interfaces": ["module"], "profile": True, "pools": ["fast:1k", "slow"],
-            "pool_sections": {"fast": ".fast"}
-        }), "budgets": Case("plain.onnx",
-                            {"workspace": "caller", "io": "workspace", "max_ram": 1000, "max_flash": "10k"}),
+    "parameters": Case("plain.onnx", {"params": "external"}),
+    "interfaces": Case(
+        "plain.onnx",
+        {
+            "interfaces": ["module"],
+            "profile": True,
+            "pools": ["fast:1k", "slow"],
+            "pool_sections": {"fast": ".fast"},
+        },
+    ),
+    "budgets": Case(
+        "plain.onnx", {"workspace": "caller", "io": "workspace", "max_ram": 1000, "max_flash": "10k"}
+    ),
     "offload": Case("plain.onnx", {"offload": ["rectifier,high=6"], "target_plugins": ["rectifier.py"]}),
-    "quantised": Case("plain.onnx", {
-        "target": "c", "quantise": True, "calibration": "samples.npz", "quantisation_plan": "plan.json",
-        "accuracy": "5%", "metric": "cosine", "within": "4x"
-    }),
+    "quantised": Case(
+        "plain.onnx",
+        {
+            "target": "c",
+            "quantise": True,
+            "calibration": "samples.npz",
+            "quantisation_plan": "plan.json",
+            "accuracy": "5%",
+            "metric": "cosine",
+            "within": "4x",
+        },
+    ),
 }
-CROSS = {name: GOOD[name] for name in ("plain", "external_data", "portable", "offload")
-         } | {"one": Case("plain.onnx", {"workspace": "caller"})}
+CROSS = {name: GOOD[name] for name in ("plain", "external_data", "portable", "offload")} | {
+    "one": Case("plain.onnx", {"workspace": "caller"})
+}
 """Built for a Cortex-M4, with an arena."""
 BAD = {
     "over_flash": (Case("plain.onnx", {"max_flash": 7}), "E402"),
     "over_ram": (Case("plain.onnx", {"io": "workspace", "max_ram": "3"}), "E402"),
     "broken_model": (Case("broken.onnx"), "E102"),
-    "unknown_option": (Case("plain.onnx",
-                            {"options": ["--colour=red"]}), "unrecognized arguments: --colour=red"),
-    "unknown_target": (Case("plain.onnx",
-                            {"target": "z80"}), "E501"), "unbound_dimension": (Case("symbolic.onnx"), "E203"),
+    "unknown_option": (
+        Case("plain.onnx", {"options": ["--colour=red"]}),
+        "unrecognized arguments: --colour=red",
+    ),
+    "unknown_target": (Case("plain.onnx", {"target": "z80"}), "E501"),
+    "unbound_dimension": (Case("symbolic.onnx"), "E203"),
 }
 
 
@@ -95,8 +116,11 @@ def errors(log: str) -> set[str]:
     """The compiler's errors in a log, with the tables and hints that belong to them, without the folder of
     the model.
     """
-    found = re.findall(r"^(?:[^\n:]*\.onnx: )?error: (?:(?!error: ).)*?\[E\d+\](?:\n  hint: [^\n]*)?", log,
-                       re.MULTILINE | re.DOTALL)
+    found = re.findall(
+        r"^(?:[^\n:]*\.onnx: )?error: (?:(?!error: ).)*?\[E\d+\](?:\n  hint: [^\n]*)?",
+        log,
+        re.MULTILINE | re.DOTALL,
+    )
     found += re.findall(r"error: unrecognized arguments.*", log)
     return {re.sub(r"^[^\n:]*/(\w+\.onnx)", r"\1", text) for text in found}
 
@@ -147,7 +171,8 @@ PLAN = """{"schema": 1,
 def arguments(name: str, case: Case, folder: Path, core: str = "") -> list[str]:
     """The arguments of `aot-model compile` that a case stands for; `folder` has its files."""
     host = core or {"x86_64": "host,vector=v4", "aarch64": "host,vector=neon"}.get(
-        platform.machine(), "host,vector=v4")
+        platform.machine(), "host,vector=v4"
+    )
     given: dict[str, Any] = {"model_name": name.replace("-", "_"), "target": host} | case.arguments
     target = ",".join([*given.pop("offload", []), given.pop("target")])
     words = [f"--name={given.pop('model_name')}", f"--target={target}", *given.pop("options", [])]
@@ -176,14 +201,22 @@ def digests(folder: Path) -> dict[str, str]:
 def assert_bytes_of_the_command_line(system: System, cases: Cases, folder: Path, core: str = "") -> None:
     for name, case in cases.items():
         output = folder / name
-        assert main([
-            "compile",
-            str(system.folder / case.model), "-o",
-            str(output), *arguments(name, case, system.folder, core)
-        ]) == 0
+        assert (
+            main(
+                [
+                    "compile",
+                    str(system.folder / case.model),
+                    "-o",
+                    str(output),
+                    *arguments(name, case, system.folder, core),
+                ]
+            )
+            == 0
+        )
         assert len(digests(output)) == (4 if case.arguments.get("params") == "external" else 3)
-        assert digests(
-            system.generated(name)) == digests(output), f"{name}: not the bytes of the command line"
+        assert digests(system.generated(name)) == digests(output), (
+            f"{name}: not the bytes of the command line"
+        )
 
 
 def names(cases: Cases) -> set[str]:
@@ -191,7 +224,8 @@ def names(cases: Cases) -> set[str]:
 
 
 def test_good_cases(make: Make, tmp_path: Path) -> None:
-    """Every case; two models in one program; two of one name; then nothing, a touched model, a changed one.
+    """Every case; two models in one program; two of one name; then nothing, a touched model, a changed
+    one.
     """
     system = make("good")
     write_models(system.folder)
@@ -213,8 +247,9 @@ def test_good_cases(make: Make, tmp_path: Path) -> None:
     os.utime(system.folder / "below/it/plain.onnx")
     log = system.build(GOOD, programs=programs)
     assert system.compiled(log) == ({"subdirectory"} if system.touch_is_change else set())
-    assert system.objects(log) == set() or "Makefiles" in getattr(system, "generator",
-                                                                  ""), "the C is the same"
+    assert system.objects(log) == set() or "Makefiles" in getattr(system, "generator", ""), (
+        "the C is the same"
+    )
 
     write_model(system.folder / "symbolic.onnx", bias=3, shape=("batch", "width"))
     log = system.build(GOOD, programs=programs)
@@ -235,7 +270,8 @@ def test_cross(make: Make, tmp_path: Path) -> None:
             ["arm-none-eabi-readelf", "-A", system.library(library)],
             capture_output=True,
             text=True,
-            check=True).stdout
+            check=True,
+        ).stdout
         assert "Tag_CPU_arch: v7E-M" in attributes
     assert system.compiled(system.build(CROSS, core="cortex-m4", arenas=arenas)) == set(), "nothing changed"
 
@@ -250,15 +286,15 @@ def test_arena(make: Make) -> None:
     }
     cases["two"] = Case("symbolic.onnx", {**cases["two"].arguments, "dims": {"batch": 8, "width": 4}})
     (system.folder / "app.c").write_text(ARENA_PROGRAM)
-    log = system.build(cases,
-                       programs={"app": ("shared",)},
-                       arenas={"shared": (("one", "two"), {"workspace": ".shared"})})
+    log = system.build(
+        cases, programs={"app": ("shared",)}, arenas={"shared": (("one", "two"), {"workspace": ".shared"})}
+    )
     assert subprocess.run([system.program("app")], capture_output=True, text=True).stdout == "0 6 8 largest\n"
     assert system.objects(log) == {"one.c", "two.c", "shared.c", "app.c"}
     assert 'AOT_MODEL_SECTION(".shared")' in (system.generated("shared") / "shared.c").read_text()
-    log = system.build(cases,
-                       programs={"app": ("shared",)},
-                       arenas={"shared": (("one", "two"), {"workspace": ".shared"})})
+    log = system.build(
+        cases, programs={"app": ("shared",)}, arenas={"shared": (("one", "two"), {"workspace": ".shared"})}
+    )
     assert system.compiled(log) | system.objects(log) == set(), "nothing changed"
 
 
@@ -273,8 +309,14 @@ def test_installed_libraries(make: Make, tmp_path: Path) -> None:
     (tmp_path / "main.c").write_text(program("plain"))
     shutil.rmtree(system.folder)
     command = [
-        "cc", tmp_path / "main.c", f"-I{prefix}/include", f"-L{prefix}/lib", "-lplain", "-lm", "-o",
-        tmp_path / "main"
+        "cc",
+        tmp_path / "main.c",
+        f"-I{prefix}/include",
+        f"-L{prefix}/lib",
+        "-lplain",
+        "-lm",
+        "-o",
+        tmp_path / "main",
     ]
     subprocess.run(command, check=True)
     assert subprocess.run([tmp_path / "main"], capture_output=True, text=True).stdout == "plain 0 6 8\n"
@@ -297,8 +339,10 @@ def test_budgets_of_stack_and_code(make: Make) -> None:
     assert not system.library("less").exists() and not system.library("small").exists()
 
 
-@pytest.mark.skipif(not has_tools("arm-none-eabi-gcc", "qemu-system-arm", "cc"),
-                    reason="needs arm-none-eabi-gcc, qemu-system-arm and cc")
+@pytest.mark.skipif(
+    not has_tools("arm-none-eabi-gcc", "qemu-system-arm", "cc"),
+    reason="needs arm-none-eabi-gcc, qemu-system-arm and cc",
+)
 def test_budget_of_cycles(make: Make) -> None:
     """Of what was compiled, with the project's flags; a budget of another processor cannot be kept."""
     system = make("cycles")
@@ -322,11 +366,15 @@ def test_bad_cases(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     log = system.build({name: case for name, (case, _) in BAD.items()}, ok=False)
     for name, (case, code) in BAD.items():
         try:
-            status = main([
-                "compile",
-                str(system.folder / case.model), "-o",
-                str(system.folder / "unused"), *arguments(name, case, system.folder)
-            ])
+            status = main(
+                [
+                    "compile",
+                    str(system.folder / case.model),
+                    "-o",
+                    str(system.folder / "unused"),
+                    *arguments(name, case, system.folder),
+                ]
+            )
         except SystemExit as stop:
             status = stop.code
         said = errors(capsys.readouterr().err)

@@ -16,8 +16,9 @@ from cmake_project import ROOT, has_tools, program, write_model, write_vectors
 from keyword_samples import FILES, SAMPLES, spellings, words, write_model_for_all
 from scons_project import TOOLCHAINS, TOOLS, Project, compiled_models, compiled_objects, has_scons
 
-pytestmark = pytest.mark.skipif(not has_scons() or not has_tools("cc"),
-                                reason="needs scons (pip install scons) and cc")
+pytestmark = pytest.mark.skipif(
+    not has_scons() or not has_tools("cc"), reason="needs scons (pip install scons) and cc"
+)
 
 TWO_MODELS = """
 kws = env.AotModelLibrary("kws", "models/kws.onnx")
@@ -44,12 +45,13 @@ def test_builds_again_exactly_what_depends_on_a_change(tmp_path: Path) -> None:
     os.utime(project.folder / "models/kws.onnx")
     assert compiled_models(project.build()) == set(), "the content decides"
 
-    (project.folder
-     / "models/vad.weights").write_bytes(bytes((project.folder / "models/vad.weights").stat().st_size))
+    (project.folder / "models/vad.weights").write_bytes(
+        bytes((project.folder / "models/vad.weights").stat().st_size)
+    )
     log = project.build()
-    assert compiled_models(log) == {"vad"} and compiled_objects(log) == {
-        "vad.c", "main.c"
-    }, "the header has the number of the build"
+    assert compiled_models(log) == {"vad"} and compiled_objects(log) == {"vad.c", "main.c"}, (
+        "the header has the number of the build"
+    )
     assert project.run("app") == "kws 0 6 8\nvad 0 0 0\n"
     assert "is up to date" in project.build()
 
@@ -75,7 +77,7 @@ sys.exit(done.returncode)
     project = Project(
         tmp_path / "p",
         f'env["AOT_MODEL"] = [{sys.executable!r}, {str(script)!r}]\nenv.Tool("aot_model", '
-        f'toolpath=[{str(TOOLS)!r}])\nenv.AotModelSources("kws", "m.onnx")'
+        f'toolpath=[{str(TOOLS)!r}])\nenv.AotModelSources("kws", "m.onnx")',
     )
     write_model(project.folder / "m.onnx")
     assert compiled_models(project.build()) == {"kws"}
@@ -102,14 +104,17 @@ for variant, duplicate in (("copied", True), ("plain", False)):
         (project.folder / "models").rename(project.folder / "src")
         (project.folder / "src/kws.onnx").rename(project.folder / "src/first.onnx")
         (project.folder / "main.c").rename(project.folder / "src/main.c")
-        project.write("src/SConscript",
-                      'Import("env")\n' + TWO_MODELS.replace("models/kws", "first").replace("models/", ""))
+        project.write(
+            "src/SConscript",
+            'Import("env")\n' + TWO_MODELS.replace("models/kws", "first").replace("models/", ""),
+        )
         log = project.build("-j2")
         for variant in ("copied", "plain"):
             assert project.run(f"build/{variant}/app") == "kws 0 6 8\nvad 1 7 9\n"
         assert "is up to date" in project.build("-j2")
-    assert compiled_models(log) | compiled_objects(log) == set(
-    ), "another checkout takes everything from the cache"
+    assert compiled_models(log) | compiled_objects(log) == set(), (
+        "another checkout takes everything from the cache"
+    )
     assert "Retrieved `build/plain/kws.aot/kws.c' from cache" in log
 
 
@@ -132,8 +137,13 @@ env.AotModelSources("kws", "gen/m.onnx", depends=["gen/m.weights"])
 
 def test_every_argument_reaches_the_compiler(tmp_path: Path) -> None:
     arguments = SAMPLES | {
-        "model_name": "net", "target": "c", "offload": ["cmsis-nn"], "target_plugins": ["plugin.py"],
-        "options": ["--debug"], "depends": ["other.txt"], "report": "html"
+        "model_name": "net",
+        "target": "c",
+        "offload": ["cmsis-nn"],
+        "target_plugins": ["plugin.py"],
+        "options": ["--debug"],
+        "depends": ["other.txt"],
+        "report": "html",
     }
     assert spellings("scons") == {"model", "count_code", "max_stack", "stack_allowance", *arguments}
     given = ", ".join(f"{k}={v!r}" for k, v in arguments.items())
@@ -151,16 +161,35 @@ print("made", made.source, made.header, made.metadata, made.params, made.report,
     project.write("other.txt", "")
     project.write("plugin.py", "TARGETS = ()\n")
     log = project.build("kws.aot", "libkws.a")
-    assert ("made kws.aot/net.c kws.aot/net.h kws.aot/net.json None kws.aot/net.report.html libkws.a "
-            "cmsis-nn,c") in log
+    assert (
+        "made kws.aot/net.c kws.aot/net.h kws.aot/net.json None kws.aot/net.report.html libkws.a cmsis-nn,c"
+    ) in log
     call = re.search(r"compile (m\.onnx .*)$", log, re.MULTILINE)
     assert call and sorted(shlex.split(call[1])) == sorted(
-        ["m.onnx", "--quiet", "-o", "kws.aot", "--name=net", "--target=cmsis-nn,c", *words(),
-         "--target-plugin=plugin.py", "--debug", "--report=kws.aot/net.report.html"])
-    assert (" stack kws.aot/net.json kws.aot/net.ci --compiler=gcc --stack-allowance=1k --max-stack=4k -o "
-            "kws.aot/net.stack.txt") in log or "Measuring the stack of" in log
-    assert {path.name for path in (project.folder / "kws.aot").iterdir()
-            } >= {*FILES, "net.report.html", "net.stack.txt", "net.size.txt", "net.ci"}
+        [
+            "m.onnx",
+            "--quiet",
+            "-o",
+            "kws.aot",
+            "--name=net",
+            "--target=cmsis-nn,c",
+            *words(),
+            "--target-plugin=plugin.py",
+            "--debug",
+            "--report=kws.aot/net.report.html",
+        ]
+    )
+    assert (
+        " stack kws.aot/net.json kws.aot/net.ci --compiler=gcc --stack-allowance=1k --max-stack=4k -o "
+        "kws.aot/net.stack.txt"
+    ) in log or "Measuring the stack of" in log
+    assert {path.name for path in (project.folder / "kws.aot").iterdir()} >= {
+        *FILES,
+        "net.report.html",
+        "net.stack.txt",
+        "net.size.txt",
+        "net.ci",
+    }
     assert "-DOWN" in log
     assert (project.folder / "kws.aot/net.report.html").stat().st_size
     assert json.loads((project.folder / "kws.aot/net.json").read_text())["name"] == "net"
@@ -170,15 +199,27 @@ print("made", made.source, made.header, made.metadata, made.params, made.report,
 
 @pytest.mark.parametrize(
     ("call", "words"),
-    [('env.AotModelLibrary("kws", "m.onnx", colour="red")', "AotModelLibrary(kws): unknown argument: colour"),
-     ('env.AotModelLibrary("kws", "gone.onnx")', "AotModelLibrary(kws): there is no model gone.onnx"),
-     ('env.AotModelLibrary("kws", "m.onnx", model_name="a b")',
-      "AotModelLibrary(kws): model_name 'a b' is not a C identifier"),
-     ('env.AotModelLibrary("kws", ["m.onnx", "v.npz"])', "AotModelLibrary(kws): one model is one file"),
-     ('env.AotModelArena("a", ["x"])', "AotModelArena(a): libraries were not made by AotModelLibrary()"),
-     ('env.AotModelTest("t", ["x"], "v.npz")', "AotModelTest(t): library was not made by AotModelLibrary()"),
-     ('env.AotModelTest("t", env.AotModelLibrary("kws", "m.onnx"), "gone.npz")',
-      "AotModelTest(t): there are no vectors gone.npz")],
+    [
+        (
+            'env.AotModelLibrary("kws", "m.onnx", colour="red")',
+            "AotModelLibrary(kws): unknown argument: colour",
+        ),
+        ('env.AotModelLibrary("kws", "gone.onnx")', "AotModelLibrary(kws): there is no model gone.onnx"),
+        (
+            'env.AotModelLibrary("kws", "m.onnx", model_name="a b")',
+            "AotModelLibrary(kws): model_name 'a b' is not a C identifier",
+        ),
+        ('env.AotModelLibrary("kws", ["m.onnx", "v.npz"])', "AotModelLibrary(kws): one model is one file"),
+        ('env.AotModelArena("a", ["x"])', "AotModelArena(a): libraries were not made by AotModelLibrary()"),
+        (
+            'env.AotModelTest("t", ["x"], "v.npz")',
+            "AotModelTest(t): library was not made by AotModelLibrary()",
+        ),
+        (
+            'env.AotModelTest("t", env.AotModelLibrary("kws", "m.onnx"), "gone.npz")',
+            "AotModelTest(t): there are no vectors gone.npz",
+        ),
+    ],
 )
 def test_mistakes_are_named(tmp_path: Path, call: str, words: str) -> None:
     project = Project(tmp_path / "p", call)
@@ -190,7 +231,10 @@ def test_mistakes_are_named(tmp_path: Path, call: str, words: str) -> None:
 def test_a_python_without_the_compiler(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", "", environment={"AOT_MODEL_PYTHON": "/gone/python3"})
     output = project.build(ok=False)
-    assert "aot_model: the compiler does not run: /gone/python3 -B" in output and "AOT_MODEL_PYTHON=<file>" in output  # noqa: E501
+    assert (
+        "aot_model: the compiler does not run: /gone/python3 -B" in output
+        and "AOT_MODEL_PYTHON=<file>" in output
+    )
 
 
 TEST = """
@@ -218,8 +262,10 @@ def test_tests_and_benchmarks(tmp_path: Path) -> None:
     assert "3" in project.run("time_it")
 
 
-@pytest.mark.skipif(not has_tools("arm-none-eabi-gcc", "qemu-system-arm"),
-                    reason="needs arm-none-eabi-gcc and qemu-system-arm")
+@pytest.mark.skipif(
+    not has_tools("arm-none-eabi-gcc", "qemu-system-arm"),
+    reason="needs arm-none-eabi-gcc and qemu-system-arm",
+)
 def test_crosses_to_cortex_m(tmp_path: Path) -> None:
     """One SConstruct for host and two cores: the target follows the toolchain, tests run in QEMU."""
     cross = """
@@ -236,18 +282,25 @@ for name, flags in (("own", "-mcpu=cortex-m33 -mthumb -flto"), ("plain", "-mcpu=
     project = Project(tmp_path / "p", cross)
     write_test(project)
     log = project.build(".", "test")
-    for name, target in (("own", "cortex-m33"), ("plain", "cortex-m3"), ("old", "c"),
-                         ("cortex-m4/kws", "cortex-m4"), ("cortex-m55/kws", "cortex-m55")):
+    for name, target in (
+        ("own", "cortex-m33"),
+        ("plain", "cortex-m3"),
+        ("old", "c"),
+        ("cortex-m4/kws", "cortex-m4"),
+        ("cortex-m55/kws", "cortex-m55"),
+    ):
         assert json.loads((project.folder / f"{name}.aot/kws.json").read_text())["target"] == target
     for core, memory in (("cortex-m4", "l4-art"), ("cortex-m55", "0ws")):
         assert f"Testing {core}/right.elf" in log
         main = (project.folder / f"{core}/time_it.aot/main.c").read_text()
         assert f" cycles per inference, estimated ({core.replace('cortex-', '')}, {memory}; error " in main
     assert json.loads((project.folder / "host_kws.aot/kws.json").read_text())["target"].startswith("host")
-    attributes = subprocess.run(["arm-none-eabi-readelf", "-A", project.folder / "cortex-m4/libkws.a"],
-                                capture_output=True,
-                                text=True,
-                                check=True).stdout
+    attributes = subprocess.run(
+        ["arm-none-eabi-readelf", "-A", project.folder / "cortex-m4/libkws.a"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     assert "Tag_CPU_arch: v7E-M" in attributes
 
 
@@ -259,14 +312,16 @@ def test_no_core_is_an_error(tmp_path: Path) -> None:
     assert not (project.folder / "kws.aot/kws.c").exists()
 
 
-@pytest.mark.skipif(not has_tools("arm-none-eabi-gcc", "qemu-system-arm"),
-                    reason="needs arm-none-eabi-gcc and qemu-system-arm")
+@pytest.mark.skipif(
+    not has_tools("arm-none-eabi-gcc", "qemu-system-arm"),
+    reason="needs arm-none-eabi-gcc and qemu-system-arm",
+)
 def test_examples(tmp_path: Path) -> None:
     """From a copy: the host program, its test, the firmware in QEMU."""
     for folder in ("examples", "toolchains", "compiler"):
-        shutil.copytree(ROOT / folder,
-                        tmp_path / folder,
-                        ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        shutil.copytree(
+            ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
+        )
     project = Project(tmp_path / "unused", "")
     output = project.build("-C", str(tmp_path / "examples"), "cores=cortex-m55", "test", "run")
     assert "digits: 8 vectors, 0 mismatches" in output

@@ -25,7 +25,7 @@ def script() -> str:
     parts = [f'set -euo pipefail\naot-model() {{ "{sys.executable}" -m aot_model "$@"; }}']
     for language, text in BLOCKS:
         if language == "python":
-            parts.append(f'"{sys.executable}" - <<\'END\'\n{text}END')
+            parts.append(f"\"{sys.executable}\" - <<'END'\n{text}END")
         elif language == "sh":
             for line in text.splitlines():
                 command = line.removesuffix(FAILS)

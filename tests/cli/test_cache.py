@@ -1,4 +1,5 @@
-"""The cache of compilations: the bytes are those of a compilation without it, and no change goes unnoticed.
+"""The cache of compilations: the bytes are those of a compilation without it, and no change goes
+unnoticed.
 """
 
 from __future__ import annotations
@@ -61,10 +62,9 @@ def test_a_hit_gives_the_bytes_of_a_compilation(tmp_path: Path, compile_model: C
     write_model(tmp_path / "elsewhere/m.onnx", external_data="m.weights")
     assert not compile_model("--params=external", model=tmp_path / "elsewhere/m.onnx", output="other")
     other = contents(tmp_path / "other")
-    assert other.pop("m.d").decode() == made.pop("m.d").decode().replace(str(tmp_path / "models"),
-                                                                         str(tmp_path / "elsewhere")).replace(
-                                                                             str(tmp_path / "out"),
-                                                                             str(tmp_path / "other"))
+    assert other.pop("m.d").decode() == made.pop("m.d").decode().replace(
+        str(tmp_path / "models"), str(tmp_path / "elsewhere")
+    ).replace(str(tmp_path / "out"), str(tmp_path / "other"))
     assert other == made
 
 
@@ -94,13 +94,14 @@ def test_every_input_counts(tmp_path: Path, compile_model: Compile, monkeypatch:
         assert compile_model() and not compile_model()
 
 
-def test_errors_and_listings_are_not_kept(tmp_path: Path, compile_model: Compile,
-                                          capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_and_listings_are_not_kept(
+    tmp_path: Path, compile_model: Compile, capsys: pytest.CaptureFixture[str]
+) -> None:
     for _ in range(2):
-        assert main(
-            ["compile",
-             str(tmp_path / "models/m.onnx"), "-o",
-             str(tmp_path / "out"), "--max-flash=1"]) == 1
+        assert (
+            main(["compile", str(tmp_path / "models/m.onnx"), "-o", str(tmp_path / "out"), "--max-flash=1"])
+            == 1
+        )
         assert "[E402]" in capsys.readouterr().err
     (tmp_path / "models/m.weights").rename(tmp_path / "models/gone")
     assert main(["compile", str(tmp_path / "models/m.onnx"), "-o", str(tmp_path / "out")]) == 1
@@ -111,10 +112,13 @@ def test_errors_and_listings_are_not_kept(tmp_path: Path, compile_model: Compile
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda data: data[:-1], lambda data: data[:80] + b"x" + data[81:], lambda data: b""],
-    ids=["cut", "changed", "empty"])
-def test_damaged_entries_are_made_again(tmp_path: Path, compile_model: Compile,
-                                        damage: Callable[[bytes], bytes]) -> None:
+    "damage",
+    [lambda data: data[:-1], lambda data: data[:80] + b"x" + data[81:], lambda data: b""],
+    ids=["cut", "changed", "empty"],
+)
+def test_damaged_entries_are_made_again(
+    tmp_path: Path, compile_model: Compile, damage: Callable[[bytes], bytes]
+) -> None:
     assert compile_model()
     made = contents(tmp_path / "out")
     for entry in entries(tmp_path):
@@ -124,20 +128,42 @@ def test_damaged_entries_are_made_again(tmp_path: Path, compile_model: Compile,
 
 
 WRONG = [
-    "", "null", "0", "[]", "{}", '"text"', "[" * 100_000, "nonsense", '{"external": null}',
-    '{"external": [1]}', '{"external": ["a\\u0000b"]}', '{"external": ["."]}', '{"external": ["\\ud800"]}',
-    '{"files": null}', '{"files": {}}', '{"files": {"m.c": 1}}', '{"files": {"..": ""}}',
-    '{"files": {"": ""}}', '{"files": {"m.h": "", "m.c": "", "m.json": ""}}',
+    "",
+    "null",
+    "0",
+    "[]",
+    "{}",
+    '"text"',
+    "[" * 100_000,
+    "nonsense",
+    '{"external": null}',
+    '{"external": [1]}',
+    '{"external": ["a\\u0000b"]}',
+    '{"external": ["."]}',
+    '{"external": ["\\ud800"]}',
+    '{"files": null}',
+    '{"files": {}}',
+    '{"files": {"m.c": 1}}',
+    '{"files": {"..": ""}}',
+    '{"files": {"": ""}}',
+    '{"files": {"m.h": "", "m.c": "", "m.json": ""}}',
 ]
 """What a whole entry may be instead of what it should be."""
 FIELDS: list[tuple[str, object]] = [
-    *((key, value)
-      for key in ("files", "report", "notes", "own", "external")
-      for value in (None, 7, {}, [7], [[]], ["\ud800"], "\ud800")), ("files", {"m.c": "AAAA"}),
+    *(
+        (key, value)
+        for key in ("files", "report", "notes", "own", "external")
+        for value in (None, 7, {}, [7], [[]], ["\ud800"], "\ud800")
+    ),
+    ("files", {"m.c": "AAAA"}),
     ("files", dict.fromkeys(("m.c", "m.h", "m.json"), "no base64")),
     ("files", dict.fromkeys(("m.c", "m.h", "m.json"), 7)),
-    ("files", dict.fromkeys(("m.c", "m.h", "../m.json"), "")), ("own", ["gone.py"]),
-    ("own", ["../aot_model/cache.py"]), ("own", ["/etc/passwd"]), ("own", ["a\0b"]), ("external", ["other"]),
+    ("files", dict.fromkeys(("m.c", "m.h", "../m.json"), "")),
+    ("own", ["gone.py"]),
+    ("own", ["../aot_model/cache.py"]),
+    ("own", ["/etc/passwd"]),
+    ("own", ["a\0b"]),
+    ("external", ["other"]),
     ("external", []),
 ]
 """What a field of the entry with the files may be."""
@@ -148,8 +174,9 @@ def forge(path: Path, data: bytes) -> None:
     path.write_bytes(hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
 
 
-def test_entries_of_another_structure_are_not_there(tmp_path: Path, compile_model: Compile,
-                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_of_another_structure_are_not_there(
+    tmp_path: Path, compile_model: Compile, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever is in them: the model is compiled, the files are right, and the entry is replaced."""
     assert compile_model()
     made = contents(tmp_path / "out")
@@ -188,8 +215,9 @@ def compiled_once(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return asked
 
 
-def test_a_model_that_changes_meanwhile_is_not_kept(tmp_path: Path, compile_model: Compile,
-                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_changes_meanwhile_is_not_kept(
+    tmp_path: Path, compile_model: Compile, monkeypatch: pytest.MonkeyPatch
+) -> None:
     own = build._compile
 
     def slow(arguments: argparse.Namespace) -> Product:
@@ -214,8 +242,9 @@ def test_entries_cannot_name_other_folders(tmp_path: Path, compile_model: Compil
     assert compile_model() and not (tmp_path / "m.h").exists()
 
 
-def test_those_not_used_for_longest_go_first(tmp_path: Path, compile_model: Compile,
-                                             monkeypatch: pytest.MonkeyPatch) -> None:
+def test_those_not_used_for_longest_go_first(
+    tmp_path: Path, compile_model: Compile, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = ("--name=a", "--name=b", "--name=c")
     for age, name in enumerate(names):
         before = set(entries(tmp_path)) if age else set()
@@ -231,8 +260,12 @@ def test_those_not_used_for_longest_go_first(tmp_path: Path, compile_model: Comp
     assert compile_model("--name=b")
 
 
-def test_mistakes(tmp_path: Path, compile_model: Compile, monkeypatch: pytest.MonkeyPatch,
-                  capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes(
+    tmp_path: Path,
+    compile_model: Compile,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     monkeypatch.setenv("AOT_MODEL_CACHE_SIZE", "much")
     assert main(["compile", str(tmp_path / "models/m.onnx"), "-o", str(tmp_path / "out")]) == 1
     assert "AOT_MODEL_CACHE_SIZE: 'much' is not a number of bytes [E501]" in capsys.readouterr().err
@@ -248,8 +281,10 @@ def test_builds_at_the_same_time(tmp_path: Path, compile_model: Compile) -> None
     environment = os.environ | {"AOT_MODEL_CACHE_SIZE": "100k"}
     command = [
         sys.executable,
-        str(ROOT / "compiler/aot_model"), "compile",
-        str(tmp_path / "models/m.onnx"), "-o"
+        str(ROOT / "compiler/aot_model"),
+        "compile",
+        str(tmp_path / "models/m.onnx"),
+        "-o",
     ]
     running = [
         subprocess.Popen([*command, str(tmp_path / f"out{k}"), f"--name=n{k % 2}"], env=environment)
@@ -257,5 +292,6 @@ def test_builds_at_the_same_time(tmp_path: Path, compile_model: Compile) -> None
     ]
     assert [process.wait(120) for process in running] == [0] * 4
     assert contents(tmp_path / "out0") == contents(tmp_path / "out2") and contents(
-        tmp_path / "out1") == contents(tmp_path / "out3")
+        tmp_path / "out1"
+    ) == contents(tmp_path / "out3")
     assert all(entry.name.endswith(".aot-model") for entry in entries(tmp_path))

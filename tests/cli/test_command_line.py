@@ -86,32 +86,36 @@ def test_mistyped_options_are_usage_errors(arguments: list[str], capsys: Capture
     with pytest.raises(SystemExit) as end:
         main(arguments)
     assert end.value.code == 2
-    assert re.match(r"aot-model( \w+)?: error: .*\n  hint: see aot-model( \w+)? --help\n$",
-                    capsys.readouterr().err)
+    assert re.match(
+        r"aot-model( \w+)?: error: .*\n  hint: see aot-model( \w+)? --help\n$", capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--include-dir"], ["--version", "--json"]])
 def test_answers_import_no_packages(arguments: list[str]) -> None:
-    program = ("import sys; from aot_model.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: "
-               "pass\nprint([m for m in ('numpy', 'onnx', 'jinja2') if m in sys.modules])")
-    out = subprocess.run([sys.executable, "-c", program, *arguments],
-                         capture_output=True,
-                         text=True,
-                         check=True).stdout
+    program = (
+        "import sys; from aot_model.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: "
+        "pass\nprint([m for m in ('numpy', 'onnx', 'jinja2') if m in sys.modules])"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True
+    ).stdout
     assert out.strip().endswith("[]")
 
 
 def test_compiling_imports_what_the_format_needs(tmp_path: Path) -> None:
     """Start-up is most of the time of a small model: the other formats' packages stay out."""
-    program = ("import sys; from aot_model.cli import main\nassert main(sys.argv[1:]) == 0\nprint(*(m for m "
-               "in ('onnx_ir', 'tflite', 'flatbuffers', 'onnxruntime') if m in sys.modules))")
+    program = (
+        "import sys; from aot_model.cli import main\nassert main(sys.argv[1:]) == 0\nprint(*(m for m "
+        "in ('onnx_ir', 'tflite', 'flatbuffers', 'onnxruntime') if m in sys.modules))"
+    )
     model = Path(__file__).resolve().parents[2] / "examples/digits/digits.onnx"
-    done = subprocess.run([sys.executable, "-c", program, "compile",
-                           str(model), "-q", "-o",
-                           str(tmp_path)],
-                          capture_output=True,
-                          text=True,
-                          check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program, "compile", str(model), "-q", "-o", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.strip() == ""
 
 
@@ -119,18 +123,30 @@ def test_compiling_imports_what_the_format_needs(tmp_path: Path) -> None:
 
 
 def test_compile_writes_three_files(cnn: Path, tmp_path: Path, capsys: Captured) -> None:
-    assert main([
-        "compile",
-        str(cnn), "-q", "-o",
-        str(tmp_path / "out"), "--report",
-        str(tmp_path / "r.txt"), "--depfile",
-        str(tmp_path / "d")
-    ]) == 0
+    assert (
+        main(
+            [
+                "compile",
+                str(cnn),
+                "-q",
+                "-o",
+                str(tmp_path / "out"),
+                "--report",
+                str(tmp_path / "r.txt"),
+                "--depfile",
+                str(tmp_path / "d"),
+            ]
+        )
+        == 0
+    )
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["cnn.c", "cnn.h", "cnn.json"]
     assert "conv1" in (tmp_path / "r.txt").read_text()
     depfile = (tmp_path / "d").read_text()
-    assert depfile.startswith(str(
-        tmp_path / "out" / "cnn.c")) and str(cnn) in depfile and "model.c.j2" in depfile
+    assert (
+        depfile.startswith(str(tmp_path / "out" / "cnn.c"))
+        and str(cnn) in depfile
+        and "model.c.j2" in depfile
+    )
     assert capsys.readouterr().out == ""
 
 
@@ -149,11 +165,23 @@ def test_symbolic_dimensions(tmp_path: Path, capsys: Captured) -> None:
     assert main(["compile", str(path), "-o", str(tmp_path / "o"), "--dim", "width=7"]) == 0
     assert "'N'" in capsys.readouterr().err
     assert json.loads((tmp_path / "o" / "m.json").read_text())["inputs"][0]["shape"] == [1, 7]
-    assert main([
-        "compile",
-        str(path), "-o",
-        str(tmp_path / "o"), "--dim", "width=7", "--dim", "N=3", "--dim", "depth=2"
-    ]) == 1
+    assert (
+        main(
+            [
+                "compile",
+                str(path),
+                "-o",
+                str(tmp_path / "o"),
+                "--dim",
+                "width=7",
+                "--dim",
+                "N=3",
+                "--dim",
+                "depth=2",
+            ]
+        )
+        == 1
+    )
     assert "depth" in capsys.readouterr().err
 
 
@@ -164,10 +192,13 @@ def test_constant_inputs(tmp_path: Path, capsys: Captured) -> None:
         for n, t, s in (("x", TensorProto.FLOAT, [2, 3]), ("shape", TensorProto.INT64, [2]))
     ]
     node = helper.make_node("Reshape", ["x", "shape"], ["y"])
-    graph = helper.make_graph([node], "g", inputs,
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 2])])
-    path = save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10),
-                tmp_path / "m.onnx")
+    graph = helper.make_graph(
+        [node], "g", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 2])]
+    )
+    path = save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10),
+        tmp_path / "m.onnx",
+    )
     compiling = ["compile", str(path), "-o", str(tmp_path / "o")]
     assert main(compiling) == 1
     assert "--constant" in capsys.readouterr().err
@@ -187,13 +218,18 @@ def test_bounds(tmp_path: Path, capsys: Captured) -> None:
     """
     inputs = [tensor(n, [], TensorProto.INT32) for n in ("start", "limit", "delta")]
     path = save(
-        model([helper.make_node("Range", ["start", "limit", "delta"], ["r"])], inputs,
-              [tensor("r", None, TensorProto.INT32)]), tmp_path / "m.onnx")
+        model(
+            [helper.make_node("Range", ["start", "limit", "delta"], ["r"])],
+            inputs,
+            [tensor("r", None, TensorProto.INT32)],
+        ),
+        tmp_path / "m.onnx",
+    )
     compiling = ["compile", str(path), "-o", str(tmp_path / "o")]
     assert main([*compiling, "--bound", "r=10"]) == 0
-    assert [(o["name"], o["shape"])
-            for o in json.loads((tmp_path / "o" / "m.json").read_text())["outputs"]] == [("r", [10]),
-                                                                                         ("r.shape", [1])]
+    assert [
+        (o["name"], o["shape"]) for o in json.loads((tmp_path / "o" / "m.json").read_text())["outputs"]
+    ] == [("r", [10]), ("r.shape", [1])]
     assert main(compiling) == 1 and main([*compiling, "--bound", "s=10"]) == 1
     assert "[E203]" in capsys.readouterr().err
 
@@ -206,21 +242,39 @@ def test_budgets(option: str, limit: str, cnn: Path, tmp_path: Path, capsys: Cap
     assert main(["compile", str(cnn), "-o", str(tmp_path / "o"), option, "1m"]) == 0
 
 
-@pytest.mark.parametrize("arguments", [["--target", "cortex-m5"], ["--target", "c,nonsense=1"],
-                                       ["--target", "c", "--option", "optimize=much"],
-                                       ["--dump-after", "nonsense"], ["--explain", "x"]])
-def test_unknown_targets_options_and_passes(arguments: list[str], cnn: Path, tmp_path: Path,
-                                            capsys: Captured) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--target", "cortex-m5"],
+        ["--target", "c,nonsense=1"],
+        ["--target", "c", "--option", "optimize=much"],
+        ["--dump-after", "nonsense"],
+        ["--explain", "x"],
+    ],
+)
+def test_unknown_targets_options_and_passes(
+    arguments: list[str], cnn: Path, tmp_path: Path, capsys: Captured
+) -> None:
     assert main(["compile", str(cnn), "-o", str(tmp_path / "o"), *arguments]) == 1
     assert "[E501]" in capsys.readouterr().err
 
 
 def test_dumps_and_explanations(cnn: Path, tmp_path: Path, capsys: Captured) -> None:
-    assert main([
-        "compile",
-        str(cnn), "-o",
-        str(tmp_path / "o"), "--dump-after", "expand", "--explain", "move_transposes"
-    ]) == 0
+    assert (
+        main(
+            [
+                "compile",
+                str(cnn),
+                "-o",
+                str(tmp_path / "o"),
+                "--dump-after",
+                "expand",
+                "--explain",
+                "move_transposes",
+            ]
+        )
+        == 0
+    )
     out = capsys.readouterr().out
     assert "; after expand" in out and "Convolution(" in out and "; move_transposes: changed the graph" in out
 
@@ -230,7 +284,7 @@ def test_check_tells_everything_and_writes_nothing(cnn: Path, tmp_path: Path, ca
     assert "no problems" in capsys.readouterr().out
     nodes = [
         helper.make_node("Softmax", ["x"], ["a"], axis=9, name="n1"),
-        helper.make_node("Relu", ["x"], ["b"], foo=1, name="n2")
+        helper.make_node("Relu", ["x"], ["b"], foo=1, name="n2"),
     ]
     bad = save(model(nodes, [tensor("x", [2, 2])], [tensor("a", None)]), tmp_path / "bad.onnx")
     assert main(["check", str(bad), "--target", "c"]) == 1
@@ -258,27 +312,46 @@ def test_inspect(cnn: Path, capsys: Captured) -> None:
 def test_run_by_name_and_stacked(cnn: Path, tmp_path: Path, capsys: Captured) -> None:
     x, y = expected()
     np.savez(tmp_path / "one.npz", x=x[0])
-    assert main(
-        ["run", str(cnn), "--inputs",
-         str(tmp_path / "one.npz"), "--outputs",
-         str(tmp_path / "o.npz")]) == 0
+    assert (
+        main(["run", str(cnn), "--inputs", str(tmp_path / "one.npz"), "--outputs", str(tmp_path / "o.npz")])
+        == 0
+    )
     np.testing.assert_allclose(np.load(tmp_path / "o.npz")["y"], y[0], rtol=1e-4, atol=1e-5)
     np.savez(tmp_path / "all.npz", in_0=x)
-    assert main([
-        "run",
-        str(cnn), "--inputs",
-        str(tmp_path / "all.npz"), "--outputs",
-        str(tmp_path / "o.npz"), "--target", "c", "--sanitize"
-    ]) == 0
+    assert (
+        main(
+            [
+                "run",
+                str(cnn),
+                "--inputs",
+                str(tmp_path / "all.npz"),
+                "--outputs",
+                str(tmp_path / "o.npz"),
+                "--target",
+                "c",
+                "--sanitize",
+            ]
+        )
+        == 0
+    )
     np.testing.assert_allclose(np.load(tmp_path / "o.npz")["out_0"], y, rtol=1e-4, atol=1e-5)
     assert main(["run", str(cnn), "--inputs", str(tmp_path / "one.npz")]) == 0
     assert "y: float32[1, 5]" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arrays", [{}, {"z": np.zeros(3)}, {"x": np.zeros(
-    (1, 2, 6, 6))}, {"x": np.zeros((2, 6, 6), np.float32)}, {"in_0": np.zeros((3, 2, 6, 6), np.float32)}])
-def test_run_with_wrong_inputs(arrays: dict[str, np.ndarray], cnn: Path, tmp_path: Path,
-                               capsys: Captured) -> None:
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {},
+        {"z": np.zeros(3)},
+        {"x": np.zeros((1, 2, 6, 6))},
+        {"x": np.zeros((2, 6, 6), np.float32)},
+        {"in_0": np.zeros((3, 2, 6, 6), np.float32)},
+    ],
+)
+def test_run_with_wrong_inputs(
+    arrays: dict[str, np.ndarray], cnn: Path, tmp_path: Path, capsys: Captured
+) -> None:
     np.savez(tmp_path / "i.npz", **arrays)
     assert main(["run", str(cnn), "--inputs", str(tmp_path / "i.npz")]) == 1
     assert "[E104]" in capsys.readouterr().err
@@ -294,14 +367,19 @@ def test_inputs_that_cannot_be_read(cnn: Path, tmp_path: Path, capsys: Captured)
 def test_run_on_a_single_array(cnn: Path, tmp_path: Path, capsys: Captured) -> None:
     x, y = expected()
     np.save(tmp_path / "x.npy", x[0])
-    assert main(["run",
-                 str(cnn), "--inputs",
-                 str(tmp_path / "x.npy"), "--outputs",
-                 str(tmp_path / "o.npz")]) == 0
+    assert (
+        main(["run", str(cnn), "--inputs", str(tmp_path / "x.npy"), "--outputs", str(tmp_path / "o.npz")])
+        == 0
+    )
     np.testing.assert_allclose(np.load(tmp_path / "o.npz")["y"], y[0], rtol=1e-4, atol=1e-5)
     two = save(
-        model([helper.make_node("Add", ["a", "b"], ["c"])],
-              [tensor("a", [2]), tensor("b", [2])], [tensor("c", [2])]), tmp_path / "two.onnx")
+        model(
+            [helper.make_node("Add", ["a", "b"], ["c"])],
+            [tensor("a", [2]), tensor("b", [2])],
+            [tensor("c", [2])],
+        ),
+        tmp_path / "two.onnx",
+    )
     assert main(["run", str(two), "--inputs", str(tmp_path / "x.npy")]) == 1
     error = capsys.readouterr().err
     assert "[E104]" in error and "the model has 2 inputs: a, b" in error and ".npz" in error
@@ -323,8 +401,9 @@ def _npy(header: bytes) -> bytes:
      (_npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999,)}\n"), "cannot be read"),
      (_npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (4,)}\n") + b"12345", "cannot be read"),
      (_npy(b"((((" * 900 + b"\n"), "cannot be read")])  # fmt: skip
-def test_a_single_array_that_does_not_fit(data: bytes | np.ndarray | None, said: str, cnn: Path,
-                                          tmp_path: Path, capsys: Captured) -> None:
+def test_a_single_array_that_does_not_fit(
+    data: bytes | np.ndarray | None, said: str, cnn: Path, tmp_path: Path, capsys: Captured
+) -> None:
     path = tmp_path / "x.npy"
     if isinstance(data, bytes):
         path.write_bytes(data)
@@ -372,11 +451,13 @@ def test_lists(command: str, word: str, form: list[str], capsys: Captured) -> No
 
 
 def test_a_reader_that_goes_is_no_error() -> None:
-    done = subprocess.run(f"{sys.executable} -m aot_model ops | head -1",
-                          shell=True,
-                          capture_output=True,
-                          text=True,
-                          check=False)
+    done = subprocess.run(
+        f"{sys.executable} -m aot_model ops | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.stderr == ""
 
 
@@ -388,18 +469,27 @@ def test_programs(cnn: Path, vectors: Path, tmp_path: Path) -> None:
 
     out = tmp_path / "out"
     assert main(["compile", str(cnn), "-o", str(out)]) == 0
-    assert main([
-        "test-main",
-        str(out / "cnn.json"), "--vectors",
-        str(vectors), "-o",
-        str(out / "test.c"), "--depfile",
-        str(out / "test.d")
-    ]) == 0
+    assert (
+        main(
+            [
+                "test-main",
+                str(out / "cnn.json"),
+                "--vectors",
+                str(vectors),
+                "-o",
+                str(out / "test.c"),
+                "--depfile",
+                str(out / "test.d"),
+            ]
+        )
+        == 0
+    )
     assert main(["benchmark-main", str(out / "cnn.json"), "-o", str(out / "bench.c"), "--runs", "3"]) == 0
     assert str(vectors) in (out / "test.d").read_text()
     for name in ("test", "bench"):
         subprocess.run(
             ["gcc", "-O1", "-march=native", f"-I{include_dir()}", f"{name}.c", "cnn.c", "-lm", "-o", name],
             cwd=out,
-            check=True)
+            check=True,
+        )
         subprocess.run([f"./{name}"], cwd=out, check=True, capture_output=True)

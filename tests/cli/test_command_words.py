@@ -32,9 +32,10 @@ def test_every_code_is_explained(capsys: Captured) -> None:
     assert main(["explain"]) == 0
     assert "E402" in (said := capsys.readouterr().out) and "exit status" in said
     assert main(["explain", "E999"]) == 1
-    assert (ROOT / "docs/errors.md").read_text() == markdown(
-    ), ("python -c 'from aot_model.cli.explanations import markdown; print(markdown(), end=\"\")' > "
-        "docs/errors.md")
+    assert (ROOT / "docs/errors.md").read_text() == markdown(), (
+        "python -c 'from aot_model.cli.explanations import markdown; print(markdown(), end=\"\")' > "
+        "docs/errors.md"
+    )
 
 
 def test_operators_by_name(capsys: Captured) -> None:
@@ -49,8 +50,9 @@ def test_operators_of_a_model(tmp_path: Path, capsys: Captured) -> None:
     assert main(["ops", "--supported", str(save(small_cnn(), tmp_path / "cnn.onnx"))]) == 0
     said = capsys.readouterr().out
     assert "Conv" in said and " no" not in said
-    strange = model([_node("Relu"), _node("Frobnicate", "y", "z")], [tensor("x", [2])], [tensor("z", [2])],
-                    {})
+    strange = model(
+        [_node("Relu"), _node("Frobnicate", "y", "z")], [tensor("x", [2])], [tensor("z", [2])], {}
+    )
     assert main(["ops", "--supported", str(save(strange, tmp_path / "strange.onnx"))]) == 1
     rows = {line.split()[1]: line.split()[-1] for line in capsys.readouterr().out.splitlines()[2:]}
     assert rows == {"Relu": "yes", "Frobnicate": "no"}
@@ -109,18 +111,24 @@ def test_budget_errors_have_the_whole_path(tmp_path: Path, capsys: Captured) -> 
     assert sizes and sum(sizes) == int(together.split()[0])
 
 
-@pytest.mark.parametrize(("more", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False),
-                                                ({"TERM": "dumb"}, False)])
+@pytest.mark.parametrize(
+    ("more", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
 def test_colours(more: dict[str, str], coloured: bool) -> None:
     """On a terminal that is one; elsewhere (all other tests) never."""
     ours, theirs = pty.openpty()
-    environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"
-                   } | {"TERM": "xterm", "PYTHONPATH": str(ROOT / "compiler")} | more
-    subprocess.run([sys.executable, "-m", "aot_model", "explain", "E999"],
-                   stderr=theirs,
-                   env=environment,
-                   check=False,
-                   timeout=60)
+    environment = (
+        {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
+        | {"TERM": "xterm", "PYTHONPATH": str(ROOT / "compiler")}
+        | more
+    )
+    subprocess.run(
+        [sys.executable, "-m", "aot_model", "explain", "E999"],
+        stderr=theirs,
+        env=environment,
+        check=False,
+        timeout=60,
+    )
     os.close(theirs)
     said = os.read(ours, 10_000).decode()
     os.close(ours)
@@ -164,8 +172,11 @@ def test_completion(tmp_path: Path, typed: str, completed: list[str]) -> None:
     pytest.importorskip("argcomplete")
     said = tmp_path / "said"
     asked = {
-        "_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_STDOUT_FILENAME": str(said),
-        "COMP_LINE": typed, "COMP_POINT": str(len(typed))
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_IFS": "\n",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(said),
+        "COMP_LINE": typed,
+        "COMP_POINT": str(len(typed)),
     }
     subprocess.run([sys.executable, "-m", "aot_model"], env=os.environ | asked, check=True)
     assert [word.strip() for word in said.read_text().splitlines()] == completed

@@ -28,8 +28,11 @@ C = {
     "w4": RNG.standard_normal((12, 5)).astype(np.float32) / 3,
 }  # fmt: skip
 X = RNG.standard_normal((12, 1, 3, 8, 8)).astype(np.float32)
-CONVOLUTIONS = (("conv1", "x", "relu1", True), ("conv2", "relu1", "relu2", True), ("conv3", "relu2", "conv3",
-                                                                                   False))
+CONVOLUTIONS = (
+    ("conv1", "x", "relu1", True),
+    ("conv2", "relu1", "relu2", True),
+    ("conv3", "relu2", "conv3", False),
+)
 
 
 def _float() -> Any:
@@ -78,16 +81,21 @@ class Quantised:
         self.constants |= {
             f"{name}_scale": scale,
             f"{name}_zero": zero,
-            f"{name}_read": np.int8(int(zero) + self.read_with.get(name, 0))
+            f"{name}_read": np.int8(int(zero) + self.read_with.get(name, 0)),
         }
         self.nodes += [
-            helper.make_node("QuantizeLinear", [real, f"{name}_scale", f"{name}_zero"],
-                             [f"{name}_QuantizeLinear_Output"],
-                             name=f"{name}_q"),
-            helper.make_node("DequantizeLinear",
-                             [f"{name}_QuantizeLinear_Output", f"{name}_scale", f"{name}_read"],
-                             [f"{name}_DequantizeLinear_Output"],
-                             name=f"{name}_d"),
+            helper.make_node(
+                "QuantizeLinear",
+                [real, f"{name}_scale", f"{name}_zero"],
+                [f"{name}_QuantizeLinear_Output"],
+                name=f"{name}_q",
+            ),
+            helper.make_node(
+                "DequantizeLinear",
+                [f"{name}_QuantizeLinear_Output", f"{name}_scale", f"{name}_read"],
+                [f"{name}_DequantizeLinear_Output"],
+                name=f"{name}_d",
+            ),
         ]
         return f"{name}_DequantizeLinear_Output"
 
@@ -98,14 +106,18 @@ class Quantised:
         scale = (np.abs(w).max(axis=tuple(k for k in range(w.ndim) if k != axis)) / 127).astype(np.float32)
         self.constants |= {
             f"{name}_quantized": np.round(w / scale.reshape(shape)).astype(np.int8),
-            f"{name}_zero": np.zeros(scale.size, np.int8)
+            f"{name}_zero": np.zeros(scale.size, np.int8),
         }
         self.constants[f"{name}_scale"] = (scale * self.gains.get(name, 1)).astype(np.float32)
         self.nodes.append(
-            helper.make_node("DequantizeLinear", [f"{name}_quantized", f"{name}_scale", f"{name}_zero"],
-                             [f"{name}_real"],
-                             name=f"{name}_d",
-                             axis=axis))
+            helper.make_node(
+                "DequantizeLinear",
+                [f"{name}_quantized", f"{name}_scale", f"{name}_zero"],
+                [f"{name}_real"],
+                name=f"{name}_d",
+                axis=axis,
+            )
+        )
         return f"{name}_real"
 
     def made(self, drop_relu: bool) -> Any:
@@ -118,7 +130,8 @@ class Quantised:
             self.constants[f"b{k}"] = C[f"b{k}"]
             pads = {"pads": [1] * 4} if relu else {}
             self.nodes.append(
-                helper.make_node("Conv", [at, self.weights(f"w{k}", 0), f"b{k}"], [conv], name=conv, **pads))
+                helper.make_node("Conv", [at, self.weights(f"w{k}", 0), f"b{k}"], [conv], name=conv, **pads)
+            )
             if relu and not drop_relu:
                 self.nodes.append(helper.make_node("Relu", [conv], [result], name=result))
             at = self.through(kept, kept)
@@ -139,25 +152,37 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _compared(folder: Path, quantised: Any, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
     save(quantised, folder / "int8.onnx")
     capsys.readouterr()
-    assert main([
-        "compare",
-        str(folder / "float.onnx"),
-        str(folder / "int8.onnx"), "--inputs",
-        str(folder / "data.npz"), "--json", *more
-    ]) == 0
+    assert (
+        main(
+            [
+                "compare",
+                str(folder / "float.onnx"),
+                str(folder / "int8.onnx"),
+                "--inputs",
+                str(folder / "data.npz"),
+                "--json",
+                *more,
+            ]
+        )
+        == 0
+    )
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
 
 @pytest.mark.parametrize("side", ["library", "reference"])
 @pytest.mark.parametrize("drop_relu", [False, True])
-def test_a_good_model_loses_nowhere(folder: Path, capsys: pytest.CaptureFixture[str], side: str,
-                                    drop_relu: bool) -> None:
+def test_a_good_model_loses_nowhere(
+    folder: Path, capsys: pytest.CaptureFixture[str], side: str, drop_relu: bool
+) -> None:
     found = _compared(folder, Quantised().made(drop_relu), capsys, "--b", side)
     assert found["first_loss"] is None, found["words"]
     matched = {t["name"]: t["a"] for t in found["tensors"]}
-    assert matched["conv1" if drop_relu else "relu1"] == "relu1" and matched["y"] == "y" and matched[
-        "conv3"] == "conv3"
+    assert (
+        matched["conv1" if drop_relu else "relu1"] == "relu1"
+        and matched["y"] == "y"
+        and matched["conv3"] == "conv3"
+    )
     assert all(t["own"]["snr"] is None or t["own"]["snr"] > 30 for t in found["tensors"] if t["own"])
     if side == "library":
         assert all(t["program"]["functions"] for t in found["tensors"] if t["name"] != "x")
@@ -175,8 +200,9 @@ def test_a_range_that_is_too_small(folder: Path, capsys: pytest.CaptureFixture[s
     assert reached is not None, found["words"]
     assert [float(n) for n in reached.groups()] == pytest.approx([low / 3, high / 3, low, high], rel=0.03)
     assert third["own"]["saturated"] > 0.01 and third["limits"][1] == pytest.approx(high / 3, rel=0.02)
-    assert [t["name"] for t in found["tensors"]
-            if t["loses"]] == ["conv3"], "what is behind it is right for what it is given"
+    assert [t["name"] for t in found["tensors"] if t["loses"]] == ["conv3"], (
+        "what is behind it is right for what it is given"
+    )
 
 
 def test_a_scale_of_weights_that_is_wrong(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -199,8 +225,9 @@ def test_a_zero_point_that_is_off(folder: Path, capsys: pytest.CaptureFixture[st
     found = _compared(folder, quantised.made(False), capsys, "--b", "reference")
     assert found["first_loss"] == "conv3" and "is quantised with scale" in found["words"]
     third = next(t for t in found["tensors"] if t["name"] == "conv3")
-    assert any("is shifted by " in f["words"] and f"= {-steps:+.1f} steps" in f["words"]
-               for f in third["findings"]), third["findings"]
+    assert any(
+        "is shifted by " in f["words"] and f"= {-steps:+.1f} steps" in f["words"] for f in third["findings"]
+    ), third["findings"]
 
 
 def test_equalised_channels_are_no_loss(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -240,8 +267,11 @@ def test_words_and_exit_status(folder: Path, capsys: pytest.CaptureFixture[str])
     command = [
         "compare",
         str(folder / "float.onnx"),
-        str(folder / "int8.onnx"), "--inputs",
-        str(folder / "data.npz"), "--limit", "4"
+        str(folder / "int8.onnx"),
+        "--inputs",
+        str(folder / "data.npz"),
+        "--limit",
+        "4",
     ]
     assert main(command) == 0
     said = capsys.readouterr().out
@@ -257,17 +287,23 @@ def test_two_programs_of_one_model(folder: Path, capsys: pytest.CaptureFixture[s
     command = [
         "compare",
         str(folder / "int8.onnx"),
-        str(folder / "int8.onnx"), "--inputs",
-        str(folder / "data.npz"), "--a", "library", "--target", "c", "--json"
+        str(folder / "int8.onnx"),
+        "--inputs",
+        str(folder / "data.npz"),
+        "--a",
+        "library",
+        "--target",
+        "c",
+        "--json",
     ]
     assert main(command) == 0
     found = json.loads(capsys.readouterr().out)
     integers = [t for t in found["tensors"] if t["step"] is not None]
-    assert len(integers) >= 4 and all(t["whole"]["identical"]
-                                      for t in integers) and found["outputs"] == [{
-                                          "name": "y",
-                                          "changed": 0
-                                      }]
+    assert (
+        len(integers) >= 4
+        and all(t["whole"]["identical"] for t in integers)
+        and found["outputs"] == [{"name": "y", "changed": 0}]
+    )
 
 
 def test_sums_are_those_of_numpy() -> None:
@@ -284,11 +320,11 @@ def test_sums_are_those_of_numpy() -> None:
     assert sums.saturated == ends.sum() > 0
     inside = np.abs(got) < 1 - 0.03125
     gain, _ = np.polyfit(want[inside], got[inside], 1)
-    through_zero = (want[inside] * got[inside]).sum() / (want[inside]**2).sum()
-    before, after = (error[inside]**2).sum(), ((got[inside] - through_zero * want[inside])**2).sum()
+    through_zero = (want[inside] * got[inside]).sum() / (want[inside] ** 2).sum()
+    before, after = (error[inside] ** 2).sum(), ((got[inside] - through_zero * want[inside]) ** 2).sum()
     assert sums.gain == pytest.approx((gain, (before - after) / before))
     mean = error[inside].mean()
-    left = ((error[inside] - mean)**2).sum()
+    left = ((error[inside] - mean) ** 2).sum()
     assert sums.shift == pytest.approx((mean, (before - left) / before))
     assert histogram.want.tolist() == np.histogram(want, 64, (-histogram.reach, histogram.reach))[0].tolist()
     assert histogram.got.sum() == got.size
@@ -301,18 +337,35 @@ def test_channels_last_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
     x = RNG.standard_normal((3, 1, 2, 4, 5)).astype(np.float32)
     save(
-        model([helper.make_node("Relu", ["x"], ["y"], name="r")], [tensor("x", (1, 2, 4, 5))],
-              [tensor("y", (1, 2, 4, 5))], {}), tmp_path / "a.onnx")
+        model(
+            [helper.make_node("Relu", ["x"], ["y"], name="r")],
+            [tensor("x", (1, 2, 4, 5))],
+            [tensor("y", (1, 2, 4, 5))],
+            {},
+        ),
+        tmp_path / "a.onnx",
+    )
     (tmp_path / "b.tflite").write_bytes(
         build_tflite(
-            [T("in", (1, 4, 5, 2), FLOAT32), T("out", (1, 4, 5, 2), FLOAT32)], [Op("RELU", (0, ),
-                                                                                   (1, ))], (0, ), (1, )))
+            [T("in", (1, 4, 5, 2), FLOAT32), T("out", (1, 4, 5, 2), FLOAT32)],
+            [Op("RELU", (0,), (1,))],
+            (0,),
+            (1,),
+        )
+    )
     np.savez(tmp_path / "d.npz", in_0=x)
-    assert main([
-        "compare",
-        str(tmp_path / "a.onnx"),
-        str(tmp_path / "b.tflite"), "--inputs",
-        str(tmp_path / "d.npz"), "--json"
-    ]) == 0
+    assert (
+        main(
+            [
+                "compare",
+                str(tmp_path / "a.onnx"),
+                str(tmp_path / "b.tflite"),
+                "--inputs",
+                str(tmp_path / "d.npz"),
+                "--json",
+            ]
+        )
+        == 0
+    )
     found = json.loads(capsys.readouterr().out)
     assert [t["whole"]["identical"] for t in found["tensors"]] == [True, True]

@@ -14,8 +14,10 @@ from aot_model.host.firmware import QEMU, Board
 from aot_model.installation import include_dir
 from aot_model.targets.cores import CORES
 
-pytestmark = pytest.mark.skipif(not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
-                                reason="needs arm-none-eabi-gcc and qemu-system-arm")
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
+    reason="needs arm-none-eabi-gcc and qemu-system-arm",
+)
 Captured = pytest.CaptureFixture[str]
 MODEL = Path(__file__).resolve().parents[2] / "examples/digits/digits.onnx"
 GCC = "arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard"

@@ -21,8 +21,9 @@ from aot_model.targets.registry import targets
 Captured = pytest.CaptureFixture[str]
 
 AARCH64 = ("aarch64-linux-gnu-gcc", "qemu-aarch64 -L /usr/aarch64-linux-gnu")
-X86 = pytest.mark.skipif("__x86_64__" not in (HostCompiler.find()._macros(()) or ""),
-                         reason="needs an x86-64 machine")
+X86 = pytest.mark.skipif(
+    "__x86_64__" not in (HostCompiler.find()._macros(()) or ""), reason="needs an x86-64 machine"
+)
 
 
 @pytest.fixture(scope="module")
@@ -30,15 +31,21 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """A product with enough columns for vectors, and its vectors: the arguments of verify."""
     folder = tmp_path_factory.mktemp("product")
     rng = np.random.default_rng(1)
-    x, w = rng.standard_normal((3, 4, 16)).astype(np.float32), rng.standard_normal(
-        (16, 24)).astype(np.float32)
-    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "product",
-                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 16])],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 24])],
-                              [numpy_helper.from_array(w, "w")],
-                              )
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              folder / "product.onnx")
+    x, w = (
+        rng.standard_normal((3, 4, 16)).astype(np.float32),
+        rng.standard_normal((16, 24)).astype(np.float32),
+    )
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "product",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 16])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 24])],
+        [numpy_helper.from_array(w, "w")],
+    )
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+        folder / "product.onnx",
+    )
     np.savez(folder / "v.npz", in_0=x, out_0=x @ w)
     return [str(folder / "product.onnx"), "--vectors", str(folder / "v.npz")]
 
@@ -67,16 +74,19 @@ def test_flags_of_the_user_replace_ours(cflags: str, given: list[str], tmp_path:
     assert "-O2" in build and not [w for w in build if w.startswith("-march")]
 
 
-def test_paths_in_flags_are_those_of_the_user(given: list[str], tmp_path: Path,
-                                              monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_in_flags_are_those_of_the_user(
+    given: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "more.h").write_text("#define SEEN 1\n")
     _recorder(tmp_path, "gcc")
     assert main(["verify", *given, "--cc", "./recording-cc", "--cflags", "-O1 -include more.h"]) == 0
 
 
-@pytest.mark.skipif(shutil.which(AARCH64[0]) is None or shutil.which("qemu-aarch64") is None,
-                    reason="needs gcc and qemu-user for AArch64")
+@pytest.mark.skipif(
+    shutil.which(AARCH64[0]) is None or shutil.which("qemu-aarch64") is None,
+    reason="needs gcc and qemu-user for AArch64",
+)
 @pytest.mark.parametrize("target", ["host", "c", "host,vector=neon"])
 def test_a_compiler_that_crosses(target: str, given: list[str]) -> None:
     """`host` is NEON there, without -march=native, which such a compiler does not know."""
@@ -89,7 +99,8 @@ def test_what_does_not_fit_says_so(given: list[str], capsys: Captured) -> None:
     assert main(["verify", *given, "--target", "host,vector=v8", "--cc", AARCH64[0]]) == 1
     text = capsys.readouterr().err
     assert "host,vector=neon" in text and text.index("was made for host") < text.index(
-        "immintrin.h: No such file")
+        "immintrin.h: No such file"
+    )
     assert main(["verify", *given, "--cc", AARCH64[0]]) == 1
     assert "[E602]" in (text := capsys.readouterr().err) and "--runner" in text
 
@@ -99,24 +110,49 @@ def test_what_does_not_fit_says_so(given: list[str], capsys: Captured) -> None:
 def test_firmware_is_refused_with_a_way_out(target: str, given: list[str], capsys: Captured) -> None:
     assert main(["verify", *given, "--target", target]) == 1
     text = capsys.readouterr().err
-    assert "[E601]" in text and "--target c" in text and "aot_model_test()" in text and "Traceback" not in text  # noqa: E501
+    assert (
+        "[E601]" in text and "--target c" in text and "aot_model_test()" in text and "Traceback" not in text
+    )
 
 
-@pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None or shutil.which("qemu-system-arm") is None,
-                    reason="needs gcc and QEMU for Arm")
+@pytest.mark.skipif(
+    shutil.which("arm-none-eabi-gcc") is None or shutil.which("qemu-system-arm") is None,
+    reason="needs gcc and QEMU for Arm",
+)
 def test_firmware_in_an_emulator(given: list[str]) -> None:
     """Semihosting carries the arrays."""
     board = rules_dir("toolchains") / "qemu"
     flags = [
-        *targets()["cortex-m4"].c_flags, "-O2", "--specs=rdimon.specs", "-nostartfiles", f"-T{board}/mps2.ld",
-        f"-L{board}", "-Wl,--no-warn-rwx-segments", f"{board}/startup.c"
+        *targets()["cortex-m4"].c_flags,
+        "-O2",
+        "--specs=rdimon.specs",
+        "-nostartfiles",
+        f"-T{board}/mps2.ld",
+        f"-L{board}",
+        "-Wl,--no-warn-rwx-segments",
+        f"{board}/startup.c",
     ]
-    runner = ("qemu-system-arm -machine mps2-an386 -nographic -monitor none -serial none -semihosting-config "
-              "enable=on,target=native -kernel")
-    assert main([
-        "verify", *given, "--target", "cortex-m4", "--cc", "arm-none-eabi-gcc", "--cflags", " ".join(flags),
-        "--runner", runner
-    ]) == 0
+    runner = (
+        "qemu-system-arm -machine mps2-an386 -nographic -monitor none -serial none -semihosting-config "
+        "enable=on,target=native -kernel"
+    )
+    assert (
+        main(
+            [
+                "verify",
+                *given,
+                "--target",
+                "cortex-m4",
+                "--cc",
+                "arm-none-eabi-gcc",
+                "--cflags",
+                " ".join(flags),
+                "--runner",
+                runner,
+            ]
+        )
+        == 0
+    )
 
 
 def test_no_such_compiler(given: list[str], capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,8 +163,12 @@ def test_no_such_compiler(given: list[str], capsys: Captured, monkeypatch: pytes
     assert main(["verify", *given]) == 1
     assert "[E601]" in capsys.readouterr().err
     monkeypatch.delenv("CC")
-    for more, code in ((["--cc", "gcc '"], "E501"), (["--runner", "none"], "E601"),
-                       (["--cflags", "-O2 '"], "E501"), (["--cflags", "-no-such-flag"], "E601")):
+    for more, code in (
+        (["--cc", "gcc '"], "E501"),
+        (["--runner", "none"], "E601"),
+        (["--cflags", "-O2 '"], "E501"),
+        (["--cflags", "-no-such-flag"], "E601"),
+    ):
         assert main(["verify", *given, *more]) == 1
         assert f"[{code}]" in capsys.readouterr().err
 
@@ -152,9 +192,12 @@ def test_products_of_bytes_are_those_of_the_compiler() -> None:
     avx512 = avx2 + "".join(f"#define __AVX512{part}__ 1\n" for part in ("F", "VL", "BW"))
     neon = "#define __GNUC__ 12\n#define __ARM_NEON 1\n#define __aarch64__ 1\n"
     wanted = {
-        avx2: "none", avx512: "none", avx512 + "#define __AVX512VNNI__ 1\n": "vnni",
-        avx2 + "#define __AVX512VNNI__ 1\n": "none", neon: "none",
-        neon + "#define __ARM_FEATURE_DOTPROD 1\n": "sdot"
+        avx2: "none",
+        avx512: "none",
+        avx512 + "#define __AVX512VNNI__ 1\n": "vnni",
+        avx2 + "#define __AVX512VNNI__ 1\n": "none",
+        neon: "none",
+        neon + "#define __ARM_FEATURE_DOTPROD 1\n": "sdot",
     }
     assert {text: dot_for(parse_macros(text)) for text in wanted} == wanted
     assert target_for(parse_macros(avx512 + "#define __AVX512VNNI__ 1\n")) == "host,vector=v8,dot=vnni"

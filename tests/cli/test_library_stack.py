@@ -50,13 +50,14 @@ Disassembly of section .text:
 
 def test_disassembly() -> None:
     code = disassembled(DISASSEMBLY)
-    assert code["first"] is code["alias"] and (code["first"].size, code["first"].calls) == (16 + 16 + 24, {
-        "second"
-    }), "it goes on in the next"
+    assert code["first"] is code["alias"] and (code["first"].size, code["first"].calls) == (
+        16 + 16 + 24,
+        {"second"},
+    ), "it goes on in the next"
     assert (code["second"].size, code["second"].calls) == (16, set())
-    assert code["third"].size is None and code["fourth"].size is None and code["fourth"].calls == {
-        "elsewhere"
-    }
+    assert (
+        code["third"].size is None and code["fourth"].size is None and code["fourth"].calls == {"elsewhere"}
+    )
     assert not disassembled(DISASSEMBLY.replace("littlearm", "x86-64"))
 
 
@@ -67,26 +68,29 @@ def body(*instructions: str) -> int | None:
     return disassembled(head + lines)["f"].size
 
 
-@pytest.mark.parametrize(("size", "instructions"), [
-    (8, "push {r7, lr}|mov r7, sp|mov sp, r7|pop {r7, pc}"),
-    (None, "mov sp, r3"),
-    (None, "ldr.w sp, [r0, #4]"),
-    (None, "add sp, r4"),
-    (None, "add.w sp, sp, #4294967280"),
-    (24, "stmdb sp!, {r4, r5, r6, r7, r8, lr}|ldmia.w sp!, {r4, r5, r6, r7, r8, pc}"),
-    (40, "vpush {d8-d9}|subw sp, sp, #24|addw sp, sp, #24"),
-    (32, "vstmdb sp!, {s16-s19}|vstrw.32 q4, [sp, #-16]!"),
-    (4, "str.w lr, [sp, #-4]!|str r0, [sp, #12]|ldr.w pc, [sp], #4"),
-    (None, "bx r3"),
-    (None, "blx r3"),
-    (None, "ldr pc, [r3, #8]"),
-    (None, "ldr.w pc, [pc, #4]"),
-    (0, "ldr.w pc, [r0, r2, lsl #2]"),
-    (0, "lsls r3, r3, #2|ldr r3, [r2, r3]|mov pc, r3"),
-    (None, "ldr r3, [r2, #4]|mov pc, r3"),
-    (None, "ldr r3, [r2, r3]|movs r3, r1|mov pc, r3"),
-    (0, "tbb [pc, r0]|mov pc, lr"),
-])
+@pytest.mark.parametrize(
+    ("size", "instructions"),
+    [
+        (8, "push {r7, lr}|mov r7, sp|mov sp, r7|pop {r7, pc}"),
+        (None, "mov sp, r3"),
+        (None, "ldr.w sp, [r0, #4]"),
+        (None, "add sp, r4"),
+        (None, "add.w sp, sp, #4294967280"),
+        (24, "stmdb sp!, {r4, r5, r6, r7, r8, lr}|ldmia.w sp!, {r4, r5, r6, r7, r8, pc}"),
+        (40, "vpush {d8-d9}|subw sp, sp, #24|addw sp, sp, #24"),
+        (32, "vstmdb sp!, {s16-s19}|vstrw.32 q4, [sp, #-16]!"),
+        (4, "str.w lr, [sp, #-4]!|str r0, [sp, #12]|ldr.w pc, [sp], #4"),
+        (None, "bx r3"),
+        (None, "blx r3"),
+        (None, "ldr pc, [r3, #8]"),
+        (None, "ldr.w pc, [pc, #4]"),
+        (0, "ldr.w pc, [r0, r2, lsl #2]"),
+        (0, "lsls r3, r3, #2|ldr r3, [r2, r3]|mov pc, r3"),
+        (None, "ldr r3, [r2, #4]|mov pc, r3"),
+        (None, "ldr r3, [r2, r3]|movs r3, r1|mov pc, r3"),
+        (0, "tbb [pc, r0]|mov pc, lr"),
+    ],
+)
 def test_instructions_that_move_the_stack_pointer_or_jump(size: int | None, instructions: str) -> None:
     assert body(*(one.replace(" ", "\t", 1) for one in instructions.split("|"))) == size
 
@@ -119,13 +123,27 @@ def test_helpers_that_the_call_graph_lacks(tmp_path: Path) -> None:
     subprocess.run([*command, "-fcallgraph-info=su", "-c", "m.c"], cwd=tmp_path, check=True)
     assert "case" not in (tmp_path / "m.ci").read_text()
     said = tmp_path / "said"
-    assert main(["stack", str(tmp_path / "m.json"), str(tmp_path / "m.o"), f"--compiler={' '.join(command)}",
-                 "--max-stack=1k", "-o", str(said)]) == 0
+    assert (
+        main(
+            [
+                "stack",
+                str(tmp_path / "m.json"),
+                str(tmp_path / "m.o"),
+                f"--compiler={' '.join(command)}",
+                "--max-stack=1k",
+                "-o",
+                str(said),
+            ]
+        )
+        == 0
+    )
     assert "m_run() needs 12 bytes" in said.read_text() and "__gnu_thumb1_case_" in said.read_text()
 
 
-ONE = ("sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log2 log10 log1p sqrt "
-       "cbrt erf erfc tgamma lgamma floor ceil round rint nearbyint trunc fabs lrint llrint lround llround")
+ONE = (
+    "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log2 log10 log1p sqrt "
+    "cbrt erf erfc tgamma lgamma floor ceil round rint nearbyint trunc fabs lrint llrint lround llround"
+)
 TWO = "pow atan2 fmod remainder fmin fmax fma copysign nextafter hypot ldexp"
 MATH = [f"{name}{kind}" for name in f"{ONE} {TWO}".split() for kind in ("f", "")]
 LARGE_FRAMES = {"lgamma", "lgammaf", "tgamma", "sin", "cos", "tan"}
@@ -143,10 +161,12 @@ def test_functions_against_a_painted_stack(tmp_path: Path, board: str) -> None:
     """
     command = [COMPILER, *BOARDS[board].flags, "-mthumb"]
     libgcc = subprocess.run([*command, "-print-libgcc-file-name"], capture_output=True, text=True, check=True)
-    nm = subprocess.run(["arm-none-eabi-nm", "--defined-only", libgcc.stdout.strip()],
-                        capture_output=True,
-                        text=True,
-                        check=True)
+    nm = subprocess.run(
+        ["arm-none-eabi-nm", "--defined-only", libgcc.stdout.strip()],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     defined = set(re.findall(r" [TW] (__aeabi_\w+)", nm.stdout))
     helpers = sorted(name for name in defined if not NOT_ARITHMETIC.match(name))
     assert len(helpers) > 50
@@ -155,9 +175,13 @@ def test_functions_against_a_painted_stack(tmp_path: Path, board: str) -> None:
     uncounted = set(names) - set(needs)
     assert uncounted <= LARGE_FRAMES and (board == "m0" or not uncounted), uncounted
     kinds = {**dict.fromkeys(MEMORY, 1), **dict.fromkeys(WITH_POINTERS, 2)}
-    (tmp_path / "main.c").write_text(PAINTED % (
-        "".join(f"extern void {n}(void);\n" for n in needs),
-        "".join(f'    {{"{n}", {n}, {size}, {kinds.get(n, 0)}}},\n' for n, size in needs.items())))
+    (tmp_path / "main.c").write_text(
+        PAINTED
+        % (
+            "".join(f"extern void {n}(void);\n" for n in needs),
+            "".join(f'    {{"{n}", {n}, {size}, {kinds.get(n, 0)}}},\n' for n, size in needs.items()),
+        )
+    )
     printed = build_and_run(BOARDS[board], ["main.c"], tmp_path, ["-O2", "-fno-builtin", "-w"])
     used = {name: int(size) for name, size in re.findall(r"(\w+) used (\d+)", printed)}
     assert set(used) == set(needs)

@@ -20,15 +20,20 @@ Captured = pytest.CaptureFixture[str]
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples/digits"
 VERIFY = ["verify", str(DIGITS / "digits.onnx"), "--vectors", str(DIGITS / "digits.npz")]
-in_qemu = pytest.mark.skipif(not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
-                             reason="needs arm-none-eabi-gcc and qemu-system-arm")
-BOARD = ("qemu-system-arm -machine mps2-an386 -nographic -monitor none -serial none -semihosting-config "
-         "enable=on,target=native -kernel")
+in_qemu = pytest.mark.skipif(
+    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
+    reason="needs arm-none-eabi-gcc and qemu-system-arm",
+)
+BOARD = (
+    "qemu-system-arm -machine mps2-an386 -nographic -monitor none -serial none -semihosting-config "
+    "enable=on,target=native -kernel"
+)
 
 
 @in_qemu
-@pytest.mark.parametrize("core",
-                         ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55"])
+@pytest.mark.parametrize(
+    "core", ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55"]
+)
 def test_verify_on_every_core(core: str, capsys: Captured) -> None:
     assert main([*VERIFY, "--target", core, "--on", "qemu"]) == 0
     assert "8 vectors" in capsys.readouterr().out
@@ -51,8 +56,9 @@ def test_wrong_vectors_are_noticed(tmp_path: Path, capsys: Captured) -> None:
     given["out_0"] = given["out_0"].copy()
     given["out_0"][3, 0, 4] += 0.25
     np.savez(tmp_path / "v.npz", **given)
-    assert main([*VERIFY[:2], "--vectors",
-                 str(tmp_path / "v.npz"), "--target=cortex-m4", "--on", "qemu"]) == 1
+    assert (
+        main([*VERIFY[:2], "--vectors", str(tmp_path / "v.npz"), "--target=cortex-m4", "--on", "qemu"]) == 1
+    )
     output = capsys.readouterr()
     assert "[E602]" in output.err and "differs" in output.out
 
@@ -64,15 +70,26 @@ def test_layers_and_outputs(tmp_path: Path, capsys: Captured) -> None:
     assert main(["verify", str(model), "--layers", "--target=cortex-m4", "--on", "qemu"]) == 0
     assert "right" in capsys.readouterr().out
     shape = [d.dim_value for d in onnx.load(model).graph.input[0].type.tensor_type.shape.dim]
-    np.savez(tmp_path / "in.npz",
-             in_0=np.random.default_rng(0).standard_normal((2, *shape)).astype(np.float32))
+    np.savez(
+        tmp_path / "in.npz", in_0=np.random.default_rng(0).standard_normal((2, *shape)).astype(np.float32)
+    )
     for target, more in (("cortex-m55", ["--on", "qemu"]), ("c", [])):
-        assert main([
-            "run",
-            str(model), "--inputs",
-            str(tmp_path / "in.npz"), "--outputs",
-            str(tmp_path / f"{target}.npz"), "--target", target, *more
-        ]) == 0
+        assert (
+            main(
+                [
+                    "run",
+                    str(model),
+                    "--inputs",
+                    str(tmp_path / "in.npz"),
+                    "--outputs",
+                    str(tmp_path / f"{target}.npz"),
+                    "--target",
+                    target,
+                    *more,
+                ]
+            )
+            == 0
+        )
     got, want = (np.load(tmp_path / f"{target}.npz")["out_0"] for target in ("cortex-m55", "c"))
     assert got.shape == want.shape and np.allclose(got, want, atol=1e-5)
 
@@ -84,13 +101,15 @@ def test_time(capsys: Captured) -> None:
     """
     needed = {}
     for core, runs in (("cortex-m0", 1), ("cortex-m4", 1), ("cortex-m4", 3), ("cortex-m55", 1)):
-        assert main(["time",
-                     str(DIGITS / "digits.onnx"), "--target", core, "--runs",
-                     str(runs), "--json"]) == 0
+        assert (
+            main(["time", str(DIGITS / "digits.onnx"), "--target", core, "--runs", str(runs), "--json"]) == 0
+        )
         said = json.loads(capsys.readouterr().out)
         layers = [layer["instructions"] for layer in said["layers"]]
-        assert all(
-            n > 0 for n in layers) and 0.9 * said["instructions"] < sum(layers) <= said["instructions"] * 1.01
+        assert (
+            all(n > 0 for n in layers)
+            and 0.9 * said["instructions"] < sum(layers) <= said["instructions"] * 1.01
+        )
         needed[core, runs] = said["instructions"]
     assert needed["cortex-m55", 1] < needed["cortex-m4", 1] < needed["cortex-m0", 1]
     assert abs(needed["cortex-m4", 1] - needed["cortex-m4", 3]) < 0.02 * needed["cortex-m4", 1]
@@ -163,8 +182,11 @@ def test_a_command_of_the_user(tmp_path: Path, capsys: Captured) -> None:
     runner.chmod(0o755)
     board = [
         "--with",
-        str(tmp_path / "startup.c"), "--with",
-        str(tmp_path / "mps2.ld"), "--on", f"{shlex.quote(str(runner))} {{elf}}"
+        str(tmp_path / "startup.c"),
+        "--with",
+        str(tmp_path / "mps2.ld"),
+        "--on",
+        f"{shlex.quote(str(runner))} {{elf}}",
     ]
     board += ["--cflags", "-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard -Os -nostartfiles"]
     assert main([*VERIFY, "--target=cortex-m4", *board]) == 0
@@ -187,8 +209,10 @@ def test_mistakes(more: list[str], complaint: str, capsys: Captured) -> None:
 
 
 @in_qemu
-@pytest.mark.parametrize(("command", "complaint"), [("true {elf}", "did not come to its end"),
-                                                    ("/nowhere/board {elf}", "cannot be executed")])
+@pytest.mark.parametrize(
+    ("command", "complaint"),
+    [("true {elf}", "did not come to its end"), ("/nowhere/board {elf}", "cannot be executed")],
+)
 def test_a_runner_that_does_not_run(command: str, complaint: str, capsys: Captured) -> None:
     assert main([*VERIFY, "--target=cortex-m4", "--on", command]) == 1
     assert complaint in capsys.readouterr().err
@@ -198,14 +222,29 @@ def test_a_runner_that_does_not_run(command: str, complaint: str, capsys: Captur
 def test_integers_arrive_as_they_are(tmp_path: Path) -> None:
     """Every byte of inputs and outputs, negative numbers too."""
     node = helper.make_node("Identity", ["x"], ["y"])
-    graph = helper.make_graph([node], "same", [helper.make_tensor_value_info("x", TensorProto.INT16, [3])],
-                              [helper.make_tensor_value_info("y", TensorProto.INT16, [3])])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              tmp_path / "same.onnx")
+    graph = helper.make_graph(
+        [node],
+        "same",
+        [helper.make_tensor_value_info("x", TensorProto.INT16, [3])],
+        [helper.make_tensor_value_info("y", TensorProto.INT16, [3])],
+    )
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+        tmp_path / "same.onnx",
+    )
     x = np.arange(-6, 6, dtype=np.int16).reshape(4, 3)
     np.savez(tmp_path / "v.npz", in_0=x, out_0=x)
-    assert main([
-        "verify",
-        str(tmp_path / "same.onnx"), "--vectors",
-        str(tmp_path / "v.npz"), "--target=cortex-m0", "--on", "qemu"
-    ]) == 0
+    assert (
+        main(
+            [
+                "verify",
+                str(tmp_path / "same.onnx"),
+                "--vectors",
+                str(tmp_path / "v.npz"),
+                "--target=cortex-m0",
+                "--on",
+                "qemu",
+            ]
+        )
+        == 0
+    )

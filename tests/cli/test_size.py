@@ -49,8 +49,9 @@ def sections(folder: Path, compiler: str) -> tuple[int, int]:
 @pytest.mark.parametrize("flags", [(), ("-g",), ("-g", "-ffunction-sections", "-fdata-sections")],
                          ids=["plain", "debug", "sections"])  # fmt: skip
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_every_byte_is_somebodys(tmp_path: Path, capsys: Captured, compiler: str,
-                                 flags: tuple[str, ...]) -> None:
+def test_every_byte_is_somebodys(
+    tmp_path: Path, capsys: Captured, compiler: str, flags: tuple[str, ...]
+) -> None:
     """Sums are those of the sections; a layer's constants are those of the metadata, but for padding; with
     debug information little is left between the layers.
     """

@@ -50,18 +50,30 @@ def test_the_deepest_way_counts(tmp_path: Path, capsys: Captured) -> None:
     assert text.startswith("m_run() needs 108 bytes of stack\n")
     assert "deepest: m_run > wide\nnot counted, not of this library: expf\n" in text
     assert main([*command, "--stack-allowance=0", "--max-stack=107"]) == 1
-    assert "m.json: error: m_run() needs 108 bytes of stack, the budget is 107 [E402]\nfunction  own" in capsys.readouterr(  # noqa: E501
-    ).err
-    assert main([*command, "--stack-allowance=0", "-o",
-                 str(tmp_path / "said")]) == 0 and (tmp_path / "said").read_text() == text
+    assert (
+        "m.json: error: m_run() needs 108 bytes of stack, the budget is 107 [E402]\nfunction  own"
+        in capsys.readouterr().err
+    )
+    assert (
+        main([*command, "--stack-allowance=0", "-o", str(tmp_path / "said")]) == 0
+        and (tmp_path / "said").read_text() == text
+    )
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    (("16 bytes (static)", "16 bytes (dynamic)"), "layer() takes stack as it runs: there is no bound [E402]"),
-    (('targetname: "expf"', 'targetname: "m_run"'), "m_run() calls itself: its stack has no bound [E402]"),
-    (('title: "m_run"', 'title: "n_run"'), "has no function m_run() [E102]"),
-],
-                         )
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            ("16 bytes (static)", "16 bytes (dynamic)"),
+            "layer() takes stack as it runs: there is no bound [E402]",
+        ),
+        (
+            ('targetname: "expf"', 'targetname: "m_run"'),
+            "m_run() calls itself: its stack has no bound [E402]",
+        ),
+        (('title: "m_run"', 'title: "n_run"'), "has no function m_run() [E102]"),
+    ],
+)
 def test_no_bound(tmp_path: Path, capsys: Captured, change: tuple[str, str], message: str) -> None:
     assert main(library(tmp_path, GRAPH.replace(*change))) == 1
     assert message in capsys.readouterr().err
@@ -78,7 +90,7 @@ def test_files_that_are_not_there(tmp_path: Path, capsys: Captured) -> None:
 
 
 def test_functions_in_assembler() -> None:
-    source = '''
+    source = """
 AOT_MODEL_NAKED static void one(
     __attribute__((unused)) const uint32_t *columns)
 {
@@ -88,7 +100,7 @@ AOT_MODEL_NAKED static void one(
         "sub sp, sp, #28\\n"
         "pop {r4-r11, pc}\\n");
 }
-'''
+"""
     assert naked_functions(source) == {"one": 36 + 64 + 28}
     graph = GRAPH.replace("layer", "one").replace("16 bytes", "0 bytes")
     assert depth(call_graph(graph, source), "m_run").size == 8 + 128
@@ -99,8 +111,10 @@ AOT_MODEL_NAKED static void one(
 def test_what_cannot_be_counted_fails_a_budget_without_an_allowance(tmp_path: Path, capsys: Captured) -> None:
     command = library(tmp_path)
     assert main([*command, "--max-stack=64k"]) == 1
-    assert "m_run() needs 108 bytes of stack, and those of functions that cannot be counted: expf [E402]\n" in capsys.readouterr(  # noqa: E501
-    ).err
+    assert (
+        "m_run() needs 108 bytes of stack, and those of functions that cannot be counted: expf [E402]\n"
+        in capsys.readouterr().err
+    )
     assert main([*command, "--max-stack=523", "--stack-allowance=500"]) == 1
     assert main([*command, "--max-stack=524", "--stack-allowance=500"]) == 0
     assert "m_run() needs 524 bytes of stack\n" in capsys.readouterr().out
@@ -128,7 +142,7 @@ def test_calls_through_pointers(tmp_path: Path, capsys: Captured) -> None:
     counted.
     """
     command = library(tmp_path, POINTERS)
-    (tmp_path / "m.c").write_text("/* k_called */ step(&small); const char *s = \"k_called\";")
+    (tmp_path / "m.c").write_text('/* k_called */ step(&small); const char *s = "k_called";')
     assert main([*command, "--max-stack=1k"]) == 0
     assert "deepest: m_run > a call through a pointer > large\n" in capsys.readouterr().out
     (tmp_path / "m.c").write_text("step(small, large, k_called);")
@@ -138,8 +152,10 @@ def test_calls_through_pointers(tmp_path: Path, capsys: Captured) -> None:
     assert main([*command, "--max-stack=64k"]) == 1
     assert "cannot be counted: m_ticks, which the program has" in capsys.readouterr().err
     nothing = "".join(
-        line for line in POINTERS.splitlines(True)
-        if "large" not in line and "small" not in line and "k_called" not in line and "wrapper" not in line)
+        line
+        for line in POINTERS.splitlines(True)
+        if "large" not in line and "small" not in line and "k_called" not in line and "wrapper" not in line
+    )
     (tmp_path / "m.c").write_text("")
     (tmp_path / "m.c.ci").write_text(nothing)
     assert main([*command, "--max-stack=64k"]) == 1
@@ -178,8 +194,10 @@ def test_against_a_painted_stack(tmp_path: Path, board: str, name: str) -> None:
     if name != "digits" and MODELS is None:
         pytest.skip(REASON)
     used, bound, table = measure(
-        ROOT / "examples/digits/digits.onnx" if name == "digits" else Path(str(MODELS)) / name, board,
-        tmp_path)
+        ROOT / "examples/digits/digits.onnx" if name == "digits" else Path(str(MODELS)) / name,
+        board,
+        tmp_path,
+    )
     assert used <= bound, f"{used}\n{table}"
     assert used * 2 >= bound, "and no number out of the air"
 
@@ -189,8 +207,11 @@ def test_against_a_painted_stack(tmp_path: Path, board: str, name: str) -> None:
 def test_another_model_of_the_corpus_for_every_commit(tmp_path: Path, board: str) -> None:
     if MODELS is None:
         pytest.skip(REASON)
-    small = sorted(p for p in Path(str(MODELS)).iterdir()
-                   if p.suffix in (".onnx", ".tflite") and p.stat().st_size < 150_000)
+    small = sorted(
+        p
+        for p in Path(str(MODELS)).iterdir()
+        if p.suffix in (".onnx", ".tflite") and p.stat().st_size < 150_000
+    )
     chosen = small[commit_number() % len(small)]
     try:
         used, bound, table = measure(chosen, board, tmp_path)

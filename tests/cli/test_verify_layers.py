@@ -29,13 +29,15 @@ from tflite_models import build as build_tflite
 RNG = np.random.default_rng(5)
 
 
-def _measured(path: Path,
-              folder: Path,
-              reference: Reference,
-              inputs: list[np.ndarray],
-              edit: tuple[str, str] | None = None,
-              target: str = "c",
-              times: int = 1) -> Measured:
+def _measured(
+    path: Path,
+    folder: Path,
+    reference: Reference,
+    inputs: list[np.ndarray],
+    edit: tuple[str, str] | None = None,
+    target: str = "c",
+    times: int = 1,
+) -> Measured:
     """The layers of a model, its generated C edited to be wrong: the first `times` places, all where that is
     -1.
     """
@@ -53,12 +55,14 @@ def _chain() -> Any:
     concatenation.
     """
     c = {
-        "w1": RNG.standard_normal(
-            (8, 3, 3, 3)).astype(np.float32) / 5, "s": RNG.uniform(0.5, 2, 8).astype(np.float32),
-        "b": RNG.standard_normal(8).astype(np.float32), "m": RNG.standard_normal(8).astype(np.float32),
-        "v": RNG.uniform(0.5, 2, 8).astype(np.float32), "w2": RNG.standard_normal(
-            (8, 8, 1, 1)).astype(np.float32) / 3, "axes": np.asarray([2, 3]), "w3": RNG.standard_normal(
-                (16, 5)).astype(np.float32),
+        "w1": RNG.standard_normal((8, 3, 3, 3)).astype(np.float32) / 5,
+        "s": RNG.uniform(0.5, 2, 8).astype(np.float32),
+        "b": RNG.standard_normal(8).astype(np.float32),
+        "m": RNG.standard_normal(8).astype(np.float32),
+        "v": RNG.uniform(0.5, 2, 8).astype(np.float32),
+        "w2": RNG.standard_normal((8, 8, 1, 1)).astype(np.float32) / 3,
+        "axes": np.asarray([2, 3]),
+        "w3": RNG.standard_normal((16, 5)).astype(np.float32),
     }
     nodes = [
         helper.make_node("Conv", ["x", "w1"], ["conv1"], name="first", pads=[1, 1, 1, 1]),
@@ -83,8 +87,9 @@ def test_tensors_are_found_through_fusion_and_layout(tmp_path: Path, name: str, 
     found = _measured(path, tmp_path / "b", open_reference(path, "onnx", name, {}), [x], target=target)
     by_name = {layer.name: layer for layer in found.layers}
     assert {"relu1", "mean", "most", "y"} <= set(by_name)
-    assert {layer.status
-            for layer in found.layers} == {"ok"} and found.first_off is None and not found.refused
+    assert (
+        {layer.status for layer in found.layers} == {"ok"} and found.first_off is None and not found.refused
+    )
     assert [n.kind for n in by_name["relu1"].nodes] == ["Conv", "BatchNormalization", "Relu"]
     assert "conv1" not in by_name  # the normalisation is in its weights: what it would hold is nowhere
 
@@ -93,11 +98,14 @@ def test_the_first_layer_that_is_off(tmp_path: Path) -> None:
     """An error in one layer: its own there, inherited behind it, and none before it."""
     path = save(_chain(), tmp_path / "m.onnx")
     x = RNG.standard_normal((1, 3, 6, 7)).astype(np.float32)
-    found = _measured(path,
-                      tmp_path / "b",
-                      open_reference(path, "onnx", None, {}), [x],
-                      ("aot_model_logistic_float32(", "0.9f * aot_model_logistic_float32("),
-                      times=-1)
+    found = _measured(
+        path,
+        tmp_path / "b",
+        open_reference(path, "onnx", None, {}),
+        [x],
+        ("aot_model_logistic_float32(", "0.9f * aot_model_logistic_float32("),
+        times=-1,
+    )
     first = found.first_off
     assert first is not None and "gate" in [n.name for n in first.nodes]
     assert first.own is not None and first.own.of_range is not None and 0.05 < first.own.of_range < 0.15
@@ -137,15 +145,25 @@ def test_integers_are_off_by_steps(tmp_path: Path) -> None:
         helper.make_node("DequantizeLinear", ["tq", "s", "z"], ["y"]),
     ]
     path = save(
-        model(nodes, [tensor("x", (64,))],
-              [tensor("y", (64,)), tensor("tq", (64,), TensorProto.UINT8)], {"s": scale, "z": zero}),
-        tmp_path / "m.onnx")
+        model(
+            nodes,
+            [tensor("x", (64,))],
+            [tensor("y", (64,)), tensor("tq", (64,), TensorProto.UINT8)],
+            {"s": scale, "z": zero},
+        ),
+        tmp_path / "m.onnx",
+    )
     x = RNG.standard_normal(64).astype(np.float32)
     reference = open_reference(path, "onnx", None, {})
     assert {layer.status for layer in _measured(path, tmp_path / "b", reference, [x]).layers} == {"ok"}
     for entry, status in ((1, "rounding"), (3, "off")):
-        found = _measured(path, tmp_path / f"b{entry}", reference, [np.full(64, -7, np.float32)],
-                          ("100, ", f"{100 + entry}, "))
+        found = _measured(
+            path,
+            tmp_path / f"b{entry}",
+            reference,
+            [np.full(64, -7, np.float32)],
+            ("100, ", f"{100 + entry}, "),
+        )
         assert next(layer for layer in found.layers if layer.name == "tq").status == status
 
 
@@ -188,37 +206,64 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(path), "--layers", "--all"]) == 0
     out = capsys.readouterr().out
     assert "ONNX Runtime" in out and "3 vectors" in out and "off" not in out.replace("optimisations off", "")
-    assert main([
-        "verify",
-        str(path), "--layers", "--json", "--reference", "onnx", "--random", "2", "--seed", "7", "--target",
-        "c"
-    ]) == 0
+    assert (
+        main(
+            [
+                "verify",
+                str(path),
+                "--layers",
+                "--json",
+                "--reference",
+                "onnx",
+                "--random",
+                "2",
+                "--seed",
+                "7",
+                "--target",
+                "c",
+            ]
+        )
+        == 0
+    )
     found = json.loads(capsys.readouterr().out)
     assert found["vectors"] == 2 and found["first_off"] is None and found["tensors"]
     assert all(t["own"]["differing"] == 0 for t in found["tensors"])
 
 
-def test_command_says_what_is_off(tmp_path: Path, capsys: pytest.CaptureFixture[str],
-                                  monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_says_what_is_off(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = save(_chain(), tmp_path / "m.onnx")
     build = host_run.build
 
     def wrong(view: Any, texts: dict[str, str], *more: Any) -> Any:
         return build(
-            view, {
+            view,
+            {
                 k: t.replace("aot_model_logistic_float32(", "0.9f * aot_model_logistic_float32(")
                 for k, t in texts.items()
-            }, *more)
+            },
+            *more,
+        )
 
     monkeypatch.setattr(host_run, "build", wrong)
     assert main(["verify", str(path), "--layers", "--target", "c"]) == 1
     said = capsys.readouterr()
-    assert "layer 'gated' is off" in said.err or "layer 'gate' is off" in said.err or "layer 'mean' is off" in said.err  # noqa: E501
-    assert "in the model file: " in said.out and "Sigmoid 'gate'" in said.out and "in the program: m_" in said.out  # noqa: E501
+    assert (
+        "layer 'gated' is off" in said.err
+        or "layer 'gate' is off" in said.err
+        or "layer 'mean' is off" in said.err
+    )
+    assert (
+        "in the model file: " in said.out
+        and "Sigmoid 'gate'" in said.out
+        and "in the program: m_" in said.out
+    )
 
 
-def test_what_is_missing_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str],
-                                 monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = save(small_cnn(), tmp_path / "cnn.onnx")
     assert main(["verify", str(path)]) == 1
     assert "--vectors is missing" in capsys.readouterr().err

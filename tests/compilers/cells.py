@@ -54,8 +54,9 @@ def run_cell(column: Column, target: str, unit: str, program: Program, digest: s
     start = time.monotonic()
     count = max(len(program.items), 1)
     if program.macs > (BOARD_MACS if column.board else EMULATED_MACS if column.runner else program.macs):
-        return Cell(column.name, target, unit, digest, "unsuitable", 0,
-                    {"": f"{program.macs:,} multiplications"})
+        return Cell(
+            column.name, target, unit, digest, "unsuitable", 0, {"": f"{program.macs:,} multiplications"}
+        )
     try:
         faults, status = _differences(column, program), ""
     except Failure as failure:
@@ -63,8 +64,16 @@ def run_cell(column: Column, target: str, unit: str, program: Program, digest: s
         if len(program.items) > 1 and len(program.sources) == 2 and program.items[0].source:
             status, faults = _one_by_one(column, program)
     status = status or ("wrong" if faults else "right")
-    return Cell(column.name, target, unit, digest, status, 0 if status == "unsuitable" else count, faults,
-                round(time.monotonic() - start, 2))
+    return Cell(
+        column.name,
+        target,
+        unit,
+        digest,
+        status,
+        0 if status == "unsuitable" else count,
+        faults,
+        round(time.monotonic() - start, 2),
+    )
 
 
 def _one_by_one(column: Column, program: Program) -> tuple[str, dict[str, str]]:
@@ -91,17 +100,28 @@ def _differences(column: Column, program: Program) -> dict[str, str]:
     if column.board is not None:
         board = qemu.BOARDS[column.board]
         words = [
-            qemu.EMULATOR, "-M", board.machine, "-nographic", "-monitor", "none", "-serial", "none",
-            "-semihosting", "-kernel", executable
+            qemu.EMULATOR,
+            "-M",
+            board.machine,
+            "-nographic",
+            "-monitor",
+            "none",
+            "-serial",
+            "none",
+            "-semihosting",
+            "-kernel",
+            executable,
         ]
     else:
         words = [*column.runner, f"./{executable}"]
     try:
-        done = subprocess.run(words,
-                              cwd=folder,
-                              capture_output=True,
-                              timeout=EMULATED_SECONDS if column.emulated else RUN_SECONDS,
-                              stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            words,
+            cwd=folder,
+            capture_output=True,
+            timeout=EMULATED_SECONDS if column.emulated else RUN_SECONDS,
+            stdin=subprocess.DEVNULL,
+        )
     except subprocess.TimeoutExpired:
         raise Failure("unsuitable" if column.emulated else "crash", "timeout") from None
     said = (done.stdout + done.stderr).decode(errors="replace")[-1500:]
@@ -125,20 +145,21 @@ def _build(column: Column, program: Program) -> str:
         qemu.write_support(board, folder)
         more = [] if program.items else ["-DBARE"]
         # Start-up code by itself: link-time optimisation does not see that the processor jumps to it.
-        commands = [[*column.command, *board.flags, "-mthumb", "-O2", "-c", "startup.c"],
-                    [
-                        *column.command, *options, *more, "startup.o", *program.sources, *qemu.LINK, "-o",
-                        "program"
-                    ]]
+        commands = [
+            [*column.command, *board.flags, "-mthumb", "-O2", "-c", "startup.c"],
+            [*column.command, *options, *more, "startup.o", *program.sources, *qemu.LINK, "-o", "program"],
+        ]
     for command in commands:
         try:
-            done = subprocess.run(command,
-                                  cwd=folder,
-                                  capture_output=True,
-                                  text=True,
-                                  errors="replace",
-                                  timeout=BUILD_SECONDS,
-                                  env={**os.environ, "LC_ALL": "C"})
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=BUILD_SECONDS,
+                env={**os.environ, "LC_ALL": "C"},
+            )
         except subprocess.TimeoutExpired:
             raise Failure("unsuitable", "the compiler takes too long") from None
         if done.returncode:

@@ -14,21 +14,39 @@ import qemu
 
 LEVELS = ("-O0", "-O1", "-O2", "-O3", "-Os")
 MACHINES = {
-    "x86-64-v2": ("sse4_2",), "x86-64-v3": ("avx2", "bmi2", "fma"),
-    "x86-64-v4": ("avx512f", "avx512bw", "avx512vl")
+    "x86-64-v2": ("sse4_2",),
+    "x86-64-v3": ("avx2", "bmi2", "fma"),
+    "x86-64-v4": ("avx512f", "avx512bw", "avx512vl"),
 }
 """Levels of x86-64, and what /proc/cpuinfo has where they run."""
 
-OF_BUILDS = (("-Og", "-g3"), ("-O2", "-fstack-protector-all"), ("-O2", "-finstrument-functions"),
-             ("-O2", "-funsigned-char", "-fshort-enums"), ("-O2", "-frounding-math"),
-             ("-O2", "-ftrapv"), ("-O2", "-fPIC"))
-OF_GCC = (("-Ofast",), ("-O2", "-funsafe-math-optimizations"), ("-O2", "-fpack-struct"),
-          ("-O2", "-fsingle-precision-constant"))
+OF_BUILDS = (
+    ("-Og", "-g3"),
+    ("-O2", "-fstack-protector-all"),
+    ("-O2", "-finstrument-functions"),
+    ("-O2", "-funsigned-char", "-fshort-enums"),
+    ("-O2", "-frounding-math"),
+    ("-O2", "-ftrapv"),
+    ("-O2", "-fPIC"),
+)
+OF_GCC = (
+    ("-Ofast",),
+    ("-O2", "-funsafe-math-optimizations"),
+    ("-O2", "-fpack-struct"),
+    ("-O2", "-fsingle-precision-constant"),
+)
 HOOKS = ("-Wl,--defsym,__cyg_profile_func_enter=_init", "-Wl,--defsym,__cyg_profile_func_exit=_init")
 """What instrumented functions call, as an empty function of the start-up code."""
-OF_FIRMWARE = (("-Ofast",), ("-O2", "-fstack-protector-all"), ("-O2", "-finstrument-functions", *HOOKS),
-               ("-O2", "-fno-omit-frame-pointer"), ("-O2", "-mno-unaligned-access"),
-               ("-O2", "-mslow-flash-data"), ("-O2", "-ffixed-r9"), ("-Og", "-g3"))
+OF_FIRMWARE = (
+    ("-Ofast",),
+    ("-O2", "-fstack-protector-all"),
+    ("-O2", "-finstrument-functions", *HOOKS),
+    ("-O2", "-fno-omit-frame-pointer"),
+    ("-O2", "-mno-unaligned-access"),
+    ("-O2", "-mslow-flash-data"),
+    ("-O2", "-ffixed-r9"),
+    ("-Og", "-g3"),
+)
 """What the builds of real projects add: another language, code that compilers put into functions."""
 
 
@@ -75,8 +93,12 @@ def _x86() -> Iterator[Column]:
                 vectors = ("v8",)
             elif flags[1:] == ("-march=x86-64-v4",):
                 vectors = ("v8", "v16")
-            yield Column(f"{compiler} {' '.join(flags)}", (compiler,), flags,
-                         ("c", *(f"host,vector={v}" for v in vectors)))
+            yield Column(
+                f"{compiler} {' '.join(flags)}",
+                (compiler,),
+                flags,
+                ("c", *(f"host,vector={v}" for v in vectors)),
+            )
     for compiler in ("gcc-12", "clang-19"):
         for flags in (*OF_BUILDS, *(OF_GCC if compiler == "gcc-12" else ())):
             yield Column(f"{compiler} {' '.join(flags)}", (compiler,), flags, ("c", "host,vector=v4"))
@@ -101,10 +123,14 @@ def _crossed() -> Iterator[Column]:
             compilers |= {f"clang-{v}-{machine}": (f"clang-{v}", f"--target={triple}") for v in (14, 19, 22)}
         for name, command in compilers.items():
             for level in LEVELS if machine != "powerpc" else ("-O2",):
-                yield Column(f"{name} {level}",
-                             command, (level,),
-                             targets, (emulator, "-L", f"/usr/{triple}"),
-                             big_endian=big)
+                yield Column(
+                    f"{name} {level}",
+                    command,
+                    (level,),
+                    targets,
+                    (emulator, "-L", f"/usr/{triple}"),
+                    big_endian=big,
+                )
 
 
 def _firmware() -> Iterator[Column]:
@@ -113,9 +139,13 @@ def _firmware() -> Iterator[Column]:
             if "-mslow-flash-data" in flags and core == "m0":
                 continue  # the compiler has it from ARMv7-M on
             name = " ".join(f for f in flags if not f.startswith("-Wl"))
-            yield Column(f"arm-none-eabi-gcc-{core} {name}", (qemu.COMPILER,),
-                         (*board.flags, "-mthumb", *flags), ("c", f"cortex-{core}"),
-                         board=core)
+            yield Column(
+                f"arm-none-eabi-gcc-{core} {name}",
+                (qemu.COMPILER,),
+                (*board.flags, "-mthumb", *flags),
+                ("c", f"cortex-{core}"),
+                board=core,
+            )
 
 
 @cache
@@ -133,18 +163,22 @@ def missing(column: Column) -> str:
         return ""
     with tempfile.TemporaryDirectory(prefix="aot-model-column-") as folder:
         (Path(folder) / "probe.c").write_text(
-            "#include <math.h>\n#include <stdio.h>\nint main(void) { return printf(\"%f\", sqrt(2.0)) < 0; "
-            "}\n"
+            '#include <math.h>\n#include <stdio.h>\nint main(void) { return printf("%f", sqrt(2.0)) < 0; }\n'
         )
-        done = subprocess.run([*column.command, *column.flags, "probe.c", "-lm", "-o", "probe"],
-                              cwd=folder,
-                              capture_output=True,
-                              text=True)
+        done = subprocess.run(
+            [*column.command, *column.flags, "probe.c", "-lm", "-o", "probe"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+        )
         if done.returncode:
             return f"it cannot build a program: {' '.join(done.stderr.split())[:120]}"
         done = subprocess.run([*column.runner, "./probe"], cwd=folder, capture_output=True, text=True)
-        return "" if done.returncode == 0 else ("its programs do not run: "
-                                                f"{' '.join(done.stderr.split())[:120]}")
+        return (
+            ""
+            if done.returncode == 0
+            else (f"its programs do not run: {' '.join(done.stderr.split())[:120]}")
+        )
 
 
 @cache

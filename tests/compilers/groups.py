@@ -28,8 +28,10 @@ GRAPHS = 200
 NETWORKS = 48
 """Of each kind."""
 
-sys.path += [ str(Path(__file__).parents[1] / folder) for folder in ("kernels", "conformance", "operators",
-"random_networks") ]
+sys.path += [
+    str(Path(__file__).parents[1] / folder)
+    for folder in ("kernels", "conformance", "operators", "random_networks")
+]
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,15 @@ class Unit:
 def units() -> list[Unit]:
     """All units; what they are made of is computed when they are built."""
     return [
-        *_small("conformance", CONFORMANCE, _conformance), *_small("samples", len(_rows()), _samples),
-        *_small("graphs", GRAPHS, _graphs), *_small("networks", 3 * NETWORKS, _networks), *_kernels(),
-        *(Unit(group, name, lambda target, folder, g=group, n=name: model_program(g, n, target, folder))
-          for group, name in model_units())
+        *_small("conformance", CONFORMANCE, _conformance),
+        *_small("samples", len(_rows()), _samples),
+        *_small("graphs", GRAPHS, _graphs),
+        *_small("networks", 3 * NETWORKS, _networks),
+        *_kernels(),
+        *(
+            Unit(group, name, lambda target, folder, g=group, n=name: model_program(g, n, target, folder))
+            for group, name in model_units()
+        ),
     ]
 
 
@@ -99,8 +106,11 @@ def _with_constants(case: Case, folder: Path, number: int, target: str) -> tuple
 
     made = generate(folder, number, case, target)
     for widest, floats in ((16, False), (16, True)):
-        if not isinstance(made, Generated) and "[E203]" in made.message and (bound := suite.bound(
-                case, widest, floats)):
+        if (
+            not isinstance(made, Generated)
+            and "[E203]" in made.message
+            and (bound := suite.bound(case, widest, floats))
+        ):
             again = generate(folder, number, bound, target)
             if isinstance(again, Generated):
                 return bound, again
@@ -120,8 +130,7 @@ def _conformance() -> list[Candidate]:
     chosen = set(sorted(passed, key=_hash)[:CONFORMANCE])
     tests = [t for t in suite.load_tests() if t.name in chosen and not t.random]
     return [
-        _conformance_case(t,
-                          suite.cases_of(t)[0], t.data[0][1])
+        _conformance_case(t, suite.cases_of(t)[0], t.data[0][1])
         for t in sorted(tests, key=lambda t: _hash(t.name))
     ]
 
@@ -150,14 +159,17 @@ def _samples() -> list[Candidate]:
             oracle: outputs for oracle, outputs in found.items() if (oracle, label_of(row.kind)) not in ERRS
         } or found
         return tuple(
-            tuple(w.astype(object) if w.dtype.kind in "SU" else w
-                  for w in outputs)
-            for outputs in trusted.values())
+            tuple(w.astype(object) if w.dtype.kind in "SU" else w for w in outputs)
+            for outputs in trusted.values()
+        )
 
     def tolerance(row: Row, want: np.ndarray) -> Tolerance:
         near = TOLERANCE.get(str(want.dtype), 2e-5)
-        return Tolerance(near, max(near, row.sample.tolerance)) if want.dtype.kind in "fVc" else Tolerance(
-            0.0, row.sample.tolerance, integers=row.sample.tolerance > 0)
+        return (
+            Tolerance(near, max(near, row.sample.tolerance))
+            if want.dtype.kind in "fVc"
+            else Tolerance(0.0, row.sample.tolerance, integers=row.sample.tolerance > 0)
+        )
 
     return [(row.case, partial(oracles, row), partial(tolerance, row)) for row in _rows()]
 
@@ -179,17 +191,22 @@ def _graphs() -> list[Candidate]:
     found: list[Candidate] = []
     for k, model in enumerate(test_random_graphs.generated(GRAPHS)):
         feeds = tuple(
-            np.asarray(rng.uniform(-2, 2, [d.dim_value
-                                           for d in i.type.tensor_type.shape.dim]), np.float32)
-            for i in model.graph.input)
+            np.asarray(rng.uniform(-2, 2, [d.dim_value for d in i.type.tensor_type.shape.dim]), np.float32)
+            for i in model.graph.input
+        )
 
-        def oracles(model=model,
-                    feeds=feeds) -> tuple[tuple[np.ndarray, ...], ...]:  # type: ignore[no-untyped-def]
+        def oracles(model=model, feeds=feeds) -> tuple[tuple[np.ndarray, ...], ...]:  # type: ignore[no-untyped-def]
             evaluator = onnx.reference.ReferenceEvaluator(model, new_ops=[test_random_graphs.Softsign])
-            return (tuple(
-                map(np.asarray,
-                    evaluator.run(None,
-                                  {i.name: x for i, x in zip(model.graph.input, feeds, strict=True)}))),)
+            return (
+                tuple(
+                    map(
+                        np.asarray,
+                        evaluator.run(
+                            None, {i.name: x for i, x in zip(model.graph.input, feeds, strict=True)}
+                        ),
+                    )
+                ),
+            )
 
         found.append((Case(f"graph {k}", model, feeds), oracles, _tolerance_of_graph))
     return found
@@ -204,8 +221,11 @@ def _networks() -> list[Candidate]:
     import network_campaign as campaign
 
     drawn = ((kind, make(k)) for kind, make in campaign.MAKERS.items() for k in range(NETWORKS))
-    return [(n.case, lambda n=n: n.wanted, partial(_tolerance_of_network, kind))  # type: ignore[misc]
-            for kind, n in drawn if n is not None]
+    return [
+        (n.case, lambda n=n: n.wanted, partial(_tolerance_of_network, kind))  # type: ignore[misc]
+        for kind, n in drawn
+        if n is not None
+    ]
 
 
 def _tolerance_of_network(kind: str, want: np.ndarray) -> Tolerance:
@@ -228,25 +248,29 @@ def _hash(name: str) -> str:
 
 def _kernels() -> Iterator[Unit]:
     for family in ("conv", "window", "matmul"):
-        yield Unit("kernels",
-                   f"float32-{family}",
-                   lambda target, folder, f=family: _float32(f, target, folder))  # type: ignore[misc]
+        yield Unit(
+            "kernels", f"float32-{family}", lambda target, folder, f=family: _float32(f, target, folder)
+        )  # type: ignore[misc]
     for seed in range(4):
-        yield Unit("kernels",
-                   f"int8-plain-{seed}",
-                   lambda target, folder, s=seed: _int8_plain(s, target, folder))  # type: ignore[misc]
-        yield Unit("kernels",
-                   f"int8-dsp-{seed}",
-                   lambda target, folder, s=seed: _int8_dsp(s, target, folder),
-                   little_endian=True)  # type: ignore[misc]
-        yield Unit("kernels",
-                   f"int8-avx2-{seed}",
-                   lambda target, folder, s=seed: _int8_avx2(s, target, folder))  # type: ignore[misc]
+        yield Unit(
+            "kernels", f"int8-plain-{seed}", lambda target, folder, s=seed: _int8_plain(s, target, folder)
+        )  # type: ignore[misc]
+        yield Unit(
+            "kernels",
+            f"int8-dsp-{seed}",
+            lambda target, folder, s=seed: _int8_dsp(s, target, folder),
+            little_endian=True,
+        )  # type: ignore[misc]
+        yield Unit(
+            "kernels", f"int8-avx2-{seed}", lambda target, folder, s=seed: _int8_avx2(s, target, folder)
+        )  # type: ignore[misc]
     for family in ("conv", "depthwise", "dense", "pool", "sum"):
-        yield Unit("kernels",
-                   f"int8-mve-{family}",
-                   lambda target, folder, f=family: _int8_mve(f, target, folder),
-                   little_endian=True)  # type: ignore[misc]
+        yield Unit(
+            "kernels",
+            f"int8-mve-{family}",
+            lambda target, folder, f=family: _int8_mve(f, target, folder),
+            little_endian=True,
+        )  # type: ignore[misc]
 
 
 def _float32(family: str, target: str, folder: Path) -> Program | None:
@@ -262,11 +286,16 @@ def _float32(family: str, target: str, folder: Path) -> Program | None:
     made = {"conv": test_float32.conv_cases, "window": test_float32.window_cases}
     cases = made[family](rng, dialect, 10) if family in made else test_float32.matmul_cases(rng, dialect)
     items = tuple(
-        Generated(f"k{k}", "", "", "", (), (("y", "float32", c.want.shape),)) for k, c in enumerate(cases))
+        Generated(f"k{k}", "", "", "", (), (("y", "float32", c.want.shape),)) for k, c in enumerate(cases)
+    )
     expected = tuple(
-        Expectation(c.name, ((c.want.astype(np.float32),),), (
-            Tolerance(1e-5, 1e-5 * max(1.0, float(np.abs(c.want[np.isfinite(c.want)]).max(initial=0)))),))
-        for c in cases)
+        Expectation(
+            c.name,
+            ((c.want.astype(np.float32),),),
+            (Tolerance(1e-5, 1e-5 * max(1.0, float(np.abs(c.want[np.isfinite(c.want)]).max(initial=0)))),),
+        )
+        for c in cases
+    )
     (folder / "unit.c").write_text(unit(cases))
     (folder / "main.c").write_text(main_source(cases))
     given = np.frombuffer(input_bytes(cases), np.float32)
@@ -282,8 +311,9 @@ def _int8_plain(seed: int, target: str, folder: Path) -> Program | None:
     import kernel_program
     import test_int8_dsp
 
-    return _checking(kernel_program.program(test_int8_dsp.plain_cases(seed)),
-                     folder) if target == "c" else None
+    return (
+        _checking(kernel_program.program(test_int8_dsp.plain_cases(seed)), folder) if target == "c" else None
+    )
 
 
 def _int8_dsp(seed: int, target: str, folder: Path) -> Program | None:
@@ -303,8 +333,10 @@ def _int8_avx2(seed: int, target: str, folder: Path) -> Program | None:
         return None
     return _checking(
         kernel_program.program(
-            [*test_int8_host.convolutions(rng, test_int8_host.AVX2), *test_int8_host.channelwise(rng)]),
-        folder)
+            [*test_int8_host.convolutions(rng, test_int8_host.AVX2), *test_int8_host.channelwise(rng)]
+        ),
+        folder,
+    )
 
 
 def _int8_mve(family: str, target: str, folder: Path) -> Program | None:

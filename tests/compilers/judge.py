@@ -30,8 +30,9 @@ class Tolerance:
         if got.shape != want.shape or got.dtype != want.dtype:
             return f"{got.dtype}{list(got.shape)} and not {want.dtype}{list(want.shape)}"
         if want.dtype.kind == "O":
-            return "" if np.array_equal(got,
-                                        want) else f"{got.tolist()!r:.100} and not {want.tolist()!r:.100}"
+            return (
+                "" if np.array_equal(got, want) else f"{got.tolist()!r:.100} and not {want.tolist()!r:.100}"
+            )
         if want.dtype.kind in "iub" and not self.integers:
             off = got != want
         else:
@@ -42,8 +43,10 @@ class Tolerance:
         if off.sum() <= (1.0 - self.share) * off.size:
             return ""
         first = np.unravel_index(int(np.argmax(off)), off.shape)
-        return (f"{int(off.sum()):,} of {off.size:,} elements, first at {[int(i) for i in first]}: "
-                f"{got[first]} and not {want[first]}")
+        return (
+            f"{int(off.sum()):,} of {off.size:,} elements, first at {[int(i) for i in first]}: "
+            f"{got[first]} and not {want[first]}"
+        )
 
 
 @dataclass(frozen=True)
@@ -64,11 +67,19 @@ class Expectation:
             if len(oracle) != len(outputs):
                 found = f"{len(outputs)} outputs and not {len(oracle)}"
                 continue
-            allowed = [t.by_a_step(want) if wide_floats else t
-                       for t, want in zip(self.tolerances, oracle, strict=True)]
+            allowed = [
+                t.by_a_step(want) if wide_floats else t
+                for t, want in zip(self.tolerances, oracle, strict=True)
+            ]
             rows = zip(outputs, oracle, allowed, strict=True)
-            found = next((f"output {k}: {text}" for k, (got, want, t) in enumerate(rows)
-                          if (text := t.difference(got, want))), "")
+            found = next(
+                (
+                    f"output {k}: {text}"
+                    for k, (got, want, t) in enumerate(rows)
+                    if (text := t.difference(got, want))
+                ),
+                "",
+            )
             if not found:
                 return ""
         return found

@@ -29,8 +29,8 @@ NOISE = 5e-7
 """Absolute: a few units in the last place of 1.0."""
 
 _FOREIGN = Path(
-    os.environ.get("AOT_MODEL_FOREIGN",
-                   Path(__file__).resolve().parents[3] / "shared" / "foreign"))
+    os.environ.get("AOT_MODEL_FOREIGN", Path(__file__).resolve().parents[3] / "shared" / "foreign")
+)
 
 
 class LeftOut(Exception):
@@ -45,10 +45,11 @@ def model_units() -> Iterator[tuple[str, str]]:
 
 @cache
 def _foreign() -> dict[str, dict[str, Any]]:
-    return {row["file"]: row
-            for row in json.loads((_FOREIGN
-                                   / "index.json").read_text())} if (_FOREIGN
-                                                                     / "index.json").exists() else {}
+    return (
+        {row["file"]: row for row in json.loads((_FOREIGN / "index.json").read_text())}
+        if (_FOREIGN / "index.json").exists()
+        else {}
+    )
 
 
 def model_program(group: str, file: str, target: str, folder: Path) -> Program:
@@ -65,29 +66,42 @@ def model_program(group: str, file: str, target: str, folder: Path) -> Program:
     if len(texts["m0.c"]) > LARGEST_C:
         raise LeftOut(f"{len(texts['m0.c']):,} bytes of C")
     item = Generated(
-        "m0", texts["m0.c"], texts["m0.h"], driver(view), tuple(view.helpers),
-        tuple((p.buffer.name, p.buffer.type.dtype.label, p.buffer.type.shape) for p in view.outputs))
+        "m0",
+        texts["m0.c"],
+        texts["m0.h"],
+        driver(view),
+        tuple(view.helpers),
+        tuple((p.buffer.name, p.buffer.type.dtype.label, p.buffer.type.shape) for p in view.outputs),
+    )
     with np.load(path.with_name(path.name + ".npz")) as data:
         inputs = tuple(data[f"in_{k}"][0] for k in range(len(view.inputs)))
         wanted = tuple(data[f"out_{k}"][0].reshape(p.buffer.type.shape) for k, p in enumerate(view.outputs))
         oracles = [wanted]
         if any(f"opt_out_{k}" in data for k in range(len(wanted))):
             oracles.append(
-                tuple(data[f"opt_out_{k}"][0].reshape(w.shape) if f"opt_out_{k}" in data else w
-                      for k, w in enumerate(wanted)))
+                tuple(
+                    data[f"opt_out_{k}"][0].reshape(w.shape) if f"opt_out_{k}" in data else w
+                    for k, w in enumerate(wanted)
+                )
+            )
     oracles = [tuple(w.astype(object) if w.dtype.kind in "SU" else w for w in oracle) for oracle in oracles]
     rule = _tolerance_of_foreign if group == "foreign" else _tolerance_of_model
-    return program_of(folder, [item], [inputs],
-                      [Expectation(file, tuple(oracles), tuple(rule(file, w) for w in wanted))],
-                      macs=view.macs)
+    return program_of(
+        folder,
+        [item],
+        [inputs],
+        [Expectation(file, tuple(oracles), tuple(rule(file, w) for w in wanted))],
+        macs=view.macs,
+    )
 
 
 def _arguments(group: str, file: str) -> tuple[dict[str, str], dict[str, int]]:
     """Options of the target, and dimensions."""
     if group == "models":
         # Where TensorFlow Lite Micro cannot run a model, its vectors are those of LiteRT's reference kernels.
-        return ({"arithmetic": "litert-ref"} if
-                (corpus.index()[file].get("tflm") or {}).get("error") else {}), {}
+        return (
+            {"arithmetic": "litert-ref"} if (corpus.index()[file].get("tflm") or {}).get("error") else {}
+        ), {}
     words = _foreign()[file]["verify"]
     pairs = list(zip(words[::2], words[1::2], strict=True))
     options = dict(text.split("=", 1) for flag, text in pairs if flag == "--option")
@@ -103,7 +117,8 @@ def _tolerance_of_model(file: str, want: np.ndarray) -> Tolerance:
     extent = float(np.max(np.abs(want), initial=0.0)) if want.dtype.kind in "fiub" else 0.0
     quantised = any(
         o.startswith(("QLinear", "DequantizeLinear", "QuantizeLinear", "com.microsoft.Q"))
-        for o in corpus.index()[file]["ops"])
+        for o in corpus.index()[file]["ops"]
+    )
     if file.endswith(".tflite"):
         return Tolerance(0.0, 1e-3 * max(extent, 1e-9)) if want.dtype.kind == "f" else Tolerance()
     if not quantised:
@@ -118,6 +133,6 @@ def _tolerance_of_foreign(file: str, want: np.ndarray) -> Tolerance:
     """That of `aot-model verify`, or half as much again as the runtime's own executions are apart."""
     finite = want[np.isfinite(want)] if want.dtype.kind == "f" else np.zeros(0)
     uncertainty = 1.5 * float(_foreign()[file]["ref_vs_optimised"] or 0.0)
-    return Tolerance(1e-3,
-                     max(1e-4 * float(np.max(np.abs(finite), initial=0.0)), uncertainty),
-                     integers=uncertainty >= 1.0)
+    return Tolerance(
+        1e-3, max(1e-4 * float(np.max(np.abs(finite), initial=0.0)), uncertainty), integers=uncertainty >= 1.0
+    )

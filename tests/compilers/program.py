@@ -40,14 +40,16 @@ class Program:
         wanted = sum(
             int(np.prod(shape, dtype=np.int64)) * _size(label)
             for item in self.items
-            for _, label, shape in item.outputs)
+            for _, label, shape in item.outputs
+        )
         if len(data) != wanted:
             return {e.name: f"the program wrote {len(data)} bytes and not {wanted}" for e in self.expected}
         if big_endian:
             data = self._little(data)
         outcomes = split(self.items, data)
-        found = {e.name: e.difference(o.outputs, wide_floats)
-                 for e, o in zip(self.expected, outcomes, strict=True)}
+        found = {
+            e.name: e.difference(o.outputs, wide_floats) for e, o in zip(self.expected, outcomes, strict=True)
+        }
         return {name: text for name, text in found.items() if text}
 
     def alone(self, number: int, folder: Path) -> Program:
@@ -59,8 +61,9 @@ class Program:
     def digest(self) -> str:
         """Of everything that decides what it computes."""
         result = hashlib.sha256(self.given(False))
-        for file in sorted(f for f in self.folder.iterdir()
-                           if f.suffix in (".c", ".h") and f.name != "startup.c"):
+        for file in sorted(
+            f for f in self.folder.iterdir() if f.suffix in (".c", ".h") and f.name != "startup.c"
+        ):
             result.update(file.name.encode() + file.read_bytes())
         return result.hexdigest()[:16]
 
@@ -75,12 +78,14 @@ class Program:
         return b"".join(parts)
 
 
-def program_of(folder: Path,
-               items: Sequence[Generated],
-               inputs: Sequence[tuple[np.ndarray, ...]],
-               expected: Sequence[Expectation],
-               left_out: Sequence[str] = (),
-               macs: int = 0) -> Program:
+def program_of(
+    folder: Path,
+    items: Sequence[Generated],
+    inputs: Sequence[tuple[np.ndarray, ...]],
+    expected: Sequence[Expectation],
+    left_out: Sequence[str] = (),
+    macs: int = 0,
+) -> Program:
     """A program of models, written into a folder."""
     write_unit(folder, items)
     return Program(folder, MAIN, tuple(items), tuple(inputs), tuple(expected), tuple(left_out), macs)

@@ -49,33 +49,108 @@ ANOTHER_LANGUAGE = {
 }
 """Flags that are not drawn, with the reason."""
 
-CLANG = ("-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops", "-funroll-loops",
-         "-fno-strict-aliasing", "-fwrapv", "-ftrapv", "-fno-builtin", "-ffp-contract=off",
-         "-ffp-contract=on", "-ffp-contract=fast", "-fno-inline", "-fno-inline-functions",
-         "-ftrivial-auto-var-init=pattern", "-fstack-clash-protection", "-fstack-protector-all",
-         "-fno-math-errno", "-fmath-errno", "-fno-trapping-math", "-ftrapping-math", "-frounding-math",
-         "-fstrict-float-cast-overflow", "-fno-strict-float-cast-overflow", "-fmerge-all-constants",
-         "-fno-delete-null-pointer-checks", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls",
-         "-fno-jump-tables", "-fno-plt", "-fPIC", "-fpie", "-fno-common", "-fcommon", "-ffunction-sections",
-         "-fdata-sections", "-funsigned-char", "-fsigned-char", "-fno-finite-loops", "-ffinite-loops",
-         "-fstack-usage", "-fno-asynchronous-unwind-tables", "-fstrict-enums",
-         "-fno-zero-initialized-in-bss", "-fno-reorder-functions", "-g3", "-flto=thin", "-fsplit-stack")
+CLANG = (
+    "-fno-vectorize",
+    "-fno-slp-vectorize",
+    "-fno-unroll-loops",
+    "-funroll-loops",
+    "-fno-strict-aliasing",
+    "-fwrapv",
+    "-ftrapv",
+    "-fno-builtin",
+    "-ffp-contract=off",
+    "-ffp-contract=on",
+    "-ffp-contract=fast",
+    "-fno-inline",
+    "-fno-inline-functions",
+    "-ftrivial-auto-var-init=pattern",
+    "-fstack-clash-protection",
+    "-fstack-protector-all",
+    "-fno-math-errno",
+    "-fmath-errno",
+    "-fno-trapping-math",
+    "-ftrapping-math",
+    "-frounding-math",
+    "-fstrict-float-cast-overflow",
+    "-fno-strict-float-cast-overflow",
+    "-fmerge-all-constants",
+    "-fno-delete-null-pointer-checks",
+    "-fno-omit-frame-pointer",
+    "-fno-optimize-sibling-calls",
+    "-fno-jump-tables",
+    "-fno-plt",
+    "-fPIC",
+    "-fpie",
+    "-fno-common",
+    "-fcommon",
+    "-ffunction-sections",
+    "-fdata-sections",
+    "-funsigned-char",
+    "-fsigned-char",
+    "-fno-finite-loops",
+    "-ffinite-loops",
+    "-fstack-usage",
+    "-fno-asynchronous-unwind-tables",
+    "-fstrict-enums",
+    "-fno-zero-initialized-in-bss",
+    "-fno-reorder-functions",
+    "-g3",
+    "-flto=thin",
+    "-fsplit-stack",
+)
 """Clang has no list of them by name alone."""
 
 MACHINE = {
-    "x86": ("-mno-red-zone", "-mstackrealign", "-mtune=znver3", "-mtune=atom", "-mtune=skylake-avx512",
-            "-mno-sse4", "-mprefer-vector-width=128", "-mprefer-vector-width=512", "-mcmodel=medium",
-            "-mcmodel=large", "-fcf-protection=full", "-mno-vzeroupper", "-mfpmath=sse", "-march=native",
-            "-mtune=bonnell"),
-    "arm": ("-mlong-calls", "-mpoke-function-name", "-mrestrict-it", "-mno-sched-prolog", "-mbranch-cost=4",
-            "-mno-unaligned-access", "-mpure-code", "-mword-relocations", "-mslow-flash-data",
-            "-mtune=cortex-m7", "-mtune=cortex-m0plus", "-mtpcs-frame", "-fno-jump-tables",
-            "-mgeneral-regs-only"),
-    "aarch64": ("-moutline-atomics", "-mstrict-align", "-mtune=cortex-a53", "-mcmodel=tiny",
-                "-mcmodel=large", "-march=armv8.2-a+dotprod", "-march=armv8.2-a+fp16",
-                "-mbranch-protection=standard"),
-    "riscv64": ("-mstrict-align", "-mcmodel=medany", "-mno-save-restore", "-msave-restore",
-                "-mtune=sifive-7-series"),
+    "x86": (
+        "-mno-red-zone",
+        "-mstackrealign",
+        "-mtune=znver3",
+        "-mtune=atom",
+        "-mtune=skylake-avx512",
+        "-mno-sse4",
+        "-mprefer-vector-width=128",
+        "-mprefer-vector-width=512",
+        "-mcmodel=medium",
+        "-mcmodel=large",
+        "-fcf-protection=full",
+        "-mno-vzeroupper",
+        "-mfpmath=sse",
+        "-march=native",
+        "-mtune=bonnell",
+    ),
+    "arm": (
+        "-mlong-calls",
+        "-mpoke-function-name",
+        "-mrestrict-it",
+        "-mno-sched-prolog",
+        "-mbranch-cost=4",
+        "-mno-unaligned-access",
+        "-mpure-code",
+        "-mword-relocations",
+        "-mslow-flash-data",
+        "-mtune=cortex-m7",
+        "-mtune=cortex-m0plus",
+        "-mtpcs-frame",
+        "-fno-jump-tables",
+        "-mgeneral-regs-only",
+    ),
+    "aarch64": (
+        "-moutline-atomics",
+        "-mstrict-align",
+        "-mtune=cortex-a53",
+        "-mcmodel=tiny",
+        "-mcmodel=large",
+        "-march=armv8.2-a+dotprod",
+        "-march=armv8.2-a+fp16",
+        "-mbranch-protection=standard",
+    ),
+    "riscv64": (
+        "-mstrict-align",
+        "-mcmodel=medany",
+        "-mno-save-restore",
+        "-msave-restore",
+        "-mtune=sifive-7-series",
+    ),
     "s390x": ("-march=z13", "-march=z15", "-mno-vx", "-mbackchain"),
 }
 """Flags of a machine by hand: those its code may have to live with."""
@@ -92,24 +167,50 @@ class Base:
 
 def bases() -> list[Base]:
     """Every compiler, once for every machine that it writes code for."""
-    found = [Base(Column(c, (c,), (), ("c", "host,vector=v4")), "x86", c.startswith("gcc"))
-             for c in ("gcc-12", "clang-14", "clang-19", "clang-22")]
+    found = [
+        Base(Column(c, (c,), (), ("c", "host,vector=v4")), "x86", c.startswith("gcc"))
+        for c in ("gcc-12", "clang-14", "clang-19", "clang-22")
+    ]
     for machine in ("aarch64", "riscv64", "s390x"):
         triple, emulator, targets, big = CROSSED[machine]
         more = ("-fexcess-precision=fast",) if machine == "s390x" else ()
-        found.append(Base(Column(f"gcc-12-{machine}", (f"{triple}-gcc", *more), (), targets,
-                                 (emulator, "-L", f"/usr/{triple}"), big_endian=big), machine, True))
+        found.append(
+            Base(
+                Column(
+                    f"gcc-12-{machine}",
+                    (f"{triple}-gcc", *more),
+                    (),
+                    targets,
+                    (emulator, "-L", f"/usr/{triple}"),
+                    big_endian=big,
+                ),
+                machine,
+                True,
+            )
+        )
     for core, board in qemu.BOARDS.items():
-        found.append(Base(Column(f"arm-none-eabi-gcc-{core}", (qemu.COMPILER,), (*board.flags, "-mthumb"),
-                                 ("c", f"cortex-{core}"), board=core), "arm", True))
+        found.append(
+            Base(
+                Column(
+                    f"arm-none-eabi-gcc-{core}",
+                    (qemu.COMPILER,),
+                    (*board.flags, "-mthumb"),
+                    ("c", f"cortex-{core}"),
+                    board=core,
+                ),
+                "arm",
+                True,
+            )
+        )
     return [base for base in found if not missing(base.column)]
 
 
 @cache
 def switches(command: tuple[str, ...]) -> tuple[str, ...]:
     """The switches of a GCC, both ways."""
-    said = subprocess.run([*command, "-Q", "--help=optimizers"], capture_output=True, text=True,
-                          check=True).stdout
+    said = subprocess.run(
+        [*command, "-Q", "--help=optimizers"], capture_output=True, text=True, check=True
+    ).stdout
     names = re.findall(r"^  -f([a-z][a-z0-9-]*) +\t*\[(?:enabled|disabled)\]", said, re.MULTILINE)
     kept = [n for n in names if f"-f{n}" not in ANOTHER_LANGUAGE]
     return tuple(f for n in kept for f in (f"-f{n}", f"-fno-{n}"))
@@ -126,9 +227,15 @@ def random_columns(seed: str, count: int) -> Iterator[Column]:
         flags = [rng.choice((*LEVELS, "-Og", "-Ofast" if base.lists else "-O3"))]
         flags += rng.sample(pool, rng.randint(0, MOST))
         flags += rng.sample(machine, rng.choice((0, 0, 1, 2)))
-        column = Column(f"{base.column.name} {' '.join(flags)}", base.column.command,
-                        (*base.column.flags, *flags), base.column.targets, base.column.runner,
-                        base.column.board, base.column.big_endian)
+        column = Column(
+            f"{base.column.name} {' '.join(flags)}",
+            base.column.command,
+            (*base.column.flags, *flags),
+            base.column.targets,
+            base.column.runner,
+            base.column.board,
+            base.column.big_endian,
+        )
         if (base.column.board is None and missing(column)) or not _compiles(column):
             continue
         made += 1
@@ -137,7 +244,10 @@ def random_columns(seed: str, count: int) -> Iterator[Column]:
 
 def _compiles(column: Column) -> bool:
     """Flags that exclude one another, or that a core has not got, are no column."""
-    done = subprocess.run([*column.command, *column.flags, "-Werror", "-xc", "-c", "-", "-o", "/dev/null"],
-                          input="int f(float x) { return (int)(x * 3.5f); }\n", capture_output=True,
-                          text=True)
+    done = subprocess.run(
+        [*column.command, *column.flags, "-Werror", "-xc", "-c", "-", "-o", "/dev/null"],
+        input="int f(float x) { return (int)(x * 3.5f); }\n",
+        capture_output=True,
+        text=True,
+    )
     return done.returncode == 0

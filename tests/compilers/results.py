@@ -38,8 +38,12 @@ def everywhere(cells: Iterable[Cell]) -> set[tuple[str, str]]:
     return {key for key, count in off.items() if count == ran[key[0]] >= 3}
 
 
-def markdown(columns: Sequence[Column], cells: Mapping[tuple[str, str, str], Cell], absent: Mapping[str, str],
-             planned: Mapping[tuple[str, str], int]) -> str:
+def markdown(
+    columns: Sequence[Column],
+    cells: Mapping[tuple[str, str, str], Cell],
+    absent: Mapping[str, str],
+    planned: Mapping[tuple[str, str], int],
+) -> str:
     """A table by column and target, then every fault. planned: units by column and target."""
     by: dict[tuple[str, str], list[Cell]] = defaultdict(list)
     for cell in cells.values():
@@ -47,7 +51,7 @@ def markdown(columns: Sequence[Column], cells: Mapping[tuple[str, str, str], Cel
     shared = everywhere(cells.values())
     lines = [
         "| column | code | units run | not run | cases right | wrong | crash | does not compile | too large |",  # noqa: E501
-        "|" + " --- |" * 9
+        "|" + " --- |" * 9,
     ]
     total: Counter[str] = Counter()
     for column in columns:
@@ -70,8 +74,9 @@ def markdown(columns: Sequence[Column], cells: Mapping[tuple[str, str, str], Cel
         f"{total['crash']} | {total['uncompilable']} | {total['unsuitable']} |"
     )
     lines += ["", "Faults:" if any(c.status in BAD for c in cells.values()) else "No faults.", ""]
-    for cell in sorted((c for c in cells.values() if c.status in BAD),
-                       key=lambda c: (c.unit, c.target, c.column)):
+    for cell in sorted(
+        (c for c in cells.values() if c.status in BAD), key=lambda c: (c.unit, c.target, c.column)
+    ):
         for case, text in cell.faults.items():
             mark = " (in every column)" if (cell.unit, case) in shared else ""
             lines.append(

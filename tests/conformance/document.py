@@ -1,6 +1,6 @@
 """docs/operators.md from the registry of operators and the results of the conformance suite.
 
-    python tests/conformance/document.py [--check]
+python tests/conformance/document.py [--check]
 """
 
 from __future__ import annotations
@@ -28,16 +28,19 @@ def page() -> str:
     fixed = sum(c["message"] == "shape operands are constants" for c in cases.values())
     counts = Counter(c["status"] for c in cases.values())
     lines = [
-        "# Operators", "",
+        "# Operators",
+        "",
         "Made by `tests/conformance/document.py` from the registry of operators and the conformance suite of",
-        f"onnx {results['onnx']} (`tests/conformance/suite.py`); do not edit.", "",
+        f"onnx {results['onnx']} (`tests/conformance/suite.py`); do not edit.",
+        "",
         f"{counts['pass']} of {len(cases)} cases pass: compiled to C, built with strict warnings, run, "
         "compared with the suite's tolerances.",
         "Where the suite feeds what decides a shape (axes, pads, a target shape) at run time, it is made a "
         f"constant with `--constant`: {fixed} cases.",
         "The suite's Bernoulli cases hold a draw of numpy's that no seed gives; of them type, shape and "
         "possible values are compared.",
-        "", "| operator | opset | how | cases | pass | element types of those that pass |",
+        "",
+        "| operator | opset | how | cases | pass | element types of those that pass |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     latest = {}
@@ -49,9 +52,15 @@ def page() -> str:
         label = f"{domain}.{name}" if domain else name
         own = [c for c in cases.values() if label in c["operators"]]
         cls = OPERATORS.get((domain, name))
-        how = _how(
-            cls
-        ) if cls else "function of ONNX" if schema.has_function or schema.has_context_dependent_function else "import" if label in _IMPORT else "-"  # noqa: E501
+        how = (
+            _how(cls)
+            if cls
+            else "function of ONNX"
+            if schema.has_function or schema.has_context_dependent_function
+            else "import"
+            if label in _IMPORT
+            else "-"
+        )
         if own or how != "-":
             passed = [c for c in own if c["status"] == "pass"]
             types = sorted({t for c in passed if c["operators"] == [label] for t in c["types"]})
@@ -62,35 +71,58 @@ def page() -> str:
     lines += ["", "## Cases that do not pass", "", "| case | status | reason |", "| --- | --- | --- |"]
     for name, c in sorted(cases.items()):
         if c["status"] != "pass":
-            reason = next((why for pattern, why in _REASONS.items() if fnmatch(name, pattern)),
-                          " ".join(c["message"].replace("|", "/").split())[:160])
+            reason = next(
+                (why for pattern, why in _REASONS.items() if fnmatch(name, pattern)),
+                " ".join(c["message"].replace("|", "/").split())[:160],
+            )
             lines.append(f"| {name} | {c['status']} | {reason} |")
     return "\n".join(lines) + "\n"
 
 
 _REASONS = {
     "test_attention*_bf16*": "the suite's softmax adds up in bfloat16, rounding after every element; ours "
-                             "adds in float32 and rounds once: results are a unit of bfloat16 apart, and "
-                             "ours nearer to the exact ones",
+    "adds in float32 and rounds once: results are a unit of bfloat16 apart, and "
+    "ours nearer to the exact ones",
     "test_dft_inverse*": "where the exact result is 0 the suite has 1.9e-7, the rounding noise of numpy's "
-                         "float32 FFT; ours rounds otherwise, beyond the tolerance of 1e-7",
+    "float32 FFT; ours rounds otherwise, beyond the tolerance of 1e-7",
     "test_image_decoder*": "the operator decodes a file (JPEG, PNG, TIFF …), whose size and work depend on "
-                           "its content: decode before the network, and take the pixels as its input",
+    "its content: decode before the network, and take the pixels as its input",
 }
 """Why cases do not pass, where the message of the compiler or the comparison does not say it."""
 
-_IMPORT = frozenset({
-    "Constant", "If", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",
-    "SequenceLength", "SplitToSequence", "ConcatFromSequence", "Optional", "OptionalGetElement",
-    "OptionalHasElement", "Upsample", "ai.onnx.preview.training.Gradient"
-})
+_IMPORT = frozenset(
+    {
+        "Constant",
+        "If",
+        "SequenceAt",
+        "SequenceConstruct",
+        "SequenceEmpty",
+        "SequenceErase",
+        "SequenceInsert",
+        "SequenceLength",
+        "SplitToSequence",
+        "ConcatFromSequence",
+        "Optional",
+        "OptionalGetElement",
+        "OptionalHasElement",
+        "Upsample",
+        "ai.onnx.preview.training.Gradient",
+    }
+)
 
 
 def _how(cls: type) -> str:
     """Expressions fuse, compositions are taken apart, kernels are functions of their own."""
-    return next(text for method, text in (("expand", "composition"), ("express", "expression"),
-                                          ("lower", "kernel"), ("infer", "constant"))
-                if cls.has(method))  # type: ignore[attr-defined]
+    return next(
+        text
+        for method, text in (
+            ("expand", "composition"),
+            ("express", "expression"),
+            ("lower", "kernel"),
+            ("infer", "constant"),
+        )
+        if cls.has(method)
+    )  # type: ignore[attr-defined]
 
 
 def main() -> int:

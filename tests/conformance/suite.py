@@ -50,7 +50,8 @@ class Test:
 
     @property
     def random(self) -> bool:
-        """Whether the outputs of the suite are a draw of its own (the text of its Bernoulli cases says so).
+        """Whether the outputs of the suite are a draw of its own (the text of its Bernoulli cases says
+        so).
         """
         return self.name.startswith("test_bernoulli")
 
@@ -104,8 +105,9 @@ def _test(case: Any, kind: str) -> Test:
             for k in range(len(list(place.glob("output_*.pb"))))
         ]
         sets.append((ins, outs))
-    return Test(case.name, kind, model, folder if _external(model) else None, tuple(sets), case.rtol,
-                case.atol)
+    return Test(
+        case.name, kind, model, folder if _external(model) else None, tuple(sets), case.rtol, case.atol
+    )
 
 
 def _external(model: onnx.ModelProto) -> bool:
@@ -125,9 +127,11 @@ def _light(case: Any) -> Test:
         if x.name not in known
     ]
     files = [path.with_name(f"{path.stem}_output_{k}.pb") for k in range(len(model.graph.output))]
-    outputs = [_load(f, o.type)
-               for f, o in zip(files, model.graph.output, strict=True)] if all(f.exists()
-                                                                               for f in files) else []
+    outputs = (
+        [_load(f, o.type) for f, o in zip(files, model.graph.output, strict=True)]
+        if all(f.exists() for f in files)
+        else []
+    )
     return Test(case.name, "light", model, None, ((inputs, outputs),), case.rtol, case.atol)
 
 
@@ -148,7 +152,8 @@ def _load(path: Path, kind: onnx.TypeProto) -> Any:
 
 
 def cases_of(test: Test) -> list[Case]:
-    """One case for each data set. Sequences and optionals are given item by item, their lengths with --dim.
+    """One case for each data set. Sequences and optionals are given item by item, their lengths with
+    --dim.
     """
     initial = {t.name for t in test.model.graph.initializer}
     formals = [i for i in test.model.graph.input if i.name not in initial]
@@ -198,7 +203,8 @@ def bound(case: Case, widest: int, floats: bool) -> Case | None:
         shape_like = array.dtype.kind in "ib" or (floats and array.dtype.kind in "fV")
         if shape_like and array.ndim <= 1 and array.size <= widest:
             constants[formal.name] = tuple(
-                array.reshape(-1).astype(object if array.dtype.kind in "ib" else float))
+                array.reshape(-1).astype(object if array.dtype.kind in "ib" else float)
+            )
         else:
             rest.append(array)
     return replace(case, constants=constants, inputs=tuple(rest)) if constants else None
@@ -216,32 +222,34 @@ def judge(test: Test, expected: Sequence[Any], outcome: Outcome) -> Result:
     for k, (want, got) in enumerate(zip(wanted, outcome.outputs, strict=False)):
         want = want.astype(object) if want.dtype.kind in "SU" else want
         if want.dtype != got.dtype or want.shape != got.shape:
-            return Result("mismatch",
-                          f"output {k} is {got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}")
+            return Result(
+                "mismatch", f"output {k} is {got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}"
+            )
         try:
             if test.random:
                 assert set(np.unique(got)) <= {0, 1}, f"drawn: {np.unique(got)}"
             elif want.dtype.kind == "O":
                 np.testing.assert_array_equal(got, want)
             else:
-                np.testing.assert_allclose(got.astype(np.float64),
-                                           want.astype(np.float64),
-                                           rtol=test.rtol,
-                                           atol=test.atol)
+                np.testing.assert_allclose(
+                    got.astype(np.float64), want.astype(np.float64), rtol=test.rtol, atol=test.atol
+                )
         except AssertionError as error:
             return Result("mismatch", f"output {k}: " + " ".join(str(error).split())[:300])
     return Result("pass", "a draw: type, shape and possible values are compared" if test.random else "")
 
 
-def run_tests(tests: Sequence[Test],
-              target: str = "c",
-              sanitize: bool = True,
-              flags: Sequence[str] = ("-O1",),
-              board: str | None = None) -> dict[str, Result]:
+def run_tests(
+    tests: Sequence[Test],
+    target: str = "c",
+    sanitize: bool = True,
+    flags: Sequence[str] = ("-O1",),
+    board: str | None = None,
+) -> dict[str, Result]:
     """The result of each case by name."""
-    flat = [(t, case, expected)
-            for t in tests
-            for case, (_, expected) in zip(cases_of(t), t.data, strict=True)]
+    flat = [
+        (t, case, expected) for t in tests for case, (_, expected) in zip(cases_of(t), t.data, strict=True)
+    ]
     cases = [case for _, case, _ in flat]
     outcomes = run_cases(cases, target, sanitize=sanitize, flags=flags, board=board)
     how = [""] * len(cases)
@@ -252,13 +260,11 @@ def run_tests(tests: Sequence[Test],
             if o.status == "refused" and "[E203]" in o.message
         }
         retried = {k: case for k, case in again.items() if case is not None}
-        for k, outcome in zip(retried,
-                              run_cases(list(retried.values()),
-                                        target,
-                                        sanitize=sanitize,
-                                        flags=flags,
-                                        board=board),
-                              strict=True):
+        for k, outcome in zip(
+            retried,
+            run_cases(list(retried.values()), target, sanitize=sanitize, flags=flags, board=board),
+            strict=True,
+        ):
             if outcome.status != "refused":
                 outcomes[k], how[k] = outcome, "shape operands are constants"
             else:
@@ -273,8 +279,9 @@ def run_tests(tests: Sequence[Test],
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("-k", default="*", metavar="PATTERN", help="shell pattern of case names")
     parser.add_argument("--target", default="c")
     parser.add_argument("--results", type=Path, help="write all results as JSON")
@@ -295,14 +302,20 @@ def main() -> int:
     if options.results:
         rows = {
             t.name: {
-                "kind": t.kind, "operators": t.operators, "types": t.types, "status": results[t.name].status,
-                "message": results[t.name].message[:500]
-            } for t in tests
+                "kind": t.kind,
+                "operators": t.operators,
+                "types": t.types,
+                "status": results[t.name].status,
+                "message": results[t.name].message[:500],
+            }
+            for t in tests
         }
         options.results.write_text(
             json.dumps(
-                {"onnx": onnx.__version__, "target": options.target, "cases": rows}, indent=1, sort_keys=True)
-            + "\n")
+                {"onnx": onnx.__version__, "target": options.target, "cases": rows}, indent=1, sort_keys=True
+            )
+            + "\n"
+        )
     return 0 if counts["pass"] == len(results) else 1
 
 

@@ -27,7 +27,8 @@ def test_nothing_is_lost() -> None:
     tests = suite.load_tests(PATTERN)
     results = suite.run_tests(tests)
     worse = [
-        f"{n}: {r.status}: {r.message[:200]}" for n, r in results.items()
+        f"{n}: {r.status}: {r.message[:200]}"
+        for n, r in results.items()
         if r.status != "pass" and known["cases"].get(n, {}).get("status") == "pass"
     ]
     assert not worse, "\n".join(worse)

@@ -25,7 +25,8 @@ def sample(count: int) -> list[suite.Test]:
     """Small cases that should pass."""
     known = json.loads(EXPECTED.read_text())["cases"]
     small = [
-        t for t in suite.load_tests()
+        t
+        for t in suite.load_tests()
         if known.get(t.name, {}).get("status") == "pass" and _bytes(t) <= LARGEST
     ]
     return sorted(small, key=lambda t: hashlib.sha256(t.name.encode()).digest())[:count]
@@ -33,7 +34,10 @@ def sample(count: int) -> list[suite.Test]:
 
 def _bytes(test: suite.Test) -> int:
     arrays = [
-        v for ins, outs in test.data for value in (*ins, *outs) if value is not None
+        v
+        for ins, outs in test.data
+        for value in (*ins, *outs)
+        if value is not None
         for v in (value if isinstance(value, list) else [value])
     ]
     return sum(np.asarray(a).nbytes for a in arrays)

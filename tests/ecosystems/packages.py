@@ -48,8 +48,14 @@ def exported(folder: Path, *options: str, target: str = "c") -> Path:
     archive = folder / "digits.zip"
     folder.mkdir(parents=True, exist_ok=True)
     command = [
-        sys.executable, ROOT / "compiler/aot_model", "export", DIGITS / "digits.onnx", "-o", archive,
-        f"--target={target}", *options
+        sys.executable,
+        ROOT / "compiler/aot_model",
+        "export",
+        DIGITS / "digits.onnx",
+        "-o",
+        archive,
+        f"--target={target}",
+        *options,
     ]
     subprocess.run(command, check=True, timeout=60)
     with zipfile.ZipFile(archive) as content:

@@ -20,18 +20,54 @@ from packages import DIGITS, PROGRAM, SAID, exported
 
 GCC = "riscv64-unknown-elf-gcc"
 PICOLIBC = Path("/usr/lib/picolibc/riscv64-unknown-elf")
-has_riscv = pytest.mark.skipif(not (has_tools(GCC, "cmake", "ninja") and PICOLIBC.is_dir()),
-                               reason=f"needs {GCC} and picolibc for it")
+has_riscv = pytest.mark.skipif(
+    not (has_tools(GCC, "cmake", "ninja") and PICOLIBC.is_dir()), reason=f"needs {GCC} and picolibc for it"
+)
 MARCH = ("-march=rv32imc", "-mabi=ilp32")
-WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wundef", "-Wdouble-promotion", "-Wno-unused-parameter",
-            "-Wno-sign-compare", "-Wno-enum-conversion", "-Wpointer-arith")
-FLAGS = (*MARCH, "-ffunction-sections", "-fdata-sections", "-fstrict-volatile-bitfields", "-nostartfiles",
-         "-Og", "-std=gnu17", *WARNINGS)
-LINK = (*MARCH, "--specs=picolibc.specs", "--oslib=semihost", "--crt0=hosted",
-        "-Wl,--defsym=__flash=0x80000000,--defsym=__flash_size=0x400000",
-        "-Wl,--defsym=__ram=0x80400000,--defsym=__ram_size=0x400000,--defsym=__stack_size=0x4000")
-QEMU = ("qemu-system-riscv32", "-machine", "virt", "-bios", "none", "-nographic", "-monitor", "none",
-        "-serial", "none", "-semihosting-config", "enable=on,target=native", "-kernel")
+WARNINGS = (
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-Wundef",
+    "-Wdouble-promotion",
+    "-Wno-unused-parameter",
+    "-Wno-sign-compare",
+    "-Wno-enum-conversion",
+    "-Wpointer-arith",
+)
+FLAGS = (
+    *MARCH,
+    "-ffunction-sections",
+    "-fdata-sections",
+    "-fstrict-volatile-bitfields",
+    "-nostartfiles",
+    "-Og",
+    "-std=gnu17",
+    *WARNINGS,
+)
+LINK = (
+    *MARCH,
+    "--specs=picolibc.specs",
+    "--oslib=semihost",
+    "--crt0=hosted",
+    "-Wl,--defsym=__flash=0x80000000,--defsym=__flash_size=0x400000",
+    "-Wl,--defsym=__ram=0x80400000,--defsym=__ram_size=0x400000,--defsym=__stack_size=0x4000",
+)
+QEMU = (
+    "qemu-system-riscv32",
+    "-machine",
+    "virt",
+    "-bios",
+    "none",
+    "-nographic",
+    "-monitor",
+    "none",
+    "-serial",
+    "none",
+    "-semihosting-config",
+    "enable=on,target=native",
+    "-kernel",
+)
 
 # What ESP-IDF's functions do, as far as components see it: a first pass that asks for requirements, in script
 # mode, then the build.
@@ -67,7 +103,7 @@ endmacro ()
 TOOLCHAIN = f"""
 set(CMAKE_SYSTEM_NAME Generic)
 set(CMAKE_C_COMPILER {GCC})
-set(CMAKE_C_FLAGS_INIT "{' '.join(MARCH)} --specs=picolibc.specs")
+set(CMAKE_C_FLAGS_INIT "{" ".join(MARCH)} --specs=picolibc.specs")
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
 """
 
@@ -75,13 +111,15 @@ set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
 def runs(elf: Path) -> str:
     if not has_tools("qemu-system-riscv32"):
         pytest.skip("needs qemu-system-riscv32")
-    done = subprocess.run([*QEMU, elf],
-                          stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT,
-                          text=True,
-                          timeout=60,
-                          check=False,
-                          stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        [*QEMU, elf],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
     return done.stdout
 
 
@@ -89,8 +127,10 @@ def idf_project(folder: Path, components: dict[str, str]) -> Project:
     """A project of components, in this order, whose application is the component `main`."""
     lists = "".join(f'add_subdirectory("components/{name}")\n' for name in components)
     link = " ".join(LINK[len(MARCH) + 1 :])  # the others are in the toolchain file
-    lists += ("add_executable(app empty.c)\ntarget_link_libraries(app PRIVATE -Wl,--whole-archive "
-              f"__idf_main -Wl,--no-whole-archive {link})\n")
+    lists += (
+        "add_executable(app empty.c)\ntarget_link_libraries(app PRIVATE -Wl,--whole-archive "
+        f"__idf_main -Wl,--no-whole-archive {link})\n"
+    )
     project = Project(folder, f"{IDF}\n{lists}", find="")
     project.write("empty.c", "typedef int empty;\n")
     project.write("toolchain.cmake", TOOLCHAIN)
@@ -153,16 +193,23 @@ def test_this_component_is_packed(tmp_path: Path) -> None:
     from aot_model import __version__
 
     assert facts["version"] == __version__
-    done = subprocess.run([compote, "component", "pack", "--name", "aot-model", "--dest-dir", tmp_path],
-                          cwd=ROOT,
-                          capture_output=True,
-                          text=True,
-                          check=False)
+    done = subprocess.run(
+        [compote, "component", "pack", "--name", "aot-model", "--dest-dir", tmp_path],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     shutil.unpack_archive(tmp_path / f"aot-model_{__version__}.tgz", tmp_path / "unpacked")
     assert not [p for p in (tmp_path / "unpacked").rglob("*") if p.name in ("tests", "__pycache__")]
     command = [
-        sys.executable, tmp_path / "unpacked/compiler/aot_model", "compile", DIGITS / "digits.onnx", "-o",
-        tmp_path / "out", "--target=c"
+        sys.executable,
+        tmp_path / "unpacked/compiler/aot_model",
+        "compile",
+        DIGITS / "digits.onnx",
+        "-o",
+        tmp_path / "out",
+        "--target=c",
     ]
     subprocess.run(command, check=True, env={"PATH": "/usr/bin:/bin"})

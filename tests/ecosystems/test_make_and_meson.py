@@ -17,9 +17,10 @@ from aot_model.cli import main
 
 SAID = "10 of 10 digits are right"
 needs_cc = pytest.mark.skipif(not has_tools("cc", "make"), reason="needs cc and make")
-needs_meson = pytest.mark.skipif(not has_tools("cc", "ninja")
-                                 or importlib.util.find_spec("mesonbuild") is None,
-                                 reason="needs cc, ninja and meson")
+needs_meson = pytest.mark.skipif(
+    not has_tools("cc", "ninja") or importlib.util.find_spec("mesonbuild") is None,
+    reason="needs cc, ninja and meson",
+)
 CROSS = """[binaries]
 c = 'arm-none-eabi-gcc'
 ar = 'arm-none-eabi-ar'
@@ -41,20 +42,23 @@ def example(tmp_path: Path) -> Path:
     command = tmp_path / "bin/aot-model"
     command.parent.mkdir()
     command.write_text(
-        f'#!/bin/sh\nPYTHONPATH="{ROOT / "compiler"}" exec "{sys.executable}" -m aot_model "$@"\n')
+        f'#!/bin/sh\nPYTHONPATH="{ROOT / "compiler"}" exec "{sys.executable}" -m aot_model "$@"\n'
+    )
     command.chmod(0o755)
     return tmp_path / "digits_host"
 
 
 def run(folder: Path, *command: str | Path) -> str:
     environment = os.environ | {"PATH": f"{folder.parent / 'bin'}:{os.environ['PATH']}"}
-    done = subprocess.run(list(map(str, command)),
-                          cwd=folder,
-                          env=environment,
-                          capture_output=True,
-                          text=True,
-                          timeout=120,
-                          check=False)
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -77,8 +81,14 @@ def test_make(example: Path) -> None:
 @needs_cc
 @pytest.mark.skipif(not has_tools("arm-none-eabi-gcc"), reason="needs arm-none-eabi-gcc")
 def test_make_crosses(example: Path) -> None:
-    run(example, "make", "CC=arm-none-eabi-gcc", "AR=arm-none-eabi-ar", "CFLAGS=-O2 -mcpu=cortex-m4 -mthumb",
-        "library")
+    run(
+        example,
+        "make",
+        "CC=arm-none-eabi-gcc",
+        "AR=arm-none-eabi-ar",
+        "CFLAGS=-O2 -mcpu=cortex-m4 -mthumb",
+        "library",
+    )
     assert json.loads((example / "build/digits.json").read_text())["target"] == "cortex-m4"
     assert "Tag_CPU_arch: v7E-M" in run(example, "arm-none-eabi-readelf", "-A", "build/libdigits.a")
 
@@ -91,8 +101,9 @@ def test_meson(example: Path) -> None:
     assert SAID in run(example, "build/digits_host")
     assert "no work to do" in run(example, "ninja", "-C", "build")
     external = ROOT / "compiler/aot_model/emit/templates/model.c.j2"
-    assert str(external) in run(example, "ninja", "-C", "build", "-t", "deps",
-                                "digits.c"), "what the compiler reads is known to Ninja"
+    assert str(external) in run(example, "ninja", "-C", "build", "-t", "deps", "digits.c"), (
+        "what the compiler reads is known to Ninja"
+    )
     other_model(example)
     assert "Generating digits" in run(example, "ninja", "-C", "build")
 
@@ -104,8 +115,9 @@ def test_meson_crosses(example: Path) -> None:
     run(example, sys.executable, "-m", "mesonbuild.mesonmain", "setup", "build", "--cross-file", "cross.ini")
     run(example, "ninja", "-C", "build")
     assert json.loads((example / "build/digits.json").read_text())["target"] == "cortex-m4"
-    assert "Tag_CPU_arch: v7E-M" in run(example, "arm-none-eabi-readelf", "-A",
-                                        "build/libdigits.a.p/meson-generated_.._digits.c.o")
+    assert "Tag_CPU_arch: v7E-M" in run(
+        example, "arm-none-eabi-readelf", "-A", "build/libdigits.a.p/meson-generated_.._digits.c.o"
+    )
 
 
 def test_depfile_target(tmp_path: Path) -> None:
@@ -113,9 +125,12 @@ def test_depfile_target(tmp_path: Path) -> None:
     model = write_model(tmp_path / "m.onnx")
     arguments = [
         "compile",
-        str(model), "-o",
-        str(tmp_path / "out"), "--target=c", "--depfile",
-        str(tmp_path / "m.d")
+        str(model),
+        "-o",
+        str(tmp_path / "out"),
+        "--target=c",
+        "--depfile",
+        str(tmp_path / "m.d"),
     ]
     assert main([*arguments, "--depfile-target", "out/m.c"]) == 0
     lines = (tmp_path / "m.d").read_text().splitlines()
@@ -123,13 +138,23 @@ def test_depfile_target(tmp_path: Path) -> None:
     assert main(arguments) == 0
     text = (tmp_path / "m.d").read_text()
     assert text.startswith(f"{tmp_path}/out/m.c: ") and f"{model}:\n" not in text
-    assert main([
-        "test-main",
-        str(tmp_path / "out/m.json"), "-o",
-        str(tmp_path / "t.c"), "--vectors",
-        str(_vectors(tmp_path)), "--depfile",
-        str(tmp_path / "t.d"), "--depfile-target", "t.c"
-    ]) == 0
+    assert (
+        main(
+            [
+                "test-main",
+                str(tmp_path / "out/m.json"),
+                "-o",
+                str(tmp_path / "t.c"),
+                "--vectors",
+                str(_vectors(tmp_path)),
+                "--depfile",
+                str(tmp_path / "t.d"),
+                "--depfile-target",
+                "t.c",
+            ]
+        )
+        == 0
+    )
     assert (tmp_path / "t.d").read_text().startswith("t.c: ")
 
 

@@ -16,8 +16,9 @@ import yaml
 from cmake_project import ROOT, Project, has_tools
 
 MODULE = ROOT / "zephyr"
-needs_arm = pytest.mark.skipif(not has_tools("cmake", "ninja", "arm-none-eabi-gcc"),
-                               reason="needs cmake, ninja and arm-none-eabi-gcc")
+needs_arm = pytest.mark.skipif(
+    not has_tools("cmake", "ninja", "arm-none-eabi-gcc"), reason="needs cmake, ninja and arm-none-eabi-gcc"
+)
 in_qemu = pytest.mark.skipif(not has_tools("qemu-system-arm"), reason="needs qemu-system-arm")
 
 # what Zephyr's documentation of module.yml allows of what we use; older ones refuse all else
@@ -63,16 +64,22 @@ def test_kconfig(tmp_path: Path, given: dict[str, int], wanted: dict[str, int]) 
     assert {name: config.syms[name].tri_value for name in wanted} == wanted
 
 
-@pytest.mark.parametrize("path",
-                         sorted([*MODULE.rglob("sample.yaml"), *MODULE.rglob("testcase.yaml")]),
-                         ids=lambda p: p.parent.name)
+@pytest.mark.parametrize(
+    "path",
+    sorted([*MODULE.rglob("sample.yaml"), *MODULE.rglob("testcase.yaml")]),
+    ids=lambda p: p.parent.name,
+)
 def test_twister_files(path: Path) -> None:
     """Every scenario waits for a line that the program of its application can print."""
     content = yaml.safe_load(path.read_text())
     common = content.get("common", {})
     texts = "".join(
-        p.read_text() for p in
-        [*path.parent.rglob("*.c"), *(ROOT / "compiler/aot_model/emit/templates").glob("*_main.c.j2")])
+        p.read_text()
+        for p in [
+            *path.parent.rglob("*.c"),
+            *(ROOT / "compiler/aot_model/emit/templates").glob("*_main.c.j2"),
+        ]
+    )
     options = set(re.findall(r"config (\w+)", "".join(p.read_text() for p in MODULE.rglob("Kconfig"))))
     assert content["tests"]
     for name, scenario in content["tests"].items():
@@ -142,13 +149,15 @@ def stand_in(folder: Path, lists: str) -> Project:
 @needs_arm
 @pytest.mark.parametrize(
     "program",
-    ["aot_model_test(t LIBRARY net VECTORS digits/digits.npz)", "aot_model_benchmark(b LIBRARY net)"])
+    ["aot_model_test(t LIBRARY net VECTORS digits/digits.npz)", "aot_model_benchmark(b LIBRARY net)"],
+)
 def test_stand_in(tmp_path: Path, program: str) -> None:
     """The library has the flags of zephyr_interface, its pool is in the region of the device tree, main() is
     the application's.
     """
-    lists = ("aot_model_library(net MODEL digits/digits.onnx POOLS ram:&fast POOL_SECTIONS "
-             f"ram=&fast)\n{program}")
+    lists = (
+        f"aot_model_library(net MODEL digits/digits.onnx POOLS ram:&fast POOL_SECTIONS ram=&fast)\n{program}"
+    )
     project = stand_in(tmp_path / "p", lists)
     project.configure("--toolchain", "toolchain.cmake")
     log = project.build("-t", "app", "net")
@@ -157,7 +166,9 @@ def test_stand_in(tmp_path: Path, program: str) -> None:
     assert facts["target"] == "cortex-m3" and [p["name"] for p in facts["workspace"]["pools"]] == ["ram"]
     assert "FAST_RAM" in project.run("arm-none-eabi-objdump", "-h", project.build_folder / "libnet.a")
     symbols = project.run("arm-none-eabi-nm", project.build_folder / "libapp.a")
-    assert " T main" in symbols and "U printk" in symbols and "U net_run" in symbols and "printf" not in symbols  # noqa: E501
+    assert (
+        " T main" in symbols and "U printk" in symbols and "U net_run" in symbols and "printf" not in symbols
+    )
     attributes = project.run("arm-none-eabi-readelf", "-A", project.build_folder / "libnet.a")
     assert "Tag_CPU_arch: v7\n" in attributes
 
@@ -193,8 +204,14 @@ REAL = [  # application, board, QEMU's machine, option, what it says, target
     ("samples/digits", "mps3_an547", "mps3-an547", "", "10 of 10 digits are right", "cortex-m"),
     ("samples/digits", "mps3_an547", "mps3-an547", "-DCONFIG_FPU=y", "10 of 10 digits are right", "cortex-m"),
     ("tests/digits", "mps2_an385", "mps2-an385", "", "vectors, 0 mismatches", "cortex-m3"),
-    ("tests/digits", "mps2_an385", "mps2-an385", "-DCONFIG_AOT_MODEL_DIGITS_BENCHMARK=y", "ns per inference",
-     "cortex-m3"),
+    (
+        "tests/digits",
+        "mps2_an385",
+        "mps2-an385",
+        "-DCONFIG_AOT_MODEL_DIGITS_BENCHMARK=y",
+        "ns per inference",
+        "cortex-m3",
+    ),
 ]
 
 
@@ -202,8 +219,9 @@ REAL = [  # application, board, QEMU's machine, option, what it says, target
 @in_qemu
 @pytest.mark.skipif("ZEPHYR_BASE" not in os.environ, reason="ZEPHYR_BASE is not set: no Zephyr to build with")
 @pytest.mark.parametrize(("application", "board", "machine", "option", "said", "target"), REAL)
-def test_real_build(tmp_path: Path, application: str, board: str, machine: str, option: str, said: str,
-                    target: str) -> None:
+def test_real_build(
+    tmp_path: Path, application: str, board: str, machine: str, option: str, said: str, target: str
+) -> None:
     """With the user's Zephyr, its toolchain from the environment; AOT_MODEL_ZEPHYR_MODULES has what it needs
     besides, AOT_MODEL_ZEPHYR_PYTHON runs its scripts.
     """
@@ -211,15 +229,32 @@ def test_real_build(tmp_path: Path, application: str, board: str, machine: str, 
     python = os.environ.get("AOT_MODEL_ZEPHYR_PYTHON", sys.executable)
     compiler = f"-DAotModel_COMPILER={sys.executable};-m;aot_model"
     command = [
-        "cmake", "-GNinja", "-S", MODULE / application, "-B", tmp_path, f"-DBOARD={board}",
-        f"-DZEPHYR_MODULES={modules}", f"-DPython3_EXECUTABLE={python}", compiler
+        "cmake",
+        "-GNinja",
+        "-S",
+        MODULE / application,
+        "-B",
+        tmp_path,
+        f"-DBOARD={board}",
+        f"-DZEPHYR_MODULES={modules}",
+        f"-DPython3_EXECUTABLE={python}",
+        compiler,
     ]
     subprocess.run([*command, *filter(None, [option])], check=True)
     subprocess.run(["cmake", "--build", tmp_path], check=True)
     assert json.loads((tmp_path / "digits.aot/digits.json").read_text())["target"].startswith(target)
     qemu = [
-        "qemu-system-arm", "-machine", machine, "-display", "none", "-monitor", "none", "-serial", "stdio",
-        "-kernel", tmp_path / "zephyr/zephyr.elf"
+        "qemu-system-arm",
+        "-machine",
+        machine,
+        "-display",
+        "none",
+        "-monitor",
+        "none",
+        "-serial",
+        "stdio",
+        "-kernel",
+        tmp_path / "zephyr/zephyr.elf",
     ]
     with subprocess.Popen(qemu, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None

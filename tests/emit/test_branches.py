@@ -9,7 +9,7 @@ from onnx.reference import ReferenceEvaluator
 
 from batch import Case, run_cases
 
-PADDED = "p = Pad <mode = \"constant\"> (x, pads)  s = ReduceMin <keepdims = 0> (p, axes)"
+PADDED = 'p = Pad <mode = "constant"> (x, pads)  s = ReduceMin <keepdims = 0> (p, axes)'
 ENDS = {
     "select": ("float[5] y", "y = Where (c, s, other)"),
     "nested": ("float[5] y", "t = Where (c, s, other)  u = Where (d, t, s)  y = Add (u, t)"),

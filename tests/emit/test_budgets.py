@@ -24,15 +24,21 @@ def test_other_options_that_need_less_are_named_with_their_sizes(tmp_path: Path,
     path = save(unary("Relu", (1, 256)), tmp_path / "m.onnx")
     assert main(["compile", str(path), "-o", str(tmp_path / "o"), "--io=workspace", "--max-ram=1000"]) == 1
     assert hint(capsys, "needs 1,024 bytes of RAM, the budget is 1,000 [E402]\nm for host").startswith(
-        "`--io caller` needs 0; no placement of these layers needs less")
+        "`--io caller` needs 0; no placement of these layers needs less"
+    )
     assert main(["compile", str(path), "-o", str(tmp_path / "o"), "--io=caller", "--max-ram=1000"]) == 0
 
 
 def test_what_is_live_at_the_peak_is_named(tmp_path: Path, capsys: Captured) -> None:
-    proto = model([
-        helper.make_node("Softmax", ["x"], ["s"], name="wide"),
-        helper.make_node("CumSum", ["s", "axis"], ["y"], name="sum")
-    ], [tensor("x", (1, 300))], [tensor("y", (1, 300))], {"axis": np.array(1)})
+    proto = model(
+        [
+            helper.make_node("Softmax", ["x"], ["s"], name="wide"),
+            helper.make_node("CumSum", ["s", "axis"], ["y"], name="sum"),
+        ],
+        [tensor("x", (1, 300))],
+        [tensor("y", (1, 300))],
+        {"axis": np.array(1)},
+    )
     path = save(proto, tmp_path / "m.onnx")
     assert main(["compile", str(path), "-o", str(tmp_path / "o"), "--max-ram=8"]) == 1
     said = hint(capsys, "bytes of RAM, the budget is 8")
@@ -43,8 +49,14 @@ def test_what_is_live_at_the_peak_is_named(tmp_path: Path, capsys: Captured) -> 
 def test_flash(kind: int, said: bool, tmp_path: Path, capsys: Captured) -> None:
     values = np.arange(1, 9, dtype=helper.tensor_dtype_to_np_dtype(kind))
     path = save(
-        model([helper.make_node("Mul", ["x", "c"], ["y"], name="scale")], [tensor("x", (1, 8), kind)],
-              [tensor("y", (1, 8), kind)], {"c": values}), tmp_path / "m.onnx")
+        model(
+            [helper.make_node("Mul", ["x", "c"], ["y"], name="scale")],
+            [tensor("x", (1, 8), kind)],
+            [tensor("y", (1, 8), kind)],
+            {"c": values},
+        ),
+        tmp_path / "m.onnx",
+    )
     command = ["compile", str(path), "-o", str(tmp_path / "o"), "--max-flash=31"]
     assert main(command) == 1
     text = hint(capsys, "needs 32 bytes of flash for constants, the budget is 31")

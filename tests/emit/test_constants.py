@@ -38,7 +38,8 @@ def test_strings_have_all_bytes_in_every_surrounding(tmp_path: Path) -> None:
         f"#include <stdio.h>\n#include <aot_model/attributes.h>\n"
         f"static const struct {{ unsigned char rows[{count}][{ROW}] AOT_MODEL_BYTES; unsigned char "
         f"rest[{rest}] AOT_MODEL_BYTES; }} all = {{ {{\n{text}\n}}, {rows[-1]} }};\n"
-        "int main(void) { return fwrite(&all, 1, sizeof all, stdout) != sizeof all; }\n")
+        "int main(void) { return fwrite(&all, 1, sizeof all, stdout) != sizeof all; }\n"
+    )
     subprocess.run(["gcc", *STRICT, f"-I{include_dir()}", "a.c", "-o", "a"], cwd=tmp_path, check=True)
     assert subprocess.run(["./a"], cwd=tmp_path, capture_output=True, check=True).stdout == data
 
@@ -50,8 +51,9 @@ def large(kind: str) -> tuple[onnx.ModelProto, np.ndarray]:
         w = rng.standard_normal((SIZE, SIZE)).astype(np.float32)
         assert w.nbytes > BULK
         nodes = [node("MatMul", ["x", "w"], ["y"])]
-        return model(nodes, [tensor("x", [1, SIZE])], [tensor("y", [1, SIZE])],
-                     {"w": w}), w.astype(np.float64).sum(0, keepdims=True)
+        return model(nodes, [tensor("x", [1, SIZE])], [tensor("y", [1, SIZE])], {"w": w}), w.astype(
+            np.float64
+        ).sum(0, keepdims=True)
     values = rng.integers(-128, 128, BULK + 3 * ROW + 1 if kind == "int8" else BULK // 4 + 7).astype(kind)
     if kind == "int8":
         values[-1] = 77  # the last byte, behind the last full row
@@ -103,16 +105,20 @@ def test_large_models_have_the_same_bits_everywhere(kind: str, compiler: str, tm
         pytest.skip("no 32-bit C library")
     proto, wanted = large(kind)
     compiled = compile_model(Request(save(proto, tmp_path / "large.onnx"), "large", "c"))
-    assert "AOT_MODEL_BYTES" in compiled.texts["large.c"] and max(
-        map(len, compiled.texts["large.c"].splitlines())) < 4096
+    assert (
+        "AOT_MODEL_BYTES" in compiled.texts["large.c"]
+        and max(map(len, compiled.texts["large.c"].splitlines())) < 4096
+    )
     write(compiled, tmp_path)
     (tmp_path / "main.c").write_text(MAIN)
-    subprocess.run([*command, *STRICT, "-O1", f"-I{include_dir()}", "main.c", "large.c", "-lm", "-o", "a"],
-                   cwd=tmp_path,
-                   check=True)
-    printed = subprocess.run([*runner, "./a"], cwd=tmp_path, capture_output=True, text=True,
-                             check=True).stdout.split()
-    np.testing.assert_allclose(np.asarray(printed, np.float64),
-                               wanted.reshape(-1),
-                               rtol=2e-4,
-                               atol=2e-4 * np.abs(wanted).max())
+    subprocess.run(
+        [*command, *STRICT, "-O1", f"-I{include_dir()}", "main.c", "large.c", "-lm", "-o", "a"],
+        cwd=tmp_path,
+        check=True,
+    )
+    printed = subprocess.run(
+        [*runner, "./a"], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout.split()
+    np.testing.assert_allclose(
+        np.asarray(printed, np.float64), wanted.reshape(-1), rtol=2e-4, atol=2e-4 * np.abs(wanted).max()
+    )

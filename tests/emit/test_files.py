@@ -23,11 +23,9 @@ from onnx_models import model, save, tensor, unary
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def compile_(folder: Path,
-             name: str,
-             *options: str,
-             shape: tuple[int, ...] = (1, 4),
-             op: str = "Relu") -> Path:
+def compile_(
+    folder: Path, name: str, *options: str, shape: tuple[int, ...] = (1, 4), op: str = "Relu"
+) -> Path:
     path = save(unary(op, shape), folder / "m.onnx")
     assert main(["compile", str(path), "-o", str(folder / name), "--target=c", *options]) == 0
     return folder / name
@@ -35,8 +33,17 @@ def compile_(folder: Path,
 
 def c_compiler(folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     command = [
-        "gcc", "-std=c99", "-Wall", "-Wextra", "-Wundef", "-Wpedantic", "-Werror", *flags,
-        f"-I{include_dir()}", "-fsyntax-only", "m.c"
+        "gcc",
+        "-std=c99",
+        "-Wall",
+        "-Wextra",
+        "-Wundef",
+        "-Wpedantic",
+        "-Werror",
+        *flags,
+        f"-I{include_dir()}",
+        "-fsyntax-only",
+        "m.c",
     ]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
@@ -47,16 +54,29 @@ def test_c_and_header_of_different_builds_do_not_fit(tmp_path: Path) -> None:
         assert c_compiler(folder).returncode == 0
     (small / "m.c").write_bytes((large / "m.c").read_bytes())
     done = c_compiler(small)
-    assert done.returncode != 0 and "#error" in done.stderr and "m.c and m.h are of different builds" in done.stderr  # noqa: E501
+    assert (
+        done.returncode != 0
+        and "#error" in done.stderr
+        and "m.c and m.h are of different builds" in done.stderr
+    )
     header = (large / "m.h").read_text()
-    (large / "m.h").write_text("".join(line for line in header.splitlines(True)
-                                       if "#define M_BUILD" not in line))
+    (large / "m.h").write_text(
+        "".join(line for line in header.splitlines(True) if "#define M_BUILD" not in line)
+    )
     assert c_compiler(large, "-Wno-undef").returncode != 0, "a header without a number is of another build"
 
 
-@pytest.mark.parametrize("options",
-                         [["--workspace=caller"], ["--io=workspace"], ["--pool=a"], ["--interface=module"],
-                          ["--params=external"], ["--target=c,optimize=size"]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--workspace=caller"],
+        ["--io=workspace"],
+        ["--pool=a"],
+        ["--interface=module"],
+        ["--params=external"],
+        ["--target=c,optimize=size"],
+    ],
+)
 def test_every_option_that_the_header_depends_on_is_in_the_number(tmp_path: Path, options: list[str]) -> None:
     one, other = compile_(tmp_path, "one"), compile_(tmp_path, "other", *options)
     if (one / "m.h").read_bytes() == (other / "m.h").read_bytes():
@@ -78,8 +98,12 @@ def test_the_number_knows_weights_and_code(tmp_path: Path, large: bool) -> None:
 
     def folder(name: str, op: str, weight: float) -> Path:
         weights = np.full((1, 9000 if large else 4), weight, np.float32)
-        proto = model([helper.make_node(op, ["x", "w"], ["y"])], [tensor("x", list(weights.shape))],
-                      [tensor("y", list(weights.shape))], {"w": weights})
+        proto = model(
+            [helper.make_node(op, ["x", "w"], ["y"])],
+            [tensor("x", list(weights.shape))],
+            [tensor("y", list(weights.shape))],
+            {"w": weights},
+        )
         path = save(proto, tmp_path / "m.onnx")
         assert main(["compile", str(path), "-o", str(tmp_path / name), "--target=c"]) == 0
         return tmp_path / name
@@ -103,8 +127,15 @@ def test_the_c_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, optio
         move(source, target)
 
     monkeypatch.setattr(files.os, "replace", replace)
-    compile_(tmp_path, "out", *options, "--report", str(tmp_path / "out/m.txt"), "--depfile",
-             str(tmp_path / "out/m.d"))
+    compile_(
+        tmp_path,
+        "out",
+        *options,
+        "--report",
+        str(tmp_path / "out/m.txt"),
+        "--depfile",
+        str(tmp_path / "out/m.d"),
+    )
     assert {"m.h", "m.json", "m.txt", "m.d"} < set(moved) and moved[-1] == "m.c"
 
 
@@ -140,8 +171,9 @@ def test_what_another_run_is_writing_is_left_alone(tmp_path: Path) -> None:
     assert not Path(name).exists()
 
 
-def test_a_file_that_was_swept_before_it_was_locked_is_made_again(tmp_path: Path,
-                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_was_swept_before_it_was_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lock, swept = files._lock, []
 
     def late(handle: int) -> bool:
@@ -174,12 +206,23 @@ def test_a_depfile_cannot_name_a_line_feed(tmp_path: Path, capsys: pytest.Captur
     folder = tmp_path / "two\nlines"
     folder.mkdir()
     compile_(folder, "out")
-    assert main([
-        "compile",
-        str(folder / "m.onnx"), "-o",
-        str(folder / "new"), "--target=c", "--depfile",
-        str(folder / "d")
-    ]) == 1
+    assert (
+        main(
+            [
+                "compile",
+                str(folder / "m.onnx"),
+                "-o",
+                str(folder / "new"),
+                "--target=c",
+                "--depfile",
+                str(folder / "d"),
+            ]
+        )
+        == 1
+    )
     message = capsys.readouterr().err
-    assert "a depfile cannot name a file with a line feed in its path [E105]" in message and "two\\nlines" in message  # noqa: E501
+    assert (
+        "a depfile cannot name a file with a line feed in its path [E105]" in message
+        and "two\\nlines" in message
+    )
     assert not (folder / "new").exists()

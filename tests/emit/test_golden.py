@@ -33,8 +33,9 @@ def compare(texts: dict[str, str], update: bool) -> None:
             (GOLDEN / file).write_text(text)
         return
     for file, text in texts.items():
-        assert text == (GOLDEN
-                        / file).read_text(), f"{file} has changed: read it, then run with --update-golden"
+        assert text == (GOLDEN / file).read_text(), (
+            f"{file} has changed: read it, then run with --update-golden"
+        )
 
 
 def masked(compiled: Compiled) -> dict[str, str]:
@@ -42,8 +43,12 @@ def masked(compiled: Compiled) -> dict[str, str]:
     number that depends on it.
     """
     return {
-        n: re.sub(r"(_BUILD (?:!= )?)0x[0-9a-f]{16}u", rf"\g<1>0x{'0' * 16}u",
-                  t.replace(compiled.view.sha256, "0" * 64)) for n, t in compiled.texts.items()
+        n: re.sub(
+            r"(_BUILD (?:!= )?)0x[0-9a-f]{16}u",
+            rf"\g<1>0x{'0' * 16}u",
+            t.replace(compiled.view.sha256, "0" * 64),
+        )
+        for n, t in compiled.texts.items()
     }
 
 
@@ -51,13 +56,17 @@ def masked(compiled: Compiled) -> dict[str, str]:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_golden_kernels(family: str, core: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     compiled = compile_model(
-        Request(save(FAMILIES[family](), tmp_path / f"{family}.onnx"),
-                family,
-                core,
-                library=Options(metadata="none")))
+        Request(
+            save(FAMILIES[family](), tmp_path / f"{family}.onnx"),
+            family,
+            core,
+            library=Options(metadata="none"),
+        )
+    )
     text = masked(compiled)[f"{family}.c"].split("\n/* ---- values of")[0]
-    compare({f"{family}_{core.replace('-', '_')}.c": text + "\n"},
-            request.config.getoption("--update-golden"))
+    compare(
+        {f"{family}_{core.replace('-', '_')}.c": text + "\n"}, request.config.getoption("--update-golden")
+    )
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -6,8 +6,10 @@ from aot_model.c.helpers import named_by_text, numbered
 def test_short_names_in_order() -> None:
     a, b, c = (named_by_text("aot_mve_sum", text) for text in "abc")
     text = f"void {a}(x); void {b}(x); void aot_mve_sum_2(int); use({b}, {a}); {c}(1); {c[:-1]}(2);"
-    expected = (f"void aot_mve_sum(x); void aot_mve_sum_3(x); void aot_mve_sum_2(int); "
-                f"use(aot_mve_sum_3, aot_mve_sum); aot_mve_sum_4(1); {c[:-1]}(2);")
+    expected = (
+        f"void aot_mve_sum(x); void aot_mve_sum_3(x); void aot_mve_sum_2(int); "
+        f"use(aot_mve_sum_3, aot_mve_sum); aot_mve_sum_4(1); {c[:-1]}(2);"
+    )
     assert numbered(text, "aot_mve_") == expected
 
 

@@ -21,15 +21,17 @@ from onnx_models import save, small_cnn
 
 STYLE = Path(__file__).with_name("clang-format.yaml")
 ONES = ("kws_int8.tflite", "digits_vit_qdq.onnx", "k_lstm_f32.tflite")
-EVERYTHING = Options(workspace="caller",
-                     interfaces=("module", "positional", "packed"),
-                     profile=True,
-                     trace=True)
+EVERYTHING = Options(
+    workspace="caller", interfaces=("module", "positional", "packed"), profile=True, trace=True
+)
 
 
 def code_of(model: Path, target: str, options: Options) -> str:
-    return compile_model(Request(model, "m", target,
-                                 library=options)).texts["m.c"].split("\n/* ---- values of")[0]
+    return (
+        compile_model(Request(model, "m", target, library=options))
+        .texts["m.c"]
+        .split("\n/* ---- values of")[0]
+    )
 
 
 def check(code: str, folder: Path) -> None:
@@ -39,20 +41,27 @@ def check(code: str, folder: Path) -> None:
     if shutil.which("clang-format") is None:
         pytest.skip("no clang-format")
     (folder / "m.c").write_text(code)
-    other = subprocess.run(["clang-format", f"--style=file:{STYLE}", "m.c"],
-                           cwd=folder,
-                           capture_output=True,
-                           text=True,
-                           check=True).stdout.splitlines()
+    other = subprocess.run(
+        ["clang-format", f"--style=file:{STYLE}", "m.c"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
     ours = code.splitlines()
-    matcher = difflib.SequenceMatcher(None, [line.strip() for line in ours], [line.strip() for line in other],
-                                      autojunk=False)
+    matcher = difflib.SequenceMatcher(
+        None, [line.strip() for line in ours], [line.strip() for line in other], autojunk=False
+    )
     pairs = [(b.a + k, b.b + k) for b in matcher.get_matching_blocks() for k in range(b.size)]
     assert len(pairs) > 0.9 * len(ours)
     # clang-format aligns what goes on behind nested parentheses and colons in ways of its own: the begin of
     # statements counts
-    begins = [(i, j) for i, j in pairs if re.search(r"(^|[;{}]|\*/)$", ours[i - 1].rstrip()) or (
-        ours[i - 1].startswith("#") and not ours[i - 1].endswith("\\"))]
+    begins = [
+        (i, j)
+        for i, j in pairs
+        if re.search(r"(^|[;{}]|\*/)$", ours[i - 1].rstrip())
+        or (ours[i - 1].startswith("#") and not ours[i - 1].endswith("\\"))
+    ]
     assert len(begins) > 0.4 * len(ours)
     assert [(ours[i], other[j]) for i, j in begins if ours[i] != other[j]] == []
 
@@ -99,7 +108,9 @@ if (a)
         return re.findall(r'"[^"]*"|/\*.*?\*/|\w+|\S', s, re.DOTALL)
 
     assert sorted(tokens(laid)) == sorted(tokens(text))  # a comment behind a long line goes before it
-    assert laid == """\
+    assert (
+        laid
+        == """\
 static const char *s = "a /* b */ {";   /* c { */
 void f(int a) {
     switch (a) {
@@ -123,6 +134,7 @@ void f(int a) {
         --a;
 }
 """
+    )
 
 
 def test_a_long_statement_takes_time_in_proportion_to_its_length() -> None:

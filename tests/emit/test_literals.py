@@ -14,10 +14,23 @@ from aot_model.emit.constants import initialiser
 from aot_model.ir.types import DType
 
 SPECIAL = [
-    0.0, -0.0, 1.0, -1.0,
-    float("inf"), -float("inf"),
-    float("nan"), 1e-45, -1e-45, 1.17549435e-38, 1.1754942e-38, 3.4028235e38, 0.1, 1 / 3, 16777217, 1e10,
-    1e-10
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    float("inf"),
+    -float("inf"),
+    float("nan"),
+    1e-45,
+    -1e-45,
+    1.17549435e-38,
+    1.1754942e-38,
+    3.4028235e38,
+    0.1,
+    1 / 3,
+    16777217,
+    1e10,
+    1e-10,
 ]
 LIMITS = {
     d: [0, 1, *d.limits, d.limits[0] + 1, d.limits[1] - 1] for d in DType if d.is_integer and d.bits >= 8
@@ -25,27 +38,41 @@ LIMITS = {
 
 
 def read_back(tmp_path: Path, dtype: DType, texts: str, count: int) -> np.ndarray:
-    source = ("#include <stdint.h>\n#include <stdbool.h>\n#include <math.h>\n#include <stdio.h>\nstatic "
-              f"const {dtype.c_type} x[{count}] = {{\n{texts}\n}};\nint main(void) {{ return fwrite(x, "
-              f"sizeof x, 1, stdout) != 1; }}\n")
+    source = (
+        "#include <stdint.h>\n#include <stdbool.h>\n#include <math.h>\n#include <stdio.h>\nstatic "
+        f"const {dtype.c_type} x[{count}] = {{\n{texts}\n}};\nint main(void) {{ return fwrite(x, "
+        f"sizeof x, 1, stdout) != 1; }}\n"
+    )
     (tmp_path / "a.c").write_text(source)
     command = [
-        "gcc", "-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror", "a.c", "-o", "a"
+        "gcc",
+        "-std=c99",
+        "-Wall",
+        "-Wextra",
+        "-Wconversion",
+        "-Wpedantic",
+        "-Werror",
+        "a.c",
+        "-o",
+        "a",
     ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return np.frombuffer(subprocess.run(["./a"], cwd=tmp_path, check=True, capture_output=True).stdout,
-                         dtype=dtype.numpy)
+    return np.frombuffer(
+        subprocess.run(["./a"], cwd=tmp_path, check=True, capture_output=True).stdout, dtype=dtype.numpy
+    )
 
 
 def reals(dtype: DType) -> np.ndarray:
     rng = np.random.default_rng(0)
     bits = rng.integers(0, 2**32, 4000, dtype=np.uint32).view(np.float32)
     with np.errstate(all="ignore"):
-        return np.concatenate([
-            np.asarray([*SPECIAL, 5e-324, 1.7976931348623157e308]).astype(dtype.numpy),
-            bits.astype(dtype.numpy)
-        ])
+        return np.concatenate(
+            [
+                np.asarray([*SPECIAL, 5e-324, 1.7976931348623157e308]).astype(dtype.numpy),
+                bits.astype(dtype.numpy),
+            ]
+        )
 
 
 def same_bits(a: np.ndarray, b: np.ndarray) -> None:
@@ -79,8 +106,9 @@ def test_integers(dtype: DType, tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", [DType.FLOAT16, DType.BFLOAT16])
 def test_small_floats_are_their_bits(dtype: DType, tmp_path: Path) -> None:
     with np.errstate(all="ignore"):
-        data = np.asarray(
-            SPECIAL, dtype=np.float32).astype(np.float16 if dtype is DType.FLOAT16 else ml_dtypes.bfloat16)
+        data = np.asarray(SPECIAL, dtype=np.float32).astype(
+            np.float16 if dtype is DType.FLOAT16 else ml_dtypes.bfloat16
+        )
     read = read_back(tmp_path, dtype, initialiser(data), data.size)
     np.testing.assert_array_equal(read.view(np.uint16), data.view(np.uint16))
 

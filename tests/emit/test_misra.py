@@ -1,4 +1,5 @@
-"""Generated C as a reviewer of safety-critical software reads it: nothing beyond what docs/misra.md states.
+"""Generated C as a reviewer of safety-critical software reads it: nothing beyond what docs/misra.md
+states.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ CHECKS = {
     c for row in re.findall(r"^\| ((?:bugprone|cert)[^|]*) \|", DOC, re.MULTILINE) for c in row.split(", ")
 }
 REAL = ("digits_mlp.onnx", "digits_mlp_qdq.onnx", "k_lstm_f32.tflite", "kws_int8.tflite")
-SAMPLES = [(family, core) for family in FAMILIES for core in ("c", "cortex-m4")] + [(model, "c")
-                                                                                    for model in REAL]
+SAMPLES = [(family, core) for family in FAMILIES for core in ("c", "cortex-m4")] + [
+    (model, "c") for model in REAL
+]
 
 
 def generated(sample: str, target: str, folder: Path, options: Options | None = None) -> Path:
@@ -46,20 +48,26 @@ def generated(sample: str, target: str, folder: Path, options: Options | None = 
 def test_misra(sample: str, target: str, tmp_path: Path) -> None:
     file = generated(sample, target, tmp_path)
     command = [
-        "cppcheck", "--addon=misra", "--std=c99", "--quiet", f"-I{include_dir()}",
-        "-D__STDC_VERSION__=199901L", "--max-configs=1"
+        "cppcheck",
+        "--addon=misra",
+        "--std=c99",
+        "--quiet",
+        f"-I{include_dir()}",
+        "-D__STDC_VERSION__=199901L",
+        "--max-configs=1",
     ]
     command += ["-D__ARM_FEATURE_DSP=1", "-D__ARM_FEATURE_SIMD32=1"] if target == "cortex-m4" else []
-    done = subprocess.run([*command, "--template={id}|{file}:{line}|{message}",
-                           str(file)],
-                          capture_output=True,
-                          text=True,
-                          check=True)
+    done = subprocess.run(
+        [*command, "--template={id}|{file}:{line}|{message}", str(file)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     found = re.findall(r"^(?:misra-c2012-(\d+\.\d+)|(\w+))\|(.*)", done.stderr, re.MULTILINE)
     assert found, done.stderr or "nothing found: the addon did not run"
-    assert [(rule or other, where)
-            for rule, other, where in found
-            if rule not in RULES and other != "information"] == []
+    assert [
+        (rule or other, where) for rule, other, where in found if rule not in RULES and other != "information"
+    ] == []
 
 
 @pytest.mark.skipif(shutil.which("clang-tidy") is None, reason="no clang-tidy")
@@ -67,13 +75,22 @@ def test_misra(sample: str, target: str, tmp_path: Path) -> None:
 def test_clang_tidy(sample: str, target: str, tmp_path: Path) -> None:
     file = generated(sample, target, tmp_path)
     checks = ",".join(["-*", "bugprone-*", "cert-*", *(f"-{c}" for c in sorted(CHECKS))])
-    done = subprocess.run([
-        "clang-tidy", "--quiet", f"--checks={checks}", "--header-filter=.*",
-        str(file), "--", "-std=c99", f"-I{include_dir()}", "-DAOT_MODEL_NO_ADVICE"
-    ],
-                          capture_output=True,
-                          text=True,
-                          check=False)
+    done = subprocess.run(
+        [
+            "clang-tidy",
+            "--quiet",
+            f"--checks={checks}",
+            "--header-filter=.*",
+            str(file),
+            "--",
+            "-std=c99",
+            f"-I{include_dir()}",
+            "-DAOT_MODEL_NO_ADVICE",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert re.findall(r"(?:warning|error): .*", done.stdout) == [] and done.returncode == 0, done.stderr
 
 
@@ -81,8 +98,14 @@ def test_clang_tidy(sample: str, target: str, tmp_path: Path) -> None:
 def test_no_equality_of_floats_and_no_idle_macro(sample: str, target: str, tmp_path: Path) -> None:
     file = generated(sample, target, tmp_path)
     flags = [
-        "-std=c99", "-Wall", "-Wextra", "-Wfloat-equal", "-Wunused-macros", "-Werror",
-        "-DAOT_MODEL_NO_ADVICE", f"-I{include_dir()}"
+        "-std=c99",
+        "-Wall",
+        "-Wextra",
+        "-Wfloat-equal",
+        "-Wunused-macros",
+        "-Werror",
+        "-DAOT_MODEL_NO_ADVICE",
+        f"-I{include_dir()}",
     ]
     subprocess.run(["gcc", *flags, "-c", str(file), "-o", "m.o"], cwd=tmp_path, check=True)
 
@@ -93,9 +116,20 @@ def test_headers_are_c90(io: str, metadata: str, tmp_path: Path) -> None:
     options = Options(io=io, metadata=metadata, profile=True, trace=True)
     write(compile_model(Request(save(small_cnn(), tmp_path / "m.onnx"), "m", "c", library=options)), tmp_path)
     (tmp_path / "main.c").write_text('#include "m.h"\nint main(void) { return 0; }\n')
-    subprocess.run([
-        "gcc", "-std=c90", "-pedantic", "-Wall", "-Wextra", "-Werror", f"-I{include_dir()}", "-c", "main.c",
-        "-o", "m.o"
-    ],
-                   cwd=tmp_path,
-                   check=True)
+    subprocess.run(
+        [
+            "gcc",
+            "-std=c90",
+            "-pedantic",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            f"-I{include_dir()}",
+            "-c",
+            "main.c",
+            "-o",
+            "m.o",
+        ],
+        cwd=tmp_path,
+        check=True,
+    )

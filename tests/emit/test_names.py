@@ -13,16 +13,45 @@ from aot_model.c.names import comment_text, identifier, identifiers, library_nam
 from aot_model.errors import CompileError
 
 NASTY = [
-    "a/b:0", "int", "*/", "*\\", "/\\*", "??/", "???/", "????", "\\\n", "a\0b", "é", "", " ", "x" * 5000,
-    "*" * 90 + "/", "//", "/*/", '"', "%d", "\x7f", "\ud800"
+    "a/b:0",
+    "int",
+    "*/",
+    "*\\",
+    "/\\*",
+    "??/",
+    "???/",
+    "????",
+    "\\\n",
+    "a\0b",
+    "é",
+    "",
+    " ",
+    "x" * 5000,
+    "*" * 90 + "/",
+    "//",
+    "/*/",
+    '"',
+    "%d",
+    "\x7f",
+    "\ud800",
 ]
 
 
 def run(tmp_path: Path, source: str, *flags: str) -> bytes:
     (tmp_path / "a.c").write_text(source)
     command = [
-        "gcc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wtrigraphs", "-Wcomment", "-Werror", *flags,
-        "a.c", "-o", "a"
+        "gcc",
+        "-std=c99",
+        "-Wall",
+        "-Wextra",
+        "-Wpedantic",
+        "-Wtrigraphs",
+        "-Wcomment",
+        "-Werror",
+        *flags,
+        "a.c",
+        "-o",
+        "a",
     ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -31,7 +60,8 @@ def run(tmp_path: Path, source: str, *flags: str) -> bytes:
 
 def test_comments_do_not_end_early(tmp_path: Path) -> None:
     comments = "".join(
-        f"/* {comment_text(t)} */\n" for t in [*NASTY, *(a + b for a in NASTY[2:9] for b in NASTY[2:9])])
+        f"/* {comment_text(t)} */\n" for t in [*NASTY, *(a + b for a in NASTY[2:9] for b in NASTY[2:9])]
+    )
     run(tmp_path, f"{comments}int main(void) {{ return 0; }}\n")
 
 
@@ -39,7 +69,13 @@ def test_comments_do_not_end_early(tmp_path: Path) -> None:
 @given(st.text(alphabet="*/\\?\n a", max_size=100))
 def test_comment_text_has_nothing_that_ends_a_comment(text: str) -> None:
     clean = comment_text(text)
-    assert "*/" not in clean and "/*" not in clean and "\\" not in clean and "\n" not in clean and "??" not in clean  # noqa: E501
+    assert (
+        "*/" not in clean
+        and "/*" not in clean
+        and "\\" not in clean
+        and "\n" not in clean
+        and "??" not in clean
+    )
 
 
 def test_string_literals_are_the_utf8_bytes(tmp_path: Path) -> None:
@@ -47,7 +83,8 @@ def test_string_literals_are_the_utf8_bytes(tmp_path: Path) -> None:
     texts = [t for t in texts if "\ud800" not in t and len(t) < 4000] + ["1\x012", "\u00e91"]
     prints = "".join(
         f"fwrite({string_literal(t)}, 1, sizeof {string_literal(t)} - 1, stdout); putchar(1); putchar(10);\n"
-        for t in texts)
+        for t in texts
+    )
     out = run(tmp_path, f"#include <stdio.h>\nint main(void) {{\n{prints}return 0; }}\n")
     assert out.split(b"\x01\n")[:-1] == [t.encode() for t in texts]
 
@@ -65,14 +102,19 @@ def test_identifiers_are_legal_and_differ(texts: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["int", "class", "errno", "NAN", "linux", "INT8_MAX", "SIZE_MAX", "template", "true", "NULL"])
+    "word", ["int", "class", "errno", "NAN", "linux", "INT8_MAX", "SIZE_MAX", "template", "true", "NULL"]
+)
 def test_reserved_words_are_avoided(word: str) -> None:
     assert identifier(word) != word
 
 
 def test_identifiers_keep_good_names() -> None:
-    assert identifiers(["input", "serving_default_x:0", "x",
-                        "x"]) == ["input", "serving_default_x_0", "x", "x_2"]
+    assert identifiers(["input", "serving_default_x:0", "x", "x"]) == [
+        "input",
+        "serving_default_x_0",
+        "x",
+        "x_2",
+    ]
 
 
 def test_ten_thousand_equal_names() -> None:

@@ -11,16 +11,23 @@ from onnx_models import save, small_cnn
 
 
 def test_all_steps_and_all_memory_are_on_top(tmp_path: Path) -> None:
-    view = (compiled := compile_model(
-        Request(save(small_cnn(), tmp_path / "cnn.onnx"), "cnn", "c", library=Options(io="workspace")))).view
+    view = (
+        compiled := compile_model(
+            Request(save(small_cnn(), tmp_path / "cnn.onnx"), "cnn", "c", library=Options(io="workspace"))
+        )
+    ).view
     head = compiled.texts["cnn.c"].split("*/")[0]
     steps = {int(n): f for n, f in re.findall(r"^ \* +(\d+)  (\w+) ", head, re.MULTILINE)}
     assert steps == {n: view.calls[c].name.removeprefix("cnn_") for c, n in view.steps.items()}
     rows = re.findall(r"^ \* +workspace \+ (\d+) +([\d,]+) +(\d+)(?: to (\d+))?  ", head, re.MULTILINE)
-    told = sorted((int(at), int(size.replace(",", "")), int(first), int(last or first))
-                  for at, size, first, last in rows)
-    assert told == sorted(
-        (at, b.nbytes, *view.addresses.live[b]) for b, (_, at) in view.addresses.of.items()) and told
+    told = sorted(
+        (int(at), int(size.replace(",", "")), int(first), int(last or first))
+        for at, size, first, last in rows
+    )
+    assert (
+        told == sorted((at, b.nbytes, *view.addresses.live[b]) for b, (_, at) in view.addresses.of.items())
+        and told
+    )
     assert view.sha256 in head and f"aot-model {view.version}" in head
 
 

@@ -20,12 +20,16 @@ from qemu import available
 
 _CPU = Path("/proc/cpuinfo").read_text().split() if Path("/proc/cpuinfo").exists() else []
 NUMPY = {"Tanh": rational.tanh, "Sigmoid": rational.logistic}
-X = np.concatenate([
-    np.linspace(-20, 20, 6001, dtype=np.float32),
-    np.arange(0, 2**32, 2**20 + 77, dtype=np.uint64).astype(np.uint32).view(np.float32),
-    np.asarray([np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-45, -17.844, 17.844, 9, -9, 16.801476, -16.801476],
-               np.float32),
-])
+X = np.concatenate(
+    [
+        np.linspace(-20, 20, 6001, dtype=np.float32),
+        np.arange(0, 2**32, 2**20 + 77, dtype=np.uint64).astype(np.uint32).view(np.float32),
+        np.asarray(
+            [np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-45, -17.844, 17.844, 9, -9, 16.801476, -16.801476],
+            np.float32,
+        ),
+    ]
+)
 
 
 def _bits(x: np.ndarray) -> np.ndarray:
@@ -53,9 +57,10 @@ def test_scalars(op: str, flags: list[str], tmp_path: Path) -> None:
         assert np.signbit(y[np.signbit(X) & (X == 0)]).all()
 
 
-@pytest.mark.parametrize(("dialect", "flags", "needs"), [("v8", ["-mavx2", "-mfma"], "fma"),
-                                                         ("v16", ["-mavx512f", "-mfma"], "avx512f"),
-                                                         ("v4", [], "sse2")])
+@pytest.mark.parametrize(
+    ("dialect", "flags", "needs"),
+    [("v8", ["-mavx2", "-mfma"], "fma"), ("v16", ["-mavx512f", "-mfma"], "avx512f"), ("v4", [], "sse2")],
+)
 @pytest.mark.parametrize("op", NUMPY)
 def test_vectors(op: str, dialect: str, flags: list[str], needs: str, tmp_path: Path) -> None:
     """Behind a product with the identity, which is exact, in the kernel's tail."""
@@ -63,14 +68,16 @@ def test_vectors(op: str, dialect: str, flags: list[str], needs: str, tmp_path: 
         pytest.skip("no such processor")
     x = X[np.isfinite(X)]
     x = x[: len(x) // 32 * 32].reshape(-1, 32)
-    proto = model([helper.make_node("MatMul", ["x", "w"], ["p"]),
-                   helper.make_node(op, ["p"], ["y"])], [tensor("x", x.shape)], [tensor("y", x.shape)],
-                  {"w": np.eye(32, dtype=np.float32)})
+    proto = model(
+        [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node(op, ["p"], ["y"])],
+        [tensor("x", x.shape)],
+        [tensor("y", x.shape)],
+        {"w": np.eye(32, dtype=np.float32)},
+    )
     found = compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", f"host,vector={dialect}"))
-    assert (f"_{dialect}("
-            in found.texts["m.c"].replace("static inline",
-                                          "")) == (dialect
-                                                   != "v4"), "vectors that round twice do not compute it"
+    assert (f"_{dialect}(" in found.texts["m.c"].replace("static inline", "")) == (dialect != "v4"), (
+        "vectors that round twice do not compute it"
+    )
     ((y,),) = build(found.view, found.texts, tmp_path, flags).run([[x]])
     np.testing.assert_array_equal(y, NUMPY[op](x + np.float32(0)))
 
@@ -93,10 +100,12 @@ def test_a_nan_in_a_vector(tmp_path: Path) -> None:
     if "fma" not in _CPU:
         pytest.skip("no such processor")
     nodes = [
-        helper.make_node("MatMul", ["x", "w"], ["p"]), *(helper.make_node(op, ["p"], [op]) for op in NUMPY)
+        helper.make_node("MatMul", ["x", "w"], ["p"]),
+        *(helper.make_node(op, ["p"], [op]) for op in NUMPY),
     ]
-    proto = model(nodes, [tensor("x", (3, 8))], [tensor(op, (3, 8)) for op in NUMPY],
-                  {"w": np.eye(8, dtype=np.float32)})
+    proto = model(
+        nodes, [tensor("x", (3, 8))], [tensor(op, (3, 8)) for op in NUMPY], {"w": np.eye(8, dtype=np.float32)}
+    )
     found = compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", "host,vector=v8"))
     x = np.ones((3, 8), np.float32)
     x[1, 3] = np.nan
@@ -109,5 +118,7 @@ def test_multiply_add_rounds_once() -> None:
     a, low = np.float32(1 + 2**-12), np.float32(1 + 2**-11)
     high = np.nextafter(low, np.float32(2))
     c = np.asarray([2.0**-60, 0, -(2.0**-60), 2.0**-30, -(2.0**-30), -1], np.float32)
-    np.testing.assert_array_equal(rational.multiply_add(a, a, c),
-                                  np.asarray([high, low, low, high, low, 2.0**-11 + 2.0**-24], np.float32))
+    np.testing.assert_array_equal(
+        rational.multiply_add(a, a, c),
+        np.asarray([high, low, low, high, low, 2.0**-11 + 2.0**-24], np.float32),
+    )

@@ -27,8 +27,9 @@ SHOWN = 200
 
 def _number(rng: random.Random, dtype: DType, depth: int) -> Expr:
     if depth == 0:
-        return rng.choice([leaf(f"{dtype.label}_{k}", dtype) for k in range(2)] +
-                          [const(rng.choice((0, 1, 7)), dtype)])
+        return rng.choice(
+            [leaf(f"{dtype.label}_{k}", dtype) for k in range(2)] + [const(rng.choice((0, 1, 7)), dtype)]
+        )
     kind = rng.randrange(6)
     if kind < 3:
         a, b = _number(rng, dtype, depth - 1), _number(rng, dtype, rng.randrange(depth))
@@ -46,8 +47,12 @@ def _truth(rng: random.Random, depth: int) -> Expr:
     kind = rng.randrange(5)
     if kind < 2:
         dtype = rng.choice(INTEGERS)
-        return call(rng.choice(("lt", "le", "eq")), _number(rng, dtype, depth - 1),
-                    _number(rng, dtype, rng.randrange(depth)), dtype=DType.BOOL)
+        return call(
+            rng.choice(("lt", "le", "eq")),
+            _number(rng, dtype, depth - 1),
+            _number(rng, dtype, rng.randrange(depth)),
+            dtype=DType.BOOL,
+        )
     if kind == 2:
         return call("not", _truth(rng, depth - 1))
     if kind == 3:
@@ -72,28 +77,39 @@ def test_without_warnings_and_right(compiler: str, tmp_path: Path) -> None:
     clear_interned()
     rng = random.Random(11)
     trees = [_truth(rng, 4) if k % 2 else _number(rng, INTEGERS[k // 2 % 4], 4) for k in range(SHOWN)]
-    given = {f"{d.label}_{k}": np.asarray(VALUES[::1 - 2 * k]).astype(d.numpy)
-             for d in (*INTEGERS, DType.BOOL) for k in range(2)}
+    given = {
+        f"{d.label}_{k}": np.asarray(VALUES[:: 1 - 2 * k]).astype(d.numpy)
+        for d in (*INTEGERS, DType.BOOL)
+        for k in range(2)
+    }
     writer = CWriter(lambda c, text: "")
     parameters = ", ".join(f"{'bool' if 'bool' in n else v.dtype.name + '_t'} {n}" for n, v in given.items())
     functions, calls = [], []
     for k, x in enumerate(trees):
-        functions.append(f"static {'bool' if x.dtype is DType.BOOL else x.dtype.c_type} f{k}({parameters})\n"
-                         f"{{\n    {' '.join(f'(void){n};' for n in given)}\n"
-                         f"    return {writer.text(x)};\n}}\n")
+        functions.append(
+            f"static {'bool' if x.dtype is DType.BOOL else x.dtype.c_type} f{k}({parameters})\n"
+            f"{{\n    {' '.join(f'(void){n};' for n in given)}\n"
+            f"    return {writer.text(x)};\n}}\n"
+        )
         for row in range(len(VALUES)):
             arguments = ", ".join(str(int(v[row])) for v in given.values())
             calls.append(f'    printf("%lld\\n", (long long)f{k}({arguments}));\n')
     needed = sorted({*writer.headers, "stdbool.h", "stdint.h", "stdio.h"})
     headers = "".join(f"#include <{h}>\n" for h in needed)
-    (tmp_path / "m.c").write_text(f"{headers}{''.join(functions)}int main(void)\n{{\n{''.join(calls)}"
-                                  "    return 0;\n}\n")
+    (tmp_path / "m.c").write_text(
+        f"{headers}{''.join(functions)}int main(void)\n{{\n{''.join(calls)}    return 0;\n}}\n"
+    )
     # Whether a condition is a constant is the model's matter.
     quiet = ["-Wno-tautological-compare"]
     if compiler == "gcc":
         quiet += ["-Wno-type-limits", "-Wno-bool-compare", "-Wno-bool-operation"]
-    done = subprocess.run([compiler, *STRICT, *quiet, f"-I{include_dir()}", "m.c", "-lm", "-o", "m"],
-                          cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [compiler, *STRICT, *quiet, f"-I{include_dir()}", "m.c", "-lm", "-o", "m"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[:3000]
     said = subprocess.run([tmp_path / "m"], capture_output=True, text=True, check=True).stdout.split()
     got = np.asarray(said, np.int64).reshape(SHOWN, len(VALUES))

@@ -39,30 +39,40 @@ def branch(nodes: list[onnx.NodeProto]) -> onnx.GraphProto:
 def in_a_function(body: list[onnx.NodeProto]) -> onnx.ModelProto:
     """y = x + c, where the body computes c from the formal `flag`."""
     opsets = [helper.make_opsetid("", 18)]
-    function = helper.make_function("f", "Biased", ["a", "flag"], ["b"],
-                                    [*body, node("Add", ["a", "c"], ["b"])], opsets)
+    function = helper.make_function(
+        "f", "Biased", ["a", "flag"], ["b"], [*body, node("Add", ["a", "c"], ["b"])], opsets
+    )
     inputs = [tensor("x", [2]), tensor("flag", [], TensorProto.BOOL)]
-    return model([node("Biased", ["x", "flag"], ["y"], domain="f")],
-                 inputs, [tensor("y", [2])],
-                 domains={"f": 1},
-                 functions=[function])
+    return model(
+        [node("Biased", ["x", "flag"], ["y"], domain="f")],
+        inputs,
+        [tensor("y", [2])],
+        domains={"f": 1},
+        functions=[function],
+    )
 
 
 CONSTANT = [node("Constant", [], ["c"], value=elsewhere("w"))]
 BRANCHES = [
-    node("If", ["flag"], ["c"],
-         then_branch=branch(CONSTANT),
-         else_branch=branch([node("Constant", [], ["c"], value=numpy_helper.from_array(WRONG, "n"))]))
+    node(
+        "If",
+        ["flag"],
+        ["c"],
+        then_branch=branch(CONSTANT),
+        else_branch=branch([node("Constant", [], ["c"], value=numpy_helper.from_array(WRONG, "n"))]),
+    )
 ]
-INNER = helper.make_graph([node("Identity", ["w"], ["c"])], "branch", [], [tensor("c", [2])],
-                          [elsewhere("w")])
+INNER = helper.make_graph(
+    [node("Identity", ["w"], ["c"])], "branch", [], [tensor("c", [2])], [elsewhere("w")]
+)
 INITIALISER = [node("If", ["flag"], ["c"], then_branch=INNER, else_branch=INNER)]
 PLACES = {"constant": CONSTANT, "constant in a branch": BRANCHES, "initialiser of a branch": INITIALISER}
 
 
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The model's folder, with its data; the current directory is another, with other data of the same name.
+    """The model's folder, with its data; the current directory is another, with other data of the same
+    name.
     """
     for name, data in (("model", RIGHT), ("current", WRONG)):
         (tmp_path / name).mkdir()
@@ -97,7 +107,8 @@ def test_the_cache_sees_them(place: str, folders: Path, monkeypatch: pytest.Monk
 
 
 def test_data_that_were_not_read_are_never_taken_from_the_current_directory(
-        folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = save(in_a_function(CONSTANT), folders / "m.onnx")
     monkeypatch.setattr("aot_model.frontends.onnx_complete.load_external", lambda proto, where: [])
     with pytest.raises(CompileError, match="was not read"):
@@ -105,8 +116,12 @@ def test_data_that_were_not_read_are_never_taken_from_the_current_directory(
 
 
 LOCATIONS = {
-    "long": b"a" * 300, "deep": b"/".join([b"a" * 200] * 30), "circle": b"circle",
-    "through a circle": b"circle/x", "not UTF-8": b"w\xff\xfe.bin", "line break": b"w\n.bin",
+    "long": b"a" * 300,
+    "deep": b"/".join([b"a" * 200] * 30),
+    "circle": b"circle",
+    "through a circle": b"circle/x",
+    "not UTF-8": b"w\xff\xfe.bin",
+    "line break": b"w\n.bin",
     "escape": b"\x1b[2J",
 }
 

@@ -25,33 +25,45 @@ def inner_function() -> onnx.FunctionProto:
     """Softmax of opset 12 flattens; the axis is the function's attribute, with a default."""
     softmax = node("Softmax", ["a"], ["s"])
     softmax.attribute.append(
-        onnx.AttributeProto(name="axis", type=onnx.AttributeProto.INT, ref_attr_name="axis"))
+        onnx.AttributeProto(name="axis", type=onnx.AttributeProto.INT, ref_attr_name="axis")
+    )
     mean = node("ReduceMean", ["a"], ["m"], axes=[1], keepdims=1)
     nodes = [softmax, mean, node("Add", ["s", "m"], ["b"])]
-    return helper.make_function("own", "Inner", ["a"], ["b"], nodes, [opset(12)], [],
-                                [helper.make_attribute("axis", 1)])
+    return helper.make_function(
+        "own", "Inner", ["a"], ["b"], nodes, [opset(12)], [], [helper.make_attribute("axis", 1)]
+    )
 
 
 def outer_function() -> onnx.FunctionProto:
     """A call in a branch, and two calls with other attributes."""
+
     def branch(call: onnx.NodeProto) -> onnx.GraphProto:
         return helper.make_graph([call], "branch", [], [tensor("c", [2, 3, 4])])
 
-    chosen = node("If", ["flag"], ["e"],
-                  then_branch=branch(node("Inner", ["a"], ["c"], domain="own")),
-                  else_branch=branch(node("Inner", ["a"], ["c"], domain="own", axis=2)))
+    chosen = node(
+        "If",
+        ["flag"],
+        ["e"],
+        then_branch=branch(node("Inner", ["a"], ["c"], domain="own")),
+        else_branch=branch(node("Inner", ["a"], ["c"], domain="own", axis=2)),
+    )
     again = node("Inner", ["a"], ["d"], domain="own", axis=2)
     nodes = [chosen, again, node("Mul", ["e", "d"], ["f"])]
-    return helper.make_function("own", "Outer", ["a", "flag"], ["f"], nodes,
-                                [opset(17), helper.make_opsetid("own", 1)])
+    return helper.make_function(
+        "own", "Outer", ["a", "flag"], ["f"], nodes, [opset(17), helper.make_opsetid("own", 1)]
+    )
 
 
 def with_functions() -> onnx.ModelProto:
     inputs = [tensor("x", [2, 3, 4]), tensor("flag", [], TensorProto.BOOL)]
     call = node("Outer", ["x", "flag"], ["y"], domain="own")
     graph = helper.make_graph([call], "g", inputs, [tensor("y", [2, 3, 4])])
-    return helper.make_model(graph, opset_imports=[opset(20), helper.make_opsetid("own", 1)], ir_version=9,
-                             functions=[inner_function(), outer_function()])
+    return helper.make_model(
+        graph,
+        opset_imports=[opset(20), helper.make_opsetid("own", 1)],
+        ir_version=9,
+        functions=[inner_function(), outer_function()],
+    )
 
 
 def inner(x: np.ndarray, axis: int) -> np.ndarray:
@@ -101,8 +113,9 @@ def test_reductions_before_they_were_functions(version: int, tmp_path: Path) -> 
     call = node("ReduceLogSumExp", ["x"], ["y"], axes=[1], keepdims=0)
     graph = helper.make_graph([call], "g", [tensor("x", [2, 5])], [tensor("y", [2])])
     path = save(helper.make_model(graph, opset_imports=[opset(version)], ir_version=8), tmp_path / "m.onnx")
-    rows = [{"x": np.asarray(np.random.default_rng(k).normal(size=(2, 5)) * 60, np.float32)}
-            for k in range(3)]
+    rows = [
+        {"x": np.asarray(np.random.default_rng(k).normal(size=(2, 5)) * 60, np.float32)} for k in range(3)
+    ]
     rows[0]["x"][0], rows[1]["x"][0, 1] = -np.inf, np.inf
     assert verified(path, rows, computed(path, rows)) == 0
 
@@ -111,21 +124,37 @@ def test_defaults_of_attributes(tmp_path: Path) -> None:
     """Of functions of the model's own opset; a call that says nothing, one that does, one in a function whose
     caller says nothing.
     """
+
     def referring(kind: str, inner: str, outer: str, **others: str) -> onnx.NodeProto:
         made = node(kind, ["a"], ["b"], **others)
         made.attribute.append(
-            onnx.AttributeProto(name=inner, type=onnx.AttributeProto.FLOAT, ref_attr_name=outer))
+            onnx.AttributeProto(name=inner, type=onnx.AttributeProto.FLOAT, ref_attr_name=outer)
+        )
         return made
 
     opsets = [opset(20), helper.make_opsetid("own", 1)]
-    leaky = helper.make_function("own", "Leaky", ["a"], ["b"], [referring("LeakyRelu", "alpha", "slope")],
-                                 opsets, [], [helper.make_attribute("slope", 0.25)])
-    around = helper.make_function("own", "Around", ["a"], ["b"],
-                                  [referring("Leaky", "slope", "given", domain="own")], opsets, ["given"])
-    calls = [node("Leaky", ["x"], ["p"], domain="own"), node("Leaky", ["x"], ["q"], domain="own", slope=3.0),
-             node("Around", ["x"], ["r"], domain="own")]
+    leaky = helper.make_function(
+        "own",
+        "Leaky",
+        ["a"],
+        ["b"],
+        [referring("LeakyRelu", "alpha", "slope")],
+        opsets,
+        [],
+        [helper.make_attribute("slope", 0.25)],
+    )
+    around = helper.make_function(
+        "own", "Around", ["a"], ["b"], [referring("Leaky", "slope", "given", domain="own")], opsets, ["given"]
+    )
+    calls = [
+        node("Leaky", ["x"], ["p"], domain="own"),
+        node("Leaky", ["x"], ["q"], domain="own", slope=3.0),
+        node("Around", ["x"], ["r"], domain="own"),
+    ]
     graph = helper.make_graph(calls, "g", [tensor("x", [4])], [tensor(name, [4]) for name in "pqr"])
-    path = save(helper.make_model(graph, opset_imports=opsets, ir_version=10, functions=[leaky, around]),
-                tmp_path / "m.onnx")
+    path = save(
+        helper.make_model(graph, opset_imports=opsets, ir_version=10, functions=[leaky, around]),
+        tmp_path / "m.onnx",
+    )
     x = np.asarray([-1, -4, 2, 0], np.float32)
     assert verified(path, [{"x": x}], [[np.where(x < 0, x * s, x) for s in (0.25, 3, 0.25)]]) == 0

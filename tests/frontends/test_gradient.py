@@ -22,51 +22,59 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
 
 
 CASES: dict[str, tuple[list[onnx.NodeProto], Function, list[tuple[int, ...]]]] = {
-    "broadcast": ([helper.make_node("Mul", ["a", "b"], ["t"]),
-                   helper.make_node("Sub", ["t", "b"], ["y"])], lambda a, b: a * b - b, [(2, 3), (3,)],
-                  ), "quotient": ([helper.make_node("Div", ["a", "b"], ["y"])], lambda a, b: a / b, [(2, 3),
-                                                                                                     (2, 1)]),
-    "layer": ([
-        helper.make_node("MatMul", ["a", "b"], ["t"]),
-        helper.make_node("Tanh", ["t"], ["u"]),
-        helper.make_node("Sigmoid", ["u"], ["v"]),
-        helper.make_node("ReduceMean", ["v"], ["y"], keepdims=0)
-    ], lambda a, b: _sigmoid(np.tanh(a @ b)).mean(), [(2, 3), (3, 4)],
-              ), "functions": ([
-                  helper.make_node("Exp", ["a"], ["e"]),
-                  helper.make_node("Sqrt", ["e"], ["r"]),
-                  helper.make_node("Sin", ["b"], ["s"]),
-                  helper.make_node("Cos", ["s"], ["c"]),
-                  helper.make_node("Transpose", ["c"], ["p"]),
-                  helper.make_node("Mul", ["r", "p"], ["m"]),
-                  helper.make_node("Relu", ["m"], ["n"]),
-                  helper.make_node("Log", ["e"], ["l"]),
-                  helper.make_node("Neg", ["l"], ["k"]),
-                  helper.make_node("Add", ["n", "k"], ["o"]),
-                  helper.make_node("Flatten", ["o"], ["f"]),
-                  helper.make_node("ReduceSum", ["f"], ["y"])
-              ], lambda a, b: (np.maximum(np.sqrt(np.exp(a)) * np.cos(np.sin(b)).T, 0) - a).sum(), [(2, 3),
-                                                                                                    (3, 2)],
-                               ), "not read": ([helper.make_node("Identity", ["a"],
-                                                                 ["y"])], lambda a, b: a, [(2,), (3,)]),
+    "broadcast": (
+        [helper.make_node("Mul", ["a", "b"], ["t"]), helper.make_node("Sub", ["t", "b"], ["y"])],
+        lambda a, b: a * b - b,
+        [(2, 3), (3,)],
+    ),
+    "quotient": ([helper.make_node("Div", ["a", "b"], ["y"])], lambda a, b: a / b, [(2, 3), (2, 1)]),
+    "layer": (
+        [
+            helper.make_node("MatMul", ["a", "b"], ["t"]),
+            helper.make_node("Tanh", ["t"], ["u"]),
+            helper.make_node("Sigmoid", ["u"], ["v"]),
+            helper.make_node("ReduceMean", ["v"], ["y"], keepdims=0),
+        ],
+        lambda a, b: _sigmoid(np.tanh(a @ b)).mean(),
+        [(2, 3), (3, 4)],
+    ),
+    "functions": (
+        [
+            helper.make_node("Exp", ["a"], ["e"]),
+            helper.make_node("Sqrt", ["e"], ["r"]),
+            helper.make_node("Sin", ["b"], ["s"]),
+            helper.make_node("Cos", ["s"], ["c"]),
+            helper.make_node("Transpose", ["c"], ["p"]),
+            helper.make_node("Mul", ["r", "p"], ["m"]),
+            helper.make_node("Relu", ["m"], ["n"]),
+            helper.make_node("Log", ["e"], ["l"]),
+            helper.make_node("Neg", ["l"], ["k"]),
+            helper.make_node("Add", ["n", "k"], ["o"]),
+            helper.make_node("Flatten", ["o"], ["f"]),
+            helper.make_node("ReduceSum", ["f"], ["y"]),
+        ],
+        lambda a, b: (np.maximum(np.sqrt(np.exp(a)) * np.cos(np.sin(b)).T, 0) - a).sum(),
+        [(2, 3), (3, 2)],
+    ),
+    "not read": ([helper.make_node("Identity", ["a"], ["y"])], lambda a, b: a, [(2,), (3,)]),
 }
 
 
 def _model(nodes: list[onnx.NodeProto], shapes: list[tuple[int, ...]]) -> onnx.ModelProto:
-    gradient = helper.make_node("Gradient", ["a", "b"], ["da", "db"],
-                                domain="ai.onnx.preview.training",
-                                xs=["a", "b"],
-                                y="y")
+    gradient = helper.make_node(
+        "Gradient", ["a", "b"], ["da", "db"], domain="ai.onnx.preview.training", xs=["a", "b"], y="y"
+    )
     inputs = [
         helper.make_tensor_value_info(n, TensorProto.DOUBLE, s) for n, s in zip("ab", shapes, strict=True)
     ]
-    graph = helper.make_graph([*nodes, gradient], "g", inputs,
-                              [onnx.ValueInfoProto(name=n) for n in ("da", "db")])
+    graph = helper.make_graph(
+        [*nodes, gradient], "g", inputs, [onnx.ValueInfoProto(name=n) for n in ("da", "db")]
+    )
     return helper.make_model(
         graph,
-        opset_imports=[helper.make_opsetid("", 17),
-                       helper.make_opsetid("ai.onnx.preview.training", 1)],
-        ir_version=10)
+        opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.preview.training", 1)],
+        ir_version=10,
+    )
 
 
 def _differences(f: Function, arrays: list[np.ndarray], which: int) -> np.ndarray:

@@ -26,12 +26,16 @@ def compiled(proto: onnx.ModelProto, tmp_path: Path) -> Compiled:
 
 def _cell(op: str, gates: int, *names: str, directions: int = 1) -> onnx.ModelProto:
     weights = {
-        "w": np.ones((directions, 4 * gates, 3), np.float32), "r": np.ones((directions, 4 * gates, 4),
-                                                                           np.float32)
+        "w": np.ones((directions, 4 * gates, 3), np.float32),
+        "r": np.ones((directions, 4 * gates, 4), np.float32),
     }
     direction = "bidirectional" if directions == 2 else "forward"
-    return model([node(op, ["x", "w", "r"], ["y"], hidden_size=4, activations=names, direction=direction)],
-                 [tensor("x", [2, 1, 3])], [tensor("y", None)], weights)
+    return model(
+        [node(op, ["x", "w", "r"], ["y"], hidden_size=4, activations=names, direction=direction)],
+        [tensor("x", [2, 1, 3])],
+        [tensor("y", None)],
+        weights,
+    )
 
 
 def _loss(op: str, weight: np.ndarray) -> onnx.ModelProto:
@@ -40,73 +44,87 @@ def _loss(op: str, weight: np.ndarray) -> onnx.ModelProto:
 
 
 def _pool(op: str, kernel: int, *pads: int, **more: Any) -> onnx.ModelProto:
-    return model([node(op, ["x"], ["y"], kernel_shape=[kernel], pads=pads, **more)], [tensor("x", [1, 1, 4])],
-                 [tensor("y", None)],
-                 opset=22)
+    return model(
+        [node(op, ["x"], ["y"], kernel_shape=[kernel], pads=pads, **more)],
+        [tensor("x", [1, 1, 4])],
+        [tensor("y", None)],
+        opset=22,
+    )
 
 
 def _split(extent: int, count: int) -> onnx.ModelProto:
-    return model([node("Split", ["x"], ["y"], num_outputs=count, axis=0)], [tensor("x", [extent])],
-                 [tensor("y", None)])
+    return model(
+        [node("Split", ["x"], ["y"], num_outputs=count, axis=0)], [tensor("x", [extent])], [tensor("y", None)]
+    )
 
 
 def _opset(version: int, domain: str = "") -> onnx.ModelProto:
     proto = small_cnn()
     proto.opset_import.append(helper.make_opsetid(domain, version)) if domain else setattr(
-        proto.opset_import[0], "version", version)
+        proto.opset_import[0], "version", version
+    )
     return proto
 
 
 def _resized(size: int) -> onnx.ModelProto:
-    return model([node("Resize", ["x", "", "", "s"], ["y"], mode="linear")], [tensor("x", [1, 1, 7])],
-                 [tensor("y", None)], {"s": np.asarray([1, 1, size])})
+    return model(
+        [node("Resize", ["x", "", "", "s"], ["y"], mode="linear")],
+        [tensor("x", [1, 1, 7])],
+        [tensor("y", None)],
+        {"s": np.asarray([1, 1, size])},
+    )
 
 
 def _grid(size: int) -> onnx.ModelProto:
-    return model([node("AffineGrid", ["x", "s"], ["y"])], [tensor("x", [1, 2, 3])], [tensor("y", None)],
-                 {"s": np.asarray([1, 1, size, 100])},
-                 opset=20)
+    return model(
+        [node("AffineGrid", ["x", "s"], ["y"])],
+        [tensor("x", [1, 2, 3])],
+        [tensor("y", None)],
+        {"s": np.asarray([1, 1, size, 100])},
+        opset=20,
+    )
 
 
 MANY, LARGE = 2**22, 2**31 - 1
 REFUSED: dict[str, tuple[onnx.ModelProto, str]] = {
-    "LSTM": (_cell("LSTM", 4, "Sigmoid", "Tanh", "Tanh", "Tanh",
-                   "Relu"), "5 activations"), "GRU": (_cell("GRU", 3, "Sigmoid", "Tanh", "Tanh", "Tanh",
-                                                            "Relu"), "5 activations"),
-    "RNN": (_cell("RNN", 1,
-                  *["Tanh"] * 5), "5 activations"), "LSTM, both ways": (_cell("LSTM",
-                                                                              4,
-                                                                              *["Sigmoid"] * 5,
-                                                                              directions=2), "5 activations"),
+    "LSTM": (_cell("LSTM", 4, "Sigmoid", "Tanh", "Tanh", "Tanh", "Relu"), "5 activations"),
+    "GRU": (_cell("GRU", 3, "Sigmoid", "Tanh", "Tanh", "Tanh", "Relu"), "5 activations"),
+    "RNN": (_cell("RNN", 1, *["Tanh"] * 5), "5 activations"),
+    "LSTM, both ways": (_cell("LSTM", 4, *["Sigmoid"] * 5, directions=2), "5 activations"),
     "scalar weight": (_loss("SoftmaxCrossEntropyLoss", np.asarray(1, np.float32)), "each of the classes"),
-    "scalar weight of the other loss": (_loss("NegativeLogLikelihoodLoss",
-                                              np.asarray(1, np.float32)), "each of the classes"),
+    "scalar weight of the other loss": (
+        _loss("NegativeLogLikelihoodLoss", np.asarray(1, np.float32)),
+        "each of the classes",
+    ),
     "few weights": (_loss("SoftmaxCrossEntropyLoss", np.ones(2, np.float32)), "each of the classes"),
-    "elements of a scalar": (model([node("Gather", ["x", "i"], ["y"])], [tensor("x", [])],
-                                   [tensor("y", None)], {"i": np.asarray([0])}), "scalar"),
-    "opset": (_opset(2**31), "opset 2147483648"), "opset of 64 bits": (_opset(2**63 - 1), "opset"),
-    "opset of another domain": (_opset(2**31, "com.example"),
-                                "com.example"), "average of padding": (_pool("AveragePool", 2, LARGE,
-                                                                             LARGE), "too large"),
-    "average of a large window": (_pool("AveragePool", LARGE, LARGE - 1, 0, count_include_pad=1),
-                                  "too large"), "pads as large as the window": (_pool("AveragePool", 2, 2,
-                                                                                      2), "not smaller"),
-    "many borders": (_pool("AveragePool", 2**20, 2**20 - 1, 2**20 - 1),
-                     "pads of"), "maximum of a large window": (_pool("MaxPool", LARGE, LARGE - 1,
-                                                                     0), "too large"),
-    "norm of a large window": (_pool("LpPool", LARGE, LARGE - 1,
-                                     0), "too large"), "dilations": (_pool("MaxPool",
-                                                                           2,
-                                                                           0,
-                                                                           0,
-                                                                           dilations=[LARGE]), "too large"),
-    "no strides": (_pool("MaxPool", 2, 0, 0, strides=[0]),
-                   "strides of 0"), "pieces of what is large": (_split(MANY, MANY), "4096 outputs"),
-    "pieces of what is small": (_split(4, MANY), "4194304 pieces"), "a table of columns": (_resized(MANY),
-                                                                               "its tables would have"),
-    "place of each pixel": (_grid(2**16), "its tables would have"), "permutation": (unary("Transpose",
-                                                                                          perm=[1] * MANY),
-                                                                                    "permutation"),
+    "elements of a scalar": (
+        model(
+            [node("Gather", ["x", "i"], ["y"])],
+            [tensor("x", [])],
+            [tensor("y", None)],
+            {"i": np.asarray([0])},
+        ),
+        "scalar",
+    ),
+    "opset": (_opset(2**31), "opset 2147483648"),
+    "opset of 64 bits": (_opset(2**63 - 1), "opset"),
+    "opset of another domain": (_opset(2**31, "com.example"), "com.example"),
+    "average of padding": (_pool("AveragePool", 2, LARGE, LARGE), "too large"),
+    "average of a large window": (
+        _pool("AveragePool", LARGE, LARGE - 1, 0, count_include_pad=1),
+        "too large",
+    ),
+    "pads as large as the window": (_pool("AveragePool", 2, 2, 2), "not smaller"),
+    "many borders": (_pool("AveragePool", 2**20, 2**20 - 1, 2**20 - 1), "pads of"),
+    "maximum of a large window": (_pool("MaxPool", LARGE, LARGE - 1, 0), "too large"),
+    "norm of a large window": (_pool("LpPool", LARGE, LARGE - 1, 0), "too large"),
+    "dilations": (_pool("MaxPool", 2, 0, 0, dilations=[LARGE]), "too large"),
+    "no strides": (_pool("MaxPool", 2, 0, 0, strides=[0]), "strides of 0"),
+    "pieces of what is large": (_split(MANY, MANY), "4096 outputs"),
+    "pieces of what is small": (_split(4, MANY), "4194304 pieces"),
+    "a table of columns": (_resized(MANY), "its tables would have"),
+    "place of each pixel": (_grid(2**16), "its tables would have"),
+    "permutation": (unary("Transpose", perm=[1] * MANY), "permutation"),
 }
 
 
@@ -125,8 +143,9 @@ def test_tile_of_nothing(shape: tuple[int, ...], repeats: tuple[int, ...], tmp_p
     """... and what is made of it: padding, which has elements again."""
     nodes = [node("Tile", ["x", "r"], ["t"]), node("Pad", ["t", "p", "v"], ["y"])]
     constants = {"r": np.asarray(repeats), "p": np.asarray([1, 0, 0, 0]), "v": np.asarray(4.5, np.float32)}
-    found = compiled(model(nodes, [tensor("x", shape)],
-                           [tensor("t", None), tensor("y", None)], constants), tmp_path)
+    found = compiled(
+        model(nodes, [tensor("x", shape)], [tensor("t", None), tensor("y", None)], constants), tmp_path
+    )
     assert [p.buffer.type.shape for p in found.view.outputs] == [(0, 6), (1, 6)]
     assert "4.5f" in found.texts["m.c"] and "% 0" not in found.texts["m.c"]
 
@@ -135,8 +154,13 @@ def test_a_long_axis_takes_no_longer(tmp_path: Path) -> None:
     """Windows that lie inside are one case, however many there are."""
     began = time.process_time()
     compiled(
-        model([node("MaxPool", ["x"], ["y"], kernel_shape=[3], pads=[1, 1])], [tensor("x", [1, 1, 2**27])],
-              [tensor("y", None)]), tmp_path)
+        model(
+            [node("MaxPool", ["x"], ["y"], kernel_shape=[3], pads=[1, 1])],
+            [tensor("x", [1, 1, 2**27])],
+            [tensor("y", None)],
+        ),
+        tmp_path,
+    )
     assert time.process_time() - began < 10
 
 
@@ -163,8 +187,12 @@ def test_messages_have_no_control_characters(tmp_path: Path) -> None:
         said = str(Problem("E301", **{"message": "m", text: evil}))
         assert all(c.isprintable() or c == "\n" for c in said)
     name = evil.replace("\ud800", "")
-    proto = model([node("Add", [name, "w"], ["y"], name=name)], [tensor(name, [2])], [tensor("y", None)],
-                  {"w": np.ones(3, np.float32)})
+    proto = model(
+        [node("Add", [name, "w"], ["y"], name=name)],
+        [tensor(name, [2])],
+        [tensor("y", None)],
+        {"w": np.ones(3, np.float32)},
+    )
     with pytest.raises(CompileError) as error:
         compiled(proto, tmp_path)
     assert all(c.isprintable() or c == "\n" for c in str(error.value))

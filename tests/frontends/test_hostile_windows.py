@@ -24,23 +24,35 @@ SECONDS, CHARACTERS = 5, 300_000
 
 def _transposed(spatial: tuple[int, ...], kernel: tuple[int, ...], **attributes: Any) -> onnx.ModelProto:
     weights = np.random.default_rng(0).integers(-3, 4, (2, 3, *kernel)).astype(np.float32)
-    return model([node("ConvTranspose", ["x", "w"], ["y"], **attributes)], [tensor("x", [1, 2, *spatial])],
-                 [tensor("y", None)], {"w": weights})
+    return model(
+        [node("ConvTranspose", ["x", "w"], ["y"], **attributes)],
+        [tensor("x", [1, 2, *spatial])],
+        [tensor("y", None)],
+        {"w": weights},
+    )
 
 
 def _quantised(proto: onnx.ModelProto, zero: np.ndarray) -> onnx.ModelProto:
     """Its float input, weights and result through QDQ pairs."""
     op, shape = proto.graph.node[0], [d.dim_value for d in proto.graph.input[0].type.tensor_type.shape.dim]
     weights = onnx.numpy_helper.to_array(proto.graph.initializer[0]).astype(np.int8)
-    nodes = [node("QuantizeLinear", ["x", "s", "z"], ["xq"]),
-             node("DequantizeLinear", ["xq", "s", "z"], ["xd"]),
-             node("DequantizeLinear", ["w", "s", "wz"], ["wd"]),
-             node(op.op_type, ["xd", "wd"], ["c"], **{a.name: helper.get_attribute_value(a)
-                                                       for a in op.attribute}),
-             node("QuantizeLinear", ["c", "s", "z"], ["cq"]),
-             node("DequantizeLinear", ["cq", "s", "z"], ["y"])]
-    return model(nodes, [tensor("x", shape)], [tensor("y", None)],
-                 {"w": weights, "s": np.float32(0.125), "z": zero, "wz": np.int8(0)}, opset=21)
+    nodes = [
+        node("QuantizeLinear", ["x", "s", "z"], ["xq"]),
+        node("DequantizeLinear", ["xq", "s", "z"], ["xd"]),
+        node("DequantizeLinear", ["w", "s", "wz"], ["wd"]),
+        node(
+            op.op_type, ["xd", "wd"], ["c"], **{a.name: helper.get_attribute_value(a) for a in op.attribute}
+        ),
+        node("QuantizeLinear", ["c", "s", "z"], ["cq"]),
+        node("DequantizeLinear", ["cq", "s", "z"], ["y"]),
+    ]
+    return model(
+        nodes,
+        [tensor("x", shape)],
+        [tensor("y", None)],
+        {"w": weights, "s": np.float32(0.125), "z": zero, "wz": np.int8(0)},
+        opset=21,
+    )
 
 
 WINDOWS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
@@ -73,10 +85,12 @@ def test_text_and_time_are_bounded(case: str, kind: str, tmp_path: Path) -> None
 
 def test_numbers() -> None:
     """What takes a kernel's place, and outputs without a tap, which a kernel walks over."""
-    protos = [_transposed((8,), (3,), dilations=[3000]),
-              _transposed((5,), (7,), strides=[600], dilations=[900]),
-              _transposed((3, 3), (3, 2), strides=[9, 400], dilations=[1, 11]),
-              _transposed((5, 2), (2, 3), strides=[7, 9], output_padding=[6, 8])]
+    protos = [
+        _transposed((8,), (3,), dilations=[3000]),
+        _transposed((5,), (7,), strides=[600], dilations=[900]),
+        _transposed((3, 3), (3, 2), strides=[9, 400], dilations=[1, 11]),
+        _transposed((5, 2), (2, 3), strides=[7, 9], output_padding=[6, 8]),
+    ]
     rng = np.random.default_rng(1)
     cases = []
     for i, proto in enumerate(protos):

@@ -21,28 +21,51 @@ from onnx_models import model, save, tensor
 INT, BOOL = TensorProto.INT64, TensorProto.BOOL
 
 
-def looping(condition: Sequence[onnx.NodeProto],
-            most: int | None = 100,
-            start: int = 0,
-            **constants: object) -> onnx.ModelProto:
+def looping(
+    condition: Sequence[onnx.NodeProto], most: int | None = 100, start: int = 0, **constants: object
+) -> onnx.ModelProto:
     """A state doubles or so each turn and is a result; the sum of all results and the last counter are
     outputs. condition: nodes that make `again` of `turn`, `count`, `next_count` and `state`.
     """
-    nodes = [node("Add", ["count", "step"], ["next_count"]), *condition,
-             node("Cast", ["count"], ["c"], to=TensorProto.FLOAT), node("Add", ["state", "c"], ["s"]),
-             node("Mul", ["s", "x"], ["next"]), node("Identity", ["next"], ["result"])]
+    nodes = [
+        node("Add", ["count", "step"], ["next_count"]),
+        *condition,
+        node("Cast", ["count"], ["c"], to=TensorProto.FLOAT),
+        node("Add", ["state", "c"], ["s"]),
+        node("Mul", ["s", "x"], ["next"]),
+        node("Identity", ["next"], ["result"]),
+    ]
     body = helper.make_graph(
-        nodes, "body",
+        nodes,
+        "body",
         [tensor("turn", [], INT), tensor("on", [], BOOL), tensor("count", [], INT), tensor("state", [3])],
-        [tensor("again", [], BOOL), tensor("next_count", [], INT), tensor("next", [3]),
-         tensor("result", [3])])
-    loop = node("Loop", ["most" if most is not None else "", "go", "start", "x"],
-                ["counted", "last", "all"], body=body)
-    fixed = {"most": np.int64(most or 0), "go": np.asarray(True), "start": np.int64(start),
-             "step": np.int64(2), "rows": np.asarray([0], np.int64), **constants}
-    return model([loop, node("ReduceSum", ["all", "rows"], ["y"], keepdims=0)], [tensor("x", [3])],
-                 [tensor("counted", [], INT), tensor("last", [3]), tensor("y", [3])],
-                 {k: np.asarray(v) for k, v in fixed.items()})
+        [
+            tensor("again", [], BOOL),
+            tensor("next_count", [], INT),
+            tensor("next", [3]),
+            tensor("result", [3]),
+        ],
+    )
+    loop = node(
+        "Loop",
+        ["most" if most is not None else "", "go", "start", "x"],
+        ["counted", "last", "all"],
+        body=body,
+    )
+    fixed = {
+        "most": np.int64(most or 0),
+        "go": np.asarray(True),
+        "start": np.int64(start),
+        "step": np.int64(2),
+        "rows": np.asarray([0], np.int64),
+        **constants,
+    }
+    return model(
+        [loop, node("ReduceSum", ["all", "rows"], ["y"], keepdims=0)],
+        [tensor("x", [3])],
+        [tensor("counted", [], INT), tensor("last", [3]), tensor("y", [3])],
+        {k: np.asarray(v) for k, v in fixed.items()},
+    )
 
 
 def less(value: str, limit: str) -> onnx.NodeProto:
@@ -57,10 +80,17 @@ COUNTING = {
     "at most": looping([less("next_count", "limit")], most=2, limit=np.int64(9)),
     "no turn": looping([less("next_count", "limit")], most=0, limit=np.int64(9)),
     "without a limit": looping([less("next_count", "limit")], most=None, limit=np.int64(7)),
-    "two limits of floats": looping([
-        node("Cast", ["next_count"], ["f"], to=TensorProto.FLOAT), node("Less", ["f", "limit"], ["p"]),
-        node("Cast", ["turn"], ["t"], to=TensorProto.FLOAT), node("Less", ["t", "turns"], ["q"]),
-        node("And", ["p", "q"], ["again"])], limit=np.float32(9), turns=np.float32(2)),
+    "two limits of floats": looping(
+        [
+            node("Cast", ["next_count"], ["f"], to=TensorProto.FLOAT),
+            node("Less", ["f", "limit"], ["p"]),
+            node("Cast", ["turn"], ["t"], to=TensorProto.FLOAT),
+            node("Less", ["t", "turns"], ["q"]),
+            node("And", ["p", "q"], ["again"]),
+        ],
+        limit=np.float32(9),
+        turns=np.float32(2),
+    ),
 }
 
 
@@ -70,47 +100,80 @@ def bags(starts: tuple[int, ...], limit: bool = False, step: int = 1) -> onnx.Mo
     step: of the counter of bags.
     """
     nothing = helper.make_tensor("nothing", TensorProto.FLOAT, [1, 4], [0] * 4)
-    zero = helper.make_graph([node("Constant", [], ["none"], value=nothing)], "zero", [],
-                             [tensor("none", [1, 4])])
-    mean = helper.make_graph([node("Slice", ["rows", "start", "end"], ["bag"]),
-                              node("ReduceMean", ["bag", "first"], ["mean"])], "mean", [],
-                             [tensor("mean", [1, 4])])
-    nodes = [node("Reshape", ["k", "flat"], ["k1"]), node("Add", ["k1", "one"], ["k2"]),
-             node("Add", ["k2", "one"], ["k3"]), node("Slice", ["offsets", "k1", "k2"], ["start"]),
-             node("Slice", ["offsets", "k2", "k3"], ["end"]), node("Equal", ["start", "end"], ["empty"]),
-             node("If", ["empty"], ["row"], then_branch=zero, else_branch=mean),
-             node("SequenceInsert", ["before", "row"], ["after"]), node("Add", ["k", "step"], ["next"]),
-             node("Less", ["next", "count"], ["again"])]
+    zero = helper.make_graph(
+        [node("Constant", [], ["none"], value=nothing)], "zero", [], [tensor("none", [1, 4])]
+    )
+    mean = helper.make_graph(
+        [node("Slice", ["rows", "start", "end"], ["bag"]), node("ReduceMean", ["bag", "first"], ["mean"])],
+        "mean",
+        [],
+        [tensor("mean", [1, 4])],
+    )
+    nodes = [
+        node("Reshape", ["k", "flat"], ["k1"]),
+        node("Add", ["k1", "one"], ["k2"]),
+        node("Add", ["k2", "one"], ["k3"]),
+        node("Slice", ["offsets", "k1", "k2"], ["start"]),
+        node("Slice", ["offsets", "k2", "k3"], ["end"]),
+        node("Equal", ["start", "end"], ["empty"]),
+        node("If", ["empty"], ["row"], then_branch=zero, else_branch=mean),
+        node("SequenceInsert", ["before", "row"], ["after"]),
+        node("Add", ["k", "step"], ["next"]),
+        node("Less", ["next", "count"], ["again"]),
+    ]
     body = helper.make_graph(
-        nodes, "body",
-        [tensor("turn", [], INT), tensor("on", [], BOOL), tensor("k", [], INT),
-         helper.make_tensor_sequence_value_info("before", TensorProto.FLOAT, None)],
-        [tensor("again", [], BOOL), tensor("next", [], INT),
-         helper.make_tensor_sequence_value_info("after", TensorProto.FLOAT, None)])
-    fixed = {"offsets": np.asarray(starts), "count": np.int64(len(starts) - 1), "k0": np.int64(0),
-             "step": np.int64(step), "one": np.asarray([1]), "flat": np.asarray([-1]),
-             "first": np.asarray([0]), "go": np.asarray(True),
-             "most": np.int64(2), "table": np.random.default_rng(3).normal(size=(9, 4)).astype(np.float32)}
-    graph = [node("Gather", ["table", "x"], ["rows"]), node("SequenceEmpty", [], ["nothing"]),
-             node("Loop", ["most" if limit else "", "go", "k0", "nothing"], ["last", "list"], body=body),
-             node("ConcatFromSequence", ["list"], ["y"], axis=0)]
-    return model(graph, [tensor("x", [6], INT)], [tensor("y", None)],
-                 {k: np.asarray(v) for k, v in fixed.items()})
+        nodes,
+        "body",
+        [
+            tensor("turn", [], INT),
+            tensor("on", [], BOOL),
+            tensor("k", [], INT),
+            helper.make_tensor_sequence_value_info("before", TensorProto.FLOAT, None),
+        ],
+        [
+            tensor("again", [], BOOL),
+            tensor("next", [], INT),
+            helper.make_tensor_sequence_value_info("after", TensorProto.FLOAT, None),
+        ],
+    )
+    fixed = {
+        "offsets": np.asarray(starts),
+        "count": np.int64(len(starts) - 1),
+        "k0": np.int64(0),
+        "step": np.int64(step),
+        "one": np.asarray([1]),
+        "flat": np.asarray([-1]),
+        "first": np.asarray([0]),
+        "go": np.asarray(True),
+        "most": np.int64(2),
+        "table": np.random.default_rng(3).normal(size=(9, 4)).astype(np.float32),
+    }
+    graph = [
+        node("Gather", ["table", "x"], ["rows"]),
+        node("SequenceEmpty", [], ["nothing"]),
+        node("Loop", ["most" if limit else "", "go", "k0", "nothing"], ["last", "list"], body=body),
+        node("ConcatFromSequence", ["list"], ["y"], axis=0),
+    ]
+    return model(
+        graph, [tensor("x", [6], INT)], [tensor("y", None)], {k: np.asarray(v) for k, v in fixed.items()}
+    )
 
 
 def test_loops_of_growing_values_count_by_their_condition() -> None:
     x = np.asarray([1, 8, 0, 3, 3, 5])
     forms = ((0, 3, 6), False), ((0, 2, 2, 6), False), ((0, 6), False), ((0, 1, 4, 6), True)
     cases = [Case(str(starts), bags(starts, limit), (x,)) for starts, limit in forms]
-    for case, outcome in zip(cases, run_cases(cases, "c", jobs=1, sanitize=False, flags=("-O0",)),
-                             strict=True):
+    for case, outcome in zip(
+        cases, run_cases(cases, "c", jobs=1, sanitize=False, flags=("-O0",)), strict=True
+    ):
         assert outcome.status == "ok", outcome.message
         want = ReferenceEvaluator(case.model).run(None, {"x": x})
         np.testing.assert_allclose(outcome.outputs[0], want[0], rtol=1e-6, err_msg=case.name)
 
 
-def test_a_loop_of_growing_values_without_an_end_is_refused(tmp_path: Path,
-                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_of_growing_values_without_an_end_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(onnx_structure, "MAX_UNROLLED", 200)
     with pytest.raises(CompileError, match="too many to unroll"):
         compile_model(Request(save(bags((0, 3, 6), step=0), tmp_path / "m.onnx"), "m", "c"))
@@ -119,8 +182,9 @@ def test_a_loop_of_growing_values_without_an_end_is_refused(tmp_path: Path,
 def test_results() -> None:
     x = np.asarray([0.5, -1, 1.25], np.float32)
     cases = [Case(name, proto, (x,)) for name, proto in COUNTING.items()]
-    for case, outcome in zip(cases, run_cases(cases, "c", jobs=1, sanitize=False, flags=("-O0",)),
-                             strict=True):
+    for case, outcome in zip(
+        cases, run_cases(cases, "c", jobs=1, sanitize=False, flags=("-O0",)), strict=True
+    ):
         assert outcome.status == "ok", outcome.message
         assert not outcome.shapes
         if case.name == "no turn":
@@ -136,7 +200,10 @@ def test_turns_that_cannot_be_counted(name: str, tmp_path: Path, monkeypatch: py
     """A sum of all results needs a size that is known."""
     monkeypatch.setattr(onnx_turns, "MAX_STEPS", 200)
     state = [node("ReduceSum", ["state"], ["total"], keepdims=0), less("total", "limit")]
-    proto = (looping(state, limit=np.float32(9)) if name == "of data"
-             else looping([less("start", "next_count")], most=None))
+    proto = (
+        looping(state, limit=np.float32(9))
+        if name == "of data"
+        else looping([less("start", "next_count")], most=None)
+    )
     with pytest.raises(CompileError, match="E203"):
         compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", "c"))

@@ -21,8 +21,9 @@ FLAT, AXES = [0, 5, 11], [0, 0, 1, 1, 2, 3]
 
 def sparse(indices: list[int], shape: list[int], name: str = "w") -> onnx.SparseTensorProto:
     values = helper.make_tensor(name, TensorProto.FLOAT, [3], [1.5, -2.0, 0.5])
-    return helper.make_sparse_tensor(values, helper.make_tensor("", TensorProto.INT64, shape, indices),
-                                     [3, 4])
+    return helper.make_sparse_tensor(
+        values, helper.make_tensor("", TensorProto.INT64, shape, indices), [3, 4]
+    )
 
 
 def in_graph(constant: onnx.SparseTensorProto) -> onnx.ModelProto:
@@ -33,30 +34,48 @@ def in_graph(constant: onnx.SparseTensorProto) -> onnx.ModelProto:
 
 def in_branches(constant: onnx.SparseTensorProto) -> onnx.ModelProto:
     """Of a branch; a Constant node of the other."""
-    then = helper.make_graph([node("MatMul", ["x", "w"], ["a"])], "then", [], [tensor("a", [2, 4])],
-                             sparse_initializer=[constant])
-    otherwise = helper.make_graph([node("Constant", [], ["v"], sparse_value=constant),
-                                   node("MatMul", ["x", "v"], ["b"])], "else", [], [tensor("b", [2, 4])])
-    nodes = [node("ReduceSum", ["x"], ["s"], keepdims=0), node("Greater", ["s", "zero"], ["c"]),
-             node("If", ["c"], ["y"], then_branch=then, else_branch=otherwise)]
+    then = helper.make_graph(
+        [node("MatMul", ["x", "w"], ["a"])], "then", [], [tensor("a", [2, 4])], sparse_initializer=[constant]
+    )
+    otherwise = helper.make_graph(
+        [node("Constant", [], ["v"], sparse_value=constant), node("MatMul", ["x", "v"], ["b"])],
+        "else",
+        [],
+        [tensor("b", [2, 4])],
+    )
+    nodes = [
+        node("ReduceSum", ["x"], ["s"], keepdims=0),
+        node("Greater", ["s", "zero"], ["c"]),
+        node("If", ["c"], ["y"], then_branch=then, else_branch=otherwise),
+    ]
     return model(nodes, [tensor("x", [2, 3])], [tensor("y", [2, 4])], {"zero": np.float32(0)})
 
 
 @pytest.mark.parametrize("indices, shape", [(FLAT, [3]), (AXES, [3, 2])])
 def test_numbers(indices: list[int], shape: list[int]) -> None:
     x = np.arange(6, dtype=np.float32).reshape(2, 3) + 1
-    cases = [Case(f"{make.__name__}{sign}", make(sparse(indices, shape)), (x * np.float32(sign),))
-             for make in (in_graph, in_branches) for sign in (1, -1)]
-    for case, outcome in zip(cases, run_cases(cases, "c", jobs=1, sanitize=False, flags=("-O0",)),
-                             strict=True):
+    cases = [
+        Case(f"{make.__name__}{sign}", make(sparse(indices, shape)), (x * np.float32(sign),))
+        for make in (in_graph, in_branches)
+        for sign in (1, -1)
+    ]
+    for case, outcome in zip(
+        cases, run_cases(cases, "c", jobs=1, sanitize=False, flags=("-O0",)), strict=True
+    ):
         assert outcome.status == "ok", outcome.message
         np.testing.assert_array_equal(outcome.outputs[0], case.inputs[0] @ DENSE)
 
 
-@pytest.mark.parametrize("indices, shape, words", [
-    ([0, 5, 12], [3], "outside"), ([0, -1, 2], [3], "outside"), ([0, 0, 1, 4, 2, 3], [3, 2], "outside"),
-    ([0, 1], [2], "indices of the shape"), ([0, 1, 2], [4], "damaged")
-])
+@pytest.mark.parametrize(
+    "indices, shape, words",
+    [
+        ([0, 5, 12], [3], "outside"),
+        ([0, -1, 2], [3], "outside"),
+        ([0, 0, 1, 4, 2, 3], [3, 2], "outside"),
+        ([0, 1], [2], "indices of the shape"),
+        ([0, 1, 2], [4], "damaged"),
+    ],
+)
 def test_damaged(indices: list[int], shape: list[int], words: str, tmp_path: Path) -> None:
     constant = sparse(FLAT, [3])
     constant.indices.CopyFrom(onnx.TensorProto(data_type=TensorProto.INT64, dims=shape, int64_data=indices))

@@ -31,13 +31,19 @@ _rng = np.random.default_rng(1)
 WEIGHTS = np.asarray(_rng.integers(-127, 128, (4, 3, 3, 2)), dtype=np.int8)
 BIAS = np.asarray(_rng.integers(-999, 999, 4), dtype=np.int32)
 
-CONVOLUTION = (T("x", (1, 5, 6, 2), zero=(-3,)),
-               T("w", WEIGHTS.shape, scale=(0.01, 0.02, 0.03, 0.04), zero=(0,) * 4,
-                 data=WEIGHTS), T("b", (4,), INT32, scale=(),
-                                  data=BIAS), T("y", (1, 5, 6, 4), scale=(0.7,), zero=(5,)),
-               )
-CONV = Op("CONV_2D", (0, 1, 2), (3,), "Conv2DOptions",
-          {"Padding": 0, "StrideH": 1, "StrideW": 1, "FusedActivationFunction": 1})
+CONVOLUTION = (
+    T("x", (1, 5, 6, 2), zero=(-3,)),
+    T("w", WEIGHTS.shape, scale=(0.01, 0.02, 0.03, 0.04), zero=(0,) * 4, data=WEIGHTS),
+    T("b", (4,), INT32, scale=(), data=BIAS),
+    T("y", (1, 5, 6, 4), scale=(0.7,), zero=(5,)),
+)
+CONV = Op(
+    "CONV_2D",
+    (0, 1, 2),
+    (3,),
+    "Conv2DOptions",
+    {"Padding": 0, "StrideH": 1, "StrideW": 1, "FusedActivationFunction": 1},
+)
 
 
 def save(folder: Path, data: bytes) -> Path:
@@ -93,16 +99,21 @@ def test_the_quantisation_of_a_bias_is_that_of_nobody(tmp_path: Path) -> None:
     """Older converters give it the axis of the weights, 3 for depthwise ones, or one scale too many; nothing
     reads it.
     """
-    for bias in ({"axis": 3}, {"scale": (0.1,) * 3}, {"scale": (0.0,) * 4},
-                 {"scale": (0.1,) * 4, "zero": (0,) * 3}):
+    for bias in (
+        {"axis": 3},
+        {"scale": (0.1,) * 3},
+        {"scale": (0.0,) * 4},
+        {"scale": (0.1,) * 4, "zero": (0,) * 3},
+    ):
         model = read_tflite(save(tmp_path, conv(b={"scale": (0.1,) * 4, "zero": (0,) * 4, **bias})))
         assert [n.kind for n in model.graph.nodes] == ["Convolution", "Add", "Requantise"]
 
 
 @pytest.mark.parametrize("kind", ["ADD", "MUL", "SUB", "MAXIMUM", "SQUARED_DIFFERENCE"])
 @pytest.mark.parametrize("field", ["new", "old", "both"])
-def test_an_operator_is_the_larger_of_its_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str,
-                                                field: str) -> None:
+def test_an_operator_is_the_larger_of_its_codes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, field: str
+) -> None:
     """Quantisers write only the new field of operators that they add, old converters only the old one."""
     unwritten = {"new": "OperatorCodeAddDeprecatedBuiltinCode", "old": "OperatorCodeAddBuiltinCode"}
     if field in unwritten:
@@ -118,8 +129,9 @@ def test_an_operator_is_the_larger_of_its_codes(tmp_path: Path, monkeypatch: pyt
 def test_what_a_shape_signature_leaves_open_is_bound(tmp_path: Path) -> None:
     """-1 in the signature: the file's extent, or that of --dim; the shapes of the operators follow."""
     two = [
-        replace(CONVOLUTION[0], signature=(-1, 5, -1, 2)), *CONVOLUTION[1:3],
-        replace(CONVOLUTION[3], signature=(-1, 5, -1, 4))
+        replace(CONVOLUTION[0], signature=(-1, 5, -1, 2)),
+        *CONVOLUTION[1:3],
+        replace(CONVOLUTION[3], signature=(-1, 5, -1, 4)),
     ]
     path = save(tmp_path, build(two, [CONV], [0], [3]))
     assert read_tflite(path).graph.outputs[0].shape == (1, 5, 6, 4)
@@ -148,13 +160,14 @@ SPARSE = {  # the same tensor, in several orders and with blocks
 @pytest.mark.parametrize("name", SPARSE)
 def test_a_sparse_constant_is_densified(tmp_path: Path, name: str) -> None:
     whole = np.asarray([[1, 0, 0, 2], [0, 0, 0, 0], [0, 3, 0, 0], [4, 0, 5, 0]], np.float32)
-    stored = {"columns": whole.T[whole.T != 0],
-              "blocks": whole.reshape(2, 2, 2, 2).swapaxes(1, 2)}.get(name, whole[whole != 0])
+    stored = {"columns": whole.T[whole.T != 0], "blocks": whole.reshape(2, 2, 2, 2).swapaxes(1, 2)}.get(
+        name, whole[whole != 0]
+    )
     weights = T("w", (4, 4), FLOAT32, scale=(), data=np.ascontiguousarray(stored), sparsity=SPARSE[name])
     tensors = [floats("x", 1, 4), weights, floats("d", 4, 4), floats("y", 1, 4)]
     operators = [
         Op("DENSIFY", (1,), (2,), "DensifyOptions"),
-        Op("FULLY_CONNECTED", (0, 2), (3,), "FullyConnectedOptions")
+        Op("FULLY_CONNECTED", (0, 2), (3,), "FullyConnectedOptions"),
     ]
     graph = read_tflite(save(tmp_path, build(tensors, operators, [0], [3]))).graph
     assert np.array_equal(np.asarray(graph.nodes[0].inputs[1].data).T, whole)
@@ -172,18 +185,39 @@ def test_a_broken_sparse_constant_is_refused(tmp_path: Path, broken: Sparsity) -
     weights = T("w", (4, 4), FLOAT32, scale=(), data=np.zeros(16, np.float32), sparsity=broken)
     assert "[E102]" in errors_of(
         tmp_path,
-        build([floats("x", 1, 4), weights, floats("y", 1, 4)],
-              [Op("FULLY_CONNECTED", (0, 1), (2,), "FullyConnectedOptions")], [0], [2]))
+        build(
+            [floats("x", 1, 4), weights, floats("y", 1, 4)],
+            [Op("FULLY_CONNECTED", (0, 1), (2,), "FullyConnectedOptions")],
+            [0],
+            [2],
+        ),
+    )
 
 
-@pytest.mark.parametrize("kind", [
-    "EXP", "LOG", "TANH", "LOGISTIC", "SQRT", "RSQRT", "SIN", "FLOOR", "ELU", "GELU", "HARD_SWISH", "SOFTMAX",
-    "LOGICAL_NOT", "LOGICAL_AND"
-])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "EXP",
+        "LOG",
+        "TANH",
+        "LOGISTIC",
+        "SQRT",
+        "RSQRT",
+        "SIN",
+        "FLOOR",
+        "ELU",
+        "GELU",
+        "HARD_SWISH",
+        "SOFTMAX",
+        "LOGICAL_NOT",
+        "LOGICAL_AND",
+    ],
+)
 def test_functions_of_real_numbers_refuse_integers(tmp_path: Path, kind: str) -> None:
     x, y = T("x", (4,), INT32, scale=()), T("y", (4,), INT32, scale=())
-    text = errors_of(tmp_path,
-                     build([x, y], [Op(kind, (0, 0) if kind == "LOGICAL_AND" else (0,), (1,))], [0], [1]))
+    text = errors_of(
+        tmp_path, build([x, y], [Op(kind, (0, 0) if kind == "LOGICAL_AND" else (0,), (1,))], [0], [1])
+    )
     assert "[E202]" in text and "int32[4]" in text
 
 
@@ -203,8 +237,9 @@ def test_a_tensor_that_nothing_computes_is_refused(tmp_path: Path) -> None:
 def test_all_unsupported_operators_are_named_at_once(tmp_path: Path) -> None:
     operators = [
         Op("CUSTOM:Whisper", (0,), (3,)),
-        Op("HASHTABLE", (0,), (3,)), CONV,
-        Op("CUSTOM:Whisper", (0,), (3,))
+        Op("HASHTABLE", (0,), (3,)),
+        CONV,
+        Op("CUSTOM:Whisper", (0,), (3,)),
     ]
     text = errors_of(tmp_path, build(CONVOLUTION, operators, [0], [3]))
     assert "custom operator 'Whisper' is not supported (operator 0, 3)" in text
@@ -214,7 +249,8 @@ def test_all_unsupported_operators_are_named_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"TFL3", b"\x1c\0\0\0TFL3", b"\xff" * 4 + b"TFL3" + b"\xff" * 64, b"\x08\0\0\0TFL3" + b"\0" * 64])
+    [b"", b"TFL3", b"\x1c\0\0\0TFL3", b"\xff" * 4 + b"TFL3" + b"\xff" * 64, b"\x08\0\0\0TFL3" + b"\0" * 64],
+)
 def test_what_is_no_model_is_refused(tmp_path: Path, data: bytes) -> None:
     assert "[E102]" in errors_of(tmp_path, data)
 
@@ -242,22 +278,40 @@ def seeds() -> list[bytes]:
     return [
         conv(),
         branches(Op("MUL", (0, 0), (1,), "MulOptions")),
-        build([x, T("p", (4, 2), INT32, scale=(), data=pads),
-               T("y", (1, 6, 6, 2))], [Op("PAD", (0, 1), (2,))], [0], [2]),
-        build([x, y, T("z", (1, 4, 4, 2), zero=(3,))],
-              [Op("ADD", (0, 0), (1,), "AddOptions"),
-               Op("MUL", (1, 0), (2,), "MulOptions")], [0], [2]),
-        build([x, T("w", (3, 32), data=dense), T("y", (1, 3))],
-              [Op("FULLY_CONNECTED", (0, 1), (2,), "FullyConnectedOptions")], [0], [2]),
-        build([x, T("y", (1, 2, 2, 2)),
-               T("s", (1, 8), zero=(-128,), scale=(1 / 256,)),
-               T("r", (1, 8))], [
-                   Op("AVERAGE_POOL_2D", (0,), (1,), "Pool2DOptions",
-                      {"FilterHeight": 2, "FilterWidth": 2, "StrideH": 2, "StrideW": 2, "Padding": 1}),
-                   Op("RESHAPE", (1,), (3,), "ReshapeOptions", {"NewShape": [1, 8]}),
-                   Op("SOFTMAX", (3,), (2,), "SoftmaxOptions", {"Beta": 1.0}),
-               ], [0], [2],
-              ),
+        build(
+            [x, T("p", (4, 2), INT32, scale=(), data=pads), T("y", (1, 6, 6, 2))],
+            [Op("PAD", (0, 1), (2,))],
+            [0],
+            [2],
+        ),
+        build(
+            [x, y, T("z", (1, 4, 4, 2), zero=(3,))],
+            [Op("ADD", (0, 0), (1,), "AddOptions"), Op("MUL", (1, 0), (2,), "MulOptions")],
+            [0],
+            [2],
+        ),
+        build(
+            [x, T("w", (3, 32), data=dense), T("y", (1, 3))],
+            [Op("FULLY_CONNECTED", (0, 1), (2,), "FullyConnectedOptions")],
+            [0],
+            [2],
+        ),
+        build(
+            [x, T("y", (1, 2, 2, 2)), T("s", (1, 8), zero=(-128,), scale=(1 / 256,)), T("r", (1, 8))],
+            [
+                Op(
+                    "AVERAGE_POOL_2D",
+                    (0,),
+                    (1,),
+                    "Pool2DOptions",
+                    {"FilterHeight": 2, "FilterWidth": 2, "StrideH": 2, "StrideW": 2, "Padding": 1},
+                ),
+                Op("RESHAPE", (1,), (3,), "ReshapeOptions", {"NewShape": [1, 8]}),
+                Op("SOFTMAX", (3,), (2,), "SoftmaxOptions", {"Beta": 1.0}),
+            ],
+            [0],
+            [2],
+        ),
     ]
 
 
@@ -273,7 +327,8 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
             result[at] ^= 1 << rng.randrange(8)
         elif kind == 1:
             word = rng.choice(
-                (0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFF, len(result), at, rng.getrandbits(32)))
+                (0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFF, len(result), at, rng.getrandbits(32))
+            )
             result[at & ~3 : (at & ~3) + 4] = word.to_bytes(4, "little")
         elif kind == 2:
             del result[at:]
@@ -314,12 +369,14 @@ def program(path: Path, folder: Path, *flags: str, **options: str) -> HostProgra
 
 def outputs(model: HostProgram, vectors: dict[str, np.ndarray], consecutive: bool) -> list[list[np.ndarray]]:
     """A model with state starts afresh for each vector, unless they are consecutive runs."""
-    rows = [[vectors[f"in_{k}"][i]
-             for k in range(len(model.view.inputs))]
-            for i in range(len(vectors["in_0"]))]
-    return model.run(rows) if consecutive or not model.view.program.states else [
-        model.run([row])[0] for row in rows
+    rows = [
+        [vectors[f"in_{k}"][i] for k in range(len(model.view.inputs))] for i in range(len(vectors["in_0"]))
     ]
+    return (
+        model.run(rows)
+        if consecutive or not model.view.program.states
+        else [model.run([row])[0] for row in rows]
+    )
 
 
 def corpus() -> list[str]:
@@ -329,8 +386,9 @@ def corpus() -> list[str]:
     return [
         r["file"]
         for r in json.loads(index.read_text())
-        if r["file"].endswith(".tflite") and r["status"].startswith(("run",
-                                                                     "stretch")) and r["size"] < 150_000
+        if r["file"].endswith(".tflite")
+        and r["status"].startswith(("run", "stretch"))
+        and r["size"] < 150_000
     ]
 
 
@@ -352,11 +410,9 @@ def test_real_models_match_their_reference(file: str) -> None:
                     expected = vectors[f"out_{k}"][i]
                     if expected.dtype.kind == "f":
                         bound = 1e-3 * max(float(np.nanmax(np.abs(expected), initial=0)), 1e-9)
-                        assert np.allclose(got.reshape(expected.shape),
-                                           expected,
-                                           rtol=0,
-                                           atol=bound,
-                                           equal_nan=True)
+                        assert np.allclose(
+                            got.reshape(expected.shape), expected, rtol=0, atol=bound, equal_nan=True
+                        )
                     else:
                         assert np.array_equal(got.reshape(expected.shape), expected), (suffix, i, k)
 
@@ -367,8 +423,9 @@ def test_fully_connected_layers_round_as_litert_when_asked(file: str) -> None:
     with scratch_folder() as folder, np.load(MODELS / f"{file}.npz") as vectors:
         model = program(MODELS / file, Path(folder), arithmetic="litert-ref")
         for i, row in enumerate(outputs(model, dict(vectors), False)):
-            assert np.array_equal(row[0].reshape(vectors["litert_out_0"][i].shape),
-                                  vectors["litert_out_0"][i])
+            assert np.array_equal(
+                row[0].reshape(vectors["litert_out_0"][i].shape), vectors["litert_out_0"][i]
+            )
 
 
 def test_integer_networks_have_no_floats(tmp_path: Path) -> None:
@@ -384,7 +441,6 @@ def test_names_of_a_model_cannot_break_the_c_text(tmp_path: Path) -> None:
         built = build_program(compiled.view, compiled.texts, Path(folder))
         x = np.asarray(_rng.integers(-128, 128, (1, 5, 6, 2)), dtype=np.int8)
         assert built.run([[x]])[0][0].dtype == np.dtype(np.int8)
-
 
 
 # --- control flow and state ---------------------------------------------------------------------------------
@@ -409,8 +465,12 @@ def run_one(folder: Path, data: bytes, *vectors: list[np.ndarray]) -> list[list[
 
 def test_if_takes_one_branch(tmp_path: Path) -> None:
     x = np.asarray(3, np.float32)
-    rows = run_one(tmp_path, branches(Op("MUL", (0, 0), (1,), "MulOptions")), [np.asarray(True), x],
-                   [np.asarray(False), x])
+    rows = run_one(
+        tmp_path,
+        branches(Op("MUL", (0, 0), (1,), "MulOptions")),
+        [np.asarray(True), x],
+        [np.asarray(False), x],
+    )
     assert [float(r[0]) for r in rows] == [6.0, 9.0]
 
 
@@ -418,11 +478,18 @@ def test_while_runs_until_its_condition_fails(tmp_path: Path) -> None:
     """Doubles until the value is 50 or more."""
     main = [scalar("x"), scalar("y")]
     loop = Op("WHILE", (0,), (1,), "WhileOptions", {"CondSubgraphIndex": 1, "BodySubgraphIndex": 2})
-    again = G([scalar("a"), scalar("limit", data=np.asarray(50, np.float32)),
-               scalar("c", BOOL)], [Op("LESS", (0, 1), (2,))], [0], [2])
+    again = G(
+        [scalar("a"), scalar("limit", data=np.asarray(50, np.float32)), scalar("c", BOOL)],
+        [Op("LESS", (0, 1), (2,))],
+        [0],
+        [2],
+    )
     double = G([scalar("a"), scalar("b")], [Op("ADD", (0, 0), (1,), "AddOptions")], [0], [1])
-    rows = run_one(tmp_path, build(main, [loop], [0], [1], again, double),
-                   *([np.asarray(v, np.float32)] for v in (3, 50, 99)))
+    rows = run_one(
+        tmp_path,
+        build(main, [loop], [0], [1], again, double),
+        *([np.asarray(v, np.float32)] for v in (3, 50, 99)),
+    )
     assert [float(r[0]) for r in rows] == [96.0, 50.0, 99.0]
 
 
@@ -447,11 +514,15 @@ def test_a_variable_keeps_its_value_from_run_to_run(tmp_path: Path) -> None:
         Op("ADD", (0, 2), (3,), "AddOptions"),
         Op("ASSIGN_VARIABLE", (1, 3), ()),
     ]
-    start = G([handle, scalar("five", data=np.asarray(5, np.float32))],
-              [Op("VAR_HANDLE", (), (0,), "VarHandleOptions", names),
-               Op("ASSIGN_VARIABLE", (0, 1), ())], [], [])
-    rows = run_one(tmp_path, build(main, operators, [0], [3], start),
-                   *([np.asarray(v, np.float32)] for v in (1, 2, 3)))
+    start = G(
+        [handle, scalar("five", data=np.asarray(5, np.float32))],
+        [Op("VAR_HANDLE", (), (0,), "VarHandleOptions", names), Op("ASSIGN_VARIABLE", (0, 1), ())],
+        [],
+        [],
+    )
+    rows = run_one(
+        tmp_path, build(main, operators, [0], [3], start), *([np.asarray(v, np.float32)] for v in (1, 2, 3))
+    )
     assert [float(r[0]) for r in rows] == [6.0, 8.0, 11.0]
 
 

@@ -93,8 +93,9 @@ def _compile(case: Case, folder: Path, name: str) -> Compiled | None:
         compiled = compile_model(Request(path, name, "c", library=Options(metadata="none")))
     except CompileError as error:
         text = str(error)
-        assert len(text) < MAX_MESSAGE and all(c.isprintable() or c == "\n"
-                                               for c in text), "what is said cannot be shown"
+        assert len(text) < MAX_MESSAGE and all(c.isprintable() or c == "\n" for c in text), (
+            "what is said cannot be shown"
+        )
         assert all(p.code != "E901" for p in error.problems), text
         return None
     return compiled
@@ -149,8 +150,10 @@ def _child(cases: Sequence[Case], first: int, folder: Path, report: int) -> None
 
 def _is_small(compiled: Compiled) -> bool:
     view = compiled.view
-    return sum(p.buffer.nbytes for p in
-               (*view.inputs, *view.outputs)) + view.workspace_size <= MAX_RUN_BYTES and not view.contexts
+    return (
+        sum(p.buffer.nbytes for p in (*view.inputs, *view.outputs)) + view.workspace_size <= MAX_RUN_BYTES
+        and not view.contexts
+    )
 
 
 # --- in the parent ------------------------------------------------------------------------------------------
@@ -194,23 +197,31 @@ def _fork(cases: list[Case], first: int, folder: Path) -> int:
     if cases[at].status == "begin":
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         cases[at].status = "failed"
-        cases[at].why = f"took more than {SECONDS} s" if number in (
-            signal.SIGALRM,
-            signal.SIGPROF) else f"died of {signal.Signals(number).name if number else status}"
+        cases[at].why = (
+            f"took more than {SECONDS} s"
+            if number in (signal.SIGALRM, signal.SIGPROF)
+            else f"died of {signal.Signals(number).name if number else status}"
+        )
     return at + 1
 
 
 def _check_syntax(cases: list[Case], good: list[int], folder: Path) -> None:
     command = ["gcc", *STRICT, "-fsyntax-only", f"-I{include_dir()}"]
-    if good and subprocess.run(
-        [*command, *(f"m{k}.c" for k in good)], cwd=folder, capture_output=True, check=False).returncode:
+    if (
+        good
+        and subprocess.run(
+            [*command, *(f"m{k}.c" for k in good)], cwd=folder, capture_output=True, check=False
+        ).returncode
+    ):
         for k in good:
-            done = subprocess.run([*command, f"m{k}.c"],
-                                  cwd=folder,
-                                  capture_output=True,
-                                  text=True,
-                                  errors="replace",
-                                  check=False)
+            done = subprocess.run(
+                [*command, f"m{k}.c"],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+            )
             if done.returncode:
                 cases[k].status, cases[k].why = "failed", done.stderr[:3000]
 
@@ -266,43 +277,52 @@ def campaign(cases: list[Case] | None, seed: str, most: int, seconds: float, kee
     began, number = time.monotonic(), 0
     seeds()
     while tally.cases < most and time.monotonic() - began < seconds:
-        batch = [case_of(seed, n)
-                 for n in range(number, min(number + BATCH, most))] if cases is None else cases[number:number
-                                                                                                + BATCH]
+        batch = (
+            [case_of(seed, n) for n in range(number, min(number + BATCH, most))]
+            if cases is None
+            else cases[number : number + BATCH]
+        )
         number += BATCH
         if not batch:
             break
         with tempfile.TemporaryDirectory(prefix="aot-model-fuzz-") as name:
             compiled, ran = run_batch(batch, Path(name))
-            tally.cases, tally.compiled, tally.ran = tally.cases + len(
-                batch), tally.compiled + compiled, tally.ran + ran
+            tally.cases, tally.compiled, tally.ran = (
+                tally.cases + len(batch),
+                tally.compiled + compiled,
+                tally.ran + ran,
+            )
             for case in (c for c in batch if c.status == "failed"):
                 tally.failed.append(case)
                 print(f"FAILED {case.name}: {case.why[-1500:]}", flush=True)
                 if keep is not None:
                     keep.mkdir(parents=True, exist_ok=True)
                     (keep / f"{seed[:12]}-{case.name}".replace("/", "_")).write_bytes(
-                        smaller(case,
-                                Path(name) / "small"))
+                        smaller(case, Path(name) / "small")
+                    )
         if number % (20 * BATCH) == 0:
             print(
                 f"{tally.cases:,} cases, {tally.compiled:,} compiled, {tally.ran:,} run, {len(tally.failed)} "
                 f"failed, {time.monotonic() - began:.0f} s",
-                flush=True)
+                flush=True,
+            )
     return tally
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--cases", type=int, default=10**9)
     parser.add_argument("--seconds", type=float, default=10**9)
     parser.add_argument("--seed", default="0", help="any text")
     parser.add_argument("--keep", type=Path, help="folder for what fails, made smaller")
-    parser.add_argument("--engine",
-                        choices=("random", "atheris"),
-                        default="random",
-                        help="atheris: guided by coverage of the frontends, in one process (guided.py)")
+    parser.add_argument(
+        "--engine",
+        choices=("random", "atheris"),
+        default="random",
+        help="atheris: guided by coverage of the frontends, in one process (guided.py)",
+    )
     parser.add_argument("--files", type=Path, nargs="+", help="models to try instead of mutated ones")
     arguments = parser.parse_args()
     if arguments.cases == 10**9 and arguments.seconds == 10**9 and not arguments.files:

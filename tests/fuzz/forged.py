@@ -66,14 +66,16 @@ class Verdict:
 
 def compiled(case: Case, path: Path, name: str, target: str) -> Compiled:
     """A case with its constants outside of the code."""
-    request = Request(path,
-                      name,
-                      target,
-                      case.options,
-                      case.dims,
-                      Options(metadata="none", params="external"),
-                      constants=case.constants,
-                      bounds=case.bounds)
+    request = Request(
+        path,
+        name,
+        target,
+        case.options,
+        case.dims,
+        Options(metadata="none", params="external"),
+        constants=case.constants,
+        bounds=case.bounds,
+    )
     if callable(case.model):
         return compile_graph(request, Model(case.model(), (), ""), parse_target(target, case.options))
     path.write_bytes(case.model if isinstance(case.model, bytes) else case.model.SerializeToString())
@@ -106,10 +108,12 @@ def victim(case: Case, folder: Path, number: int, target: str) -> Victim | None:
     lines = [
         f"static const array arrays_{name}[] = {{ {', '.join(arrays)} }};",
         f"static const aot_model_parameter_check rows_{name}[] = {{ "
-        f"{', '.join(rows) or '{0, 0, 0, 0, 0, 0, 0}'} }};"
+        f"{', '.join(rows) or '{0, 0, 0, 0, 0, 0, 0}'} }};",
     ]
     lines += [
-        f"static int32_t run_{name}(uint8_t *const *in, uint8_t *const *out)", "{", "    (void)in; (void)out;"
+        f"static int32_t run_{name}(uint8_t *const *in, uint8_t *const *out)",
+        "{",
+        "    (void)in; (void)out;",
     ]
     for side, ports in (("in", view.inputs), ("out", view.outputs)):
         fields = ", ".join(f"(void *){side}[{k}]" for k in range(len(ports))) or "NULL"
@@ -124,7 +128,7 @@ def victim(case: Case, folder: Path, number: int, target: str) -> Victim | None:
     lines.append(f"static const uint8_t given_{name}[] = {{ {', '.join(map(str, given)) or '0'} }};")
     lines.append(
         f'static const victim {name} = {{ "{name}", "{name}.params", {file_size(view.parameters)}u, '
-        f'{data_offset(view.parameters)}u, arrays_{name}, {len(arrays)}u, rows_{name}, {len(rows)}u, '
+        f"{data_offset(view.parameters)}u, arrays_{name}, {len(arrays)}u, rows_{name}, {len(rows)}u, "
         f"{name}_set_params, run_{name}, in_{name}, {len(view.inputs)}u, out_{name}, {len(view.outputs)}u, "
         f"given_{name}, {len(given)}u }};"
     )
@@ -134,8 +138,15 @@ def victim(case: Case, folder: Path, number: int, target: str) -> Victim | None:
         if "arm_mve.h" in source:  # vectors of floats have no twin
             return None
         source, flags = re.sub(r'(?m)^#error ".*was made for.*"$', "", source), ()
-    return Victim(case.name, name, source, made.texts[f"{name}.h"], made.binaries[f"{name}.params"],
-                  "\n".join(lines), flags)
+    return Victim(
+        case.name,
+        name,
+        source,
+        made.texts[f"{name}.h"],
+        made.binaries[f"{name}.params"],
+        "\n".join(lines),
+        flags,
+    )
 
 
 def _number(value: int, kind: str) -> str:
@@ -154,26 +165,37 @@ def attack(victims: Sequence[Victim], folder: Path, blobs: int, seed: int) -> li
     texts = [
         FORGE.replace(
             "/* victims */",
-            "\n".join([*(f'#include "{v.name}.h"' for v in victims), *(v.driver for v in victims), table]))
+            "\n".join([*(f'#include "{v.name}.h"' for v in victims), *(v.driver for v in victims), table]),
+        )
     ]
     (folder / "main.c").write_text("\n".join(texts))
     flags = [
-        *STRICT[1:], *SANITIZE, "-std=gnu11", "-O1", "-Wno-overlength-strings", f"-I{include_dir()}", "-I.",
+        *STRICT[1:],
+        *SANITIZE,
+        "-std=gnu11",
+        "-O1",
+        "-Wno-overlength-strings",
+        f"-I{include_dir()}",
+        "-I.",
         *victims[0].flags,
     ]
     sources = ["main.c", *(f"{v.name}.c" for v in victims)]
-    built = subprocess.run(["gcc", *flags, *sources, "-lm", "-o", "forge"],
-                           cwd=folder,
-                           capture_output=True,
-                           text=True,
-                           errors="replace")
+    built = subprocess.run(
+        ["gcc", *flags, *sources, "-lm", "-o", "forge"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        errors="replace",
+    )
     assert built.returncode == 0, built.stderr[:4000]
-    done = subprocess.run(["./forge", str(blobs), str(seed)],
-                          cwd=folder,
-                          capture_output=True,
-                          text=True,
-                          errors="replace",
-                          timeout=3600)
+    done = subprocess.run(
+        ["./forge", str(blobs), str(seed)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=3600,
+    )
     said = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if line.startswith("m")}
     verdicts = []
     for v in victims:
@@ -183,11 +205,13 @@ def attack(victims: Sequence[Victim], folder: Path, blobs: int, seed: int) -> li
     return verdicts
 
 
-def forge(cases: Iterable[Case],
-          blobs: int,
-          seed: int = 1,
-          target: str = "c",
-          say: Callable[[str], None] = lambda _: None) -> list[Verdict]:
+def forge(
+    cases: Iterable[Case],
+    blobs: int,
+    seed: int = 1,
+    target: str = "c",
+    say: Callable[[str], None] = lambda _: None,
+) -> list[Verdict]:
     """Forge files for all cases that have constants."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -196,8 +220,10 @@ def forge(cases: Iterable[Case],
         for first in range(0, len(victims), PER_PROGRAM):
             found = attack(victims[first : first + PER_PROGRAM], folder / f"program{first}", blobs, seed)
             for v in found:
-                say(f"{v.label}: {v.forged} forged, {v.accepted} accepted"
-                    + (f"\n{v.report}" if v.report else ""))
+                say(
+                    f"{v.label}: {v.forged} forged, {v.accepted} accepted"
+                    + (f"\n{v.report}" if v.report else "")
+                )
             verdicts += found
     return verdicts
 
@@ -224,11 +250,13 @@ def main() -> int:
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     cases = [
-        c for c in (*registry_cases(), *tflite_cases())
+        c
+        for c in (*registry_cases(), *tflite_cases())
         if not arguments.names or any(n in c.name for n in arguments.names)
     ]
-    verdicts = forge(cases, arguments.blobs, arguments.seed, arguments.target,
-                     lambda text: print(text, flush=True))
+    verdicts = forge(
+        cases, arguments.blobs, arguments.seed, arguments.target, lambda text: print(text, flush=True)
+    )
     bad = [v for v in verdicts if v.report]
     print(
         f"{len(verdicts)} models, {sum(v.forged for v in verdicts)} forged, "

@@ -77,9 +77,9 @@ class Target:
                 print(f"FAILED {place}\n{traceback.format_exc()[-1500:]}", flush=True)
                 if self.keep is not None:
                     self.keep.mkdir(parents=True, exist_ok=True)
-                    (self.keep
-                     / f"{hashlib.sha256(case.data).hexdigest()[:12]}{SUFFIXES[data[0]]}").write_bytes(
-                         case.data)
+                    (
+                        self.keep / f"{hashlib.sha256(case.data).hexdigest()[:12]}{SUFFIXES[data[0]]}"
+                    ).write_bytes(case.data)
         if self.cases % 1000 == 0:
             self.tell()
 
@@ -88,7 +88,8 @@ class Target:
         print(
             f"{self.cases:,} cases, {self.compiled:,} compiled, {len(self.places)} failed, "
             f"{self.cases / seconds:.1f} a second",
-            flush=True)
+            flush=True,
+        )
 
 
 def main() -> None:
@@ -107,9 +108,14 @@ def main() -> None:
         target = Target(Path(name), arguments.keep, time.monotonic())
         number = int(hashlib.sha256(arguments.seed.encode()).hexdigest()[:7], 16) + 1
         options = [
-            f"-runs={arguments.cases}", f"-max_total_time={int(arguments.seconds)}", f"-seed={number}",
-            f"-max_len={MAX_BYTES}", f"-timeout={SECONDS * 10}", "-rss_limit_mb=4096", "-verbosity=0",
-            f"-artifact_prefix={name}/"
+            f"-runs={arguments.cases}",
+            f"-max_total_time={int(arguments.seconds)}",
+            f"-seed={number}",
+            f"-max_len={MAX_BYTES}",
+            f"-timeout={SECONDS * 10}",
+            "-rss_limit_mb=4096",
+            "-verbosity=0",
+            f"-artifact_prefix={name}/",
         ]
         atheris.Setup([sys.argv[0], *options, str(corpus)], target, custom_mutator=mutated)
         import atexit

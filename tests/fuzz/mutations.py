@@ -36,8 +36,11 @@ def _bytes(data: bytes, rng: random.Random) -> bytes:
 
 def _edge(proto: onnx.ModelProto, rng: random.Random) -> None:
     n = rng.choice(proto.graph.node)
-    names = [v for m in proto.graph.node
-             for v in (*m.input, *m.output)] + [t.name for t in proto.graph.initializer] + NAMES
+    names = (
+        [v for m in proto.graph.node for v in (*m.input, *m.output)]
+        + [t.name for t in proto.graph.initializer]
+        + NAMES
+    )
     side = rng.choice([n.input, n.input, n.output])
     kind = rng.randrange(4)
     if kind == 0 or not side:
@@ -51,13 +54,16 @@ def _edge(proto: onnx.ModelProto, rng: random.Random) -> None:
 def _text(proto: onnx.ModelProto, rng: random.Random) -> None:
     """An attribute that is text says something else."""
     texts = [
-        a for n in proto.graph.node
-        for a in n.attribute if a.type in (onnx.AttributeProto.STRING, onnx.AttributeProto.STRINGS)
+        a
+        for n in proto.graph.node
+        for a in n.attribute
+        if a.type in (onnx.AttributeProto.STRING, onnx.AttributeProto.STRINGS)
     ]
     if texts:
         a = rng.choice(texts)
         word = rng.choice(
-            [b"", b"bogus", b"\x1b[2J", b"\xff\xfe", b"linear", b"constant", b"add", b"%s" * 50])
+            [b"", b"bogus", b"\x1b[2J", b"\xff\xfe", b"linear", b"constant", b"add", b"%s" * 50]
+        )
         if a.type == onnx.AttributeProto.STRING:
             a.s = word
         elif a.strings:
@@ -85,9 +91,16 @@ def _fits(code: str, value: int) -> bool:
 
 
 _EXTREME = {
-    TensorProto.FLOAT: "f", TensorProto.DOUBLE: "d", TensorProto.INT8: "b", TensorProto.UINT8: "B",
-    TensorProto.INT16: "h", TensorProto.UINT16: "H", TensorProto.INT32: "i", TensorProto.UINT32: "I",
-    TensorProto.INT64: "q", TensorProto.UINT64: "Q"
+    TensorProto.FLOAT: "f",
+    TensorProto.DOUBLE: "d",
+    TensorProto.INT8: "b",
+    TensorProto.UINT8: "B",
+    TensorProto.INT16: "h",
+    TensorProto.UINT16: "H",
+    TensorProto.INT32: "i",
+    TensorProto.UINT32: "I",
+    TensorProto.INT64: "q",
+    TensorProto.UINT64: "Q",
 }
 _REALS = [0.0, -0.0, float("nan"), float("inf"), -float("inf"), 1e-45, 3.4e38, -1.0]
 
@@ -107,10 +120,22 @@ def _follow(proto: onnx.ModelProto, rng: random.Random) -> None:
     n = rng.choice(proto.graph.node)
     if n.output:
         name = f"more{len(proto.graph.node)}"
-        op = rng.choice([
-            "Relu", "Neg", "Cast", "Softmax", "Transpose", "ReduceMax", "Flatten", "Identity", "Shape", "Exp",
-            "ArgMax", "Not"
-        ])
+        op = rng.choice(
+            [
+                "Relu",
+                "Neg",
+                "Cast",
+                "Softmax",
+                "Transpose",
+                "ReduceMax",
+                "Flatten",
+                "Identity",
+                "Shape",
+                "Exp",
+                "ArgMax",
+                "Not",
+            ]
+        )
         more = {"to": rng.choice([1, 2, 3, 5, 6, 7, 9, 10, 11, 16])} if op == "Cast" else {}
         proto.graph.node.append(helper.make_node(op, [rng.choice(list(n.output))], [name], **more))
         proto.graph.output.append(onnx.ValueInfoProto(name=name))
@@ -135,15 +160,30 @@ def _attribute(proto: onnx.ModelProto, rng: random.Random) -> None:
         else:
             a.ints.append(rng.choice(NASTY))
         return
-    name = rng.choice([
-        "axis", "perm", "kernel_shape", "strides", "pads", "group", "keepdims", "to", "auto_pad", "dilations",
-        "transA", "mode"
-    ])
+    name = rng.choice(
+        [
+            "axis",
+            "perm",
+            "kernel_shape",
+            "strides",
+            "pads",
+            "group",
+            "keepdims",
+            "to",
+            "auto_pad",
+            "dilations",
+            "transA",
+            "mode",
+        ]
+    )
     value = rng.choice(
-        [rng.choice(NASTY), [rng.choice(NASTY) for _ in range(rng.randint(0, 4))], 0.5, "SAME_UPPER"])
+        [rng.choice(NASTY), [rng.choice(NASTY) for _ in range(rng.randint(0, 4))], 0.5, "SAME_UPPER"]
+    )
     n.attribute.append(
-        helper.make_attribute(name, value, attr_type=onnx.AttributeProto.INTS
-                              ) if isinstance(value, list) else helper.make_attribute(name, value))
+        helper.make_attribute(name, value, attr_type=onnx.AttributeProto.INTS)
+        if isinstance(value, list)
+        else helper.make_attribute(name, value)
+    )
 
 
 def _constant(proto: onnx.ModelProto, rng: random.Random) -> None:
@@ -190,8 +230,19 @@ def _structure(proto: onnx.ModelProto, rng: random.Random) -> None:
 
 
 MUTATIONS: list[Callable[[onnx.ModelProto, random.Random], None]] = [
-    _edge, _operator, _attribute, _attribute, _constant, _shape, _structure, _text, _values, _values,
-    _constant_or_input, _follow, _follow,
+    _edge,
+    _operator,
+    _attribute,
+    _attribute,
+    _constant,
+    _shape,
+    _structure,
+    _text,
+    _values,
+    _values,
+    _constant_or_input,
+    _follow,
+    _follow,
 ]
 
 

@@ -30,11 +30,13 @@ def seeds() -> tuple[tuple[str, bytes], ...]:
 
     from onnx_models import small_cnn
 
-    found = [(f"{make.__name__}.onnx", make().SerializeToString())
-             for make in (small_cnn, many_operators, recurrent)] * 6
-    found += [(f"{row.label}.onnx", onnx_model(row).SerializeToString())
-              for row in registry_rows()
-              if row.in_onnx]
+    found = [
+        (f"{make.__name__}.onnx", make().SerializeToString())
+        for make in (small_cnn, many_operators, recurrent)
+    ] * 6
+    found += [
+        (f"{row.label}.onnx", onnx_model(row).SerializeToString()) for row in registry_rows() if row.in_onnx
+    ]
     found += [(f"{case.name}.tflite", case.model) for case in layers]
     return tuple((name, data) for name, data in found if len(data) <= MAX_BYTES)
 
@@ -44,8 +46,15 @@ def many_operators() -> onnx.ModelProto:
     from onnx_models import model, small_cnn, tensor
 
     ints = {
-        "axes": [1], "starts": [1], "ends": [3], "shape": [2, -1], "split": [1, 3], "pads": [0, 1, 0, 1],
-        "index": [2, 0, 1], "k": [2], "reps": [1, 2]
+        "axes": [1],
+        "starts": [1],
+        "ends": [3],
+        "shape": [2, -1],
+        "split": [1, 3],
+        "pads": [0, 1, 0, 1],
+        "index": [2, 0, 1],
+        "k": [2],
+        "reps": [1, 2],
     }
     nodes = [
         node("Slice", ["x", "starts", "ends", "axes"], ["s"]),
@@ -69,15 +78,20 @@ def many_operators() -> onnx.ModelProto:
     ]
     constants = {k: np.asarray(v, np.int64) for k, v in ints.items()}
     constants |= {
-        "low": np.asarray(-1, np.float32), "high": np.asarray(1, np.float32), "mask": np.asarray([[True],
-                                                                                                  [False],
-                                                                                                  [True]]),
-        "scale": np.ones(6, np.float32)
+        "low": np.asarray(-1, np.float32),
+        "high": np.asarray(1, np.float32),
+        "mask": np.asarray([[True], [False], [True]]),
+        "scale": np.ones(6, np.float32),
     }
     known = [n for n in nodes if ("", n.op_type) in OPERATORS]
     missing = {n.op_type for n in nodes} - {n.op_type for n in known}
-    return model(nodes, [tensor("x", [3, 4])], [tensor(
-        "y", None), tensor("n", None, TensorProto.INT64)], constants) if not missing else small_cnn()
+    return (
+        model(
+            nodes, [tensor("x", [3, 4])], [tensor("y", None), tensor("n", None, TensorProto.INT64)], constants
+        )
+        if not missing
+        else small_cnn()
+    )
 
 
 def recurrent() -> onnx.ModelProto:
@@ -86,10 +100,11 @@ def recurrent() -> onnx.ModelProto:
 
     rng = np.random.default_rng(1)
     constants = {
-        "w": np.asarray(rng.normal(size=(1, 16, 3)),
-                        np.float32), "r": np.asarray(rng.normal(size=(1, 16, 4)), np.float32),
+        "w": np.asarray(rng.normal(size=(1, 16, 3)), np.float32),
+        "r": np.asarray(rng.normal(size=(1, 16, 4)), np.float32),
         "b": np.asarray(rng.normal(size=(1, 32)), np.float32),
-        "k": np.asarray(rng.normal(size=(5, 4, 3)), np.float32), "axes": np.asarray([1]),
+        "k": np.asarray(rng.normal(size=(5, 4, 3)), np.float32),
+        "axes": np.asarray([1]),
     }
     nodes = [
         node("LSTM", ["x", "w", "r", "b"], ["h"], hidden_size=4),

@@ -11,12 +11,30 @@ from aot_model.ir.admissible import ANYTHING, Ranges
 from aot_model.lowering import lower
 from turns import commit_number
 
-KINDS = ("TreeEnsembleClassifier-0", "TreeEnsembleRegressor-1", "aot.TreeSums-1", "aot.SequenceLstm-11",
-         "aot.SequenceLstm-12", "QLinearConv-0", "QLinearMatMul-0", "LabelEncoder-1", "StringNormalizer-1",
-         "RegexFullMatch-3", "GatherElements-0", "GatherND-0", "Resize-9", "aot.Interpolation-0",
-         "aot.QuantisedSoftmax-2", "aot.QuantisedLogSoftmax-0", "CountGrams-1", "LSTM-0", "MatMulNBits-1",
-         "Conv-0", "If-0", "ScatterElements-0",
-         )
+KINDS = (
+    "TreeEnsembleClassifier-0",
+    "TreeEnsembleRegressor-1",
+    "aot.TreeSums-1",
+    "aot.SequenceLstm-11",
+    "aot.SequenceLstm-12",
+    "QLinearConv-0",
+    "QLinearMatMul-0",
+    "LabelEncoder-1",
+    "StringNormalizer-1",
+    "RegexFullMatch-3",
+    "GatherElements-0",
+    "GatherND-0",
+    "Resize-9",
+    "aot.Interpolation-0",
+    "aot.QuantisedSoftmax-2",
+    "aot.QuantisedLogSoftmax-0",
+    "CountGrams-1",
+    "LSTM-0",
+    "MatMulNBits-1",
+    "Conv-0",
+    "If-0",
+    "ScatterElements-0",
+)
 SLICES = 24
 """A commit forges for one of so many parts of the registry, all of them in turn."""
 
@@ -30,7 +48,8 @@ def failures(verdicts: list[Verdict]) -> str:
 
 
 def test_kinds_of_models() -> None:
-    """Trees, integer LSTM, QDQ, look-up, strings, automata, indices, n-grams, softmax, 4 bits, control flow.
+    """Trees, integer LSTM, QDQ, look-up, strings, automata, indices, n-grams, softmax, 4 bits, control
+    flow.
     """
     cases = [c for c in registry_cases() if any(kind_of(c.name, k) for k in KINDS)]
     verdicts = forge(cases, 150)
@@ -54,15 +73,16 @@ def test_other_orders_of_reading(target: str) -> None:
 
 def test_a_part_of_the_registry() -> None:
     turn = commit_number()
-    cases = [*registry_cases(), *tflite_cases()][turn % SLICES::SLICES]
+    cases = [*registry_cases(), *tflite_cases()][turn % SLICES :: SLICES]
     verdicts = forge(cases, 60, seed=turn)
     assert verdicts
     assert not failures(verdicts), failures(verdicts)
 
 
 @pytest.mark.parametrize("name", ["aot.TreeSums-1", "StringNormalizer-1", "aot.Interpolation-0"])
-def test_code_that_relies_on_what_nobody_checks_is_noticed(monkeypatch: pytest.MonkeyPatch,
-                                                           name: str) -> None:
+def test_code_that_relies_on_what_nobody_checks_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     """Without the checks that operators declare, that are taken from the data, and that expressions leave
     behind.
     """
@@ -74,4 +94,8 @@ def test_code_that_relies_on_what_nobody_checks_is_noticed(monkeypatch: pytest.M
     monkeypatch.setattr(lower, "observed", nothing)
     monkeypatch.setattr(parameters_file, "beyond_type", nothing)
     (verdict,) = forge([c for c in registry_cases() if c.name == name], 300)
-    assert "runtime error" in verdict.report or "AddressSanitizer" in verdict.report or "status" in verdict.report  # noqa: E501
+    assert (
+        "runtime error" in verdict.report
+        or "AddressSanitizer" in verdict.report
+        or "status" in verdict.report
+    )

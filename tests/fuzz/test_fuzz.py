@@ -34,8 +34,9 @@ def test_mutated_models() -> None:
 
 
 def test_what_failed_once() -> None:
-    tally = campaign.campaign([campaign.Case(p.name, p.read_bytes()) for p in CORPUS], SEED, len(CORPUS),
-                              10**9, None)
+    tally = campaign.campaign(
+        [campaign.Case(p.name, p.read_bytes()) for p in CORPUS], SEED, len(CORPUS), 10**9, None
+    )
     assert not tally.failed, told(tally)
     assert tally.cases == len(CORPUS)
 
@@ -49,10 +50,9 @@ def test_seeds_compile(tmp_path: Path) -> None:
     assert {Path(name).suffix for name, _ in seeds()} == {".onnx", ".tflite"}
 
 
-def _broken(monkeypatch: pytest.MonkeyPatch,
-            tmp_path: Path,
-            source: str | None,
-            what: object = None) -> list[campaign.Case]:
+def _broken(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str | None, what: object = None
+) -> list[campaign.Case]:
     """Three cases of which compiling the second does something that it must not."""
     right = campaign._compile
 
@@ -91,8 +91,12 @@ def test_a_hang_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 
 
 def test_a_warning_of_the_compiler_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert "conversion" in _broken(
-        monkeypatch, tmp_path, "\nint8_t narrow(int32_t x);\nint8_t narrow(int32_t x) { return x; }\n")[1].why
+    assert (
+        "conversion"
+        in _broken(
+            monkeypatch, tmp_path, "\nint8_t narrow(int32_t x);\nint8_t narrow(int32_t x) { return x; }\n"
+        )[1].why
+    )
 
 
 def test_the_same_seed_is_the_same_case() -> None:
@@ -103,9 +107,15 @@ def test_the_engine_that_coverage_guides(tmp_path: Path) -> None:
     """It says how to get what it needs; where that is there, it runs."""
     command = [
         sys.executable,
-        str(Path(__file__).with_name("campaign.py")), "--engine", "atheris", "--cases", "20", "--seconds",
-        "20", "--keep",
-        str(tmp_path)
+        str(Path(__file__).with_name("campaign.py")),
+        "--engine",
+        "atheris",
+        "--cases",
+        "20",
+        "--seconds",
+        "20",
+        "--keep",
+        str(tmp_path),
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     if importlib.util.find_spec("atheris") is None:

@@ -52,8 +52,14 @@ def test_of_common_bits(one: tuple[int, int], other: tuple[int, int]) -> None:
     assert (least is None) == (one[0] < 0 and other[0] < 0)
 
 
-@pytest.mark.parametrize("low, high", [(const(0), const(255)), (leaf("n", DType.INT32, 0, None), const(255)),
-                                       (const(-128), leaf("n", DType.INT32, 5, 127))])
+@pytest.mark.parametrize(
+    "low, high",
+    [
+        (const(0), const(255)),
+        (leaf("n", DType.INT32, 0, None), const(255)),
+        (const(-128), leaf("n", DType.INT32, 5, 127)),
+    ],
+)
 def test_of_a_quantisation_whose_limits_a_function_is_given(low: Expr, high: Expr) -> None:
     x = leaf("x", DType.FLOAT32)
     least, most = bounds(call("quantise_rint", x, const(3), low, high, dtype=DType.INT32))

@@ -41,15 +41,19 @@ def _number(c: int) -> Case:
 
 
 def _binary(a: Case, b: Case) -> list[Case]:
-    return [(lambda v: add(a[0](v), b[0](v)), lambda n: a[1](n) + b[1](n)),
-            (lambda v: sub(a[0](v), b[0](v)), lambda n: a[1](n) - b[1](n))]
+    return [
+        (lambda v: add(a[0](v), b[0](v)), lambda n: a[1](n) + b[1](n)),
+        (lambda v: sub(a[0](v), b[0](v)), lambda n: a[1](n) - b[1](n)),
+    ]
 
 
 def _scaled(a: Case, c: int) -> list[Case]:
     result: list[Case] = [(lambda v: mul(a[0](v), c), lambda n: a[1](n) * c)]
     if c > 0:
-        result += [(lambda v: floordiv(a[0](v), c), lambda n: a[1](n) // c),
-                   (lambda v: mod(a[0](v), c), lambda n: a[1](n) % c)]
+        result += [
+            (lambda v: floordiv(a[0](v), c), lambda n: a[1](n) // c),
+            (lambda v: mod(a[0](v), c), lambda n: a[1](n) % c),
+        ]
     return result
 
 
@@ -58,8 +62,9 @@ CASES: st.SearchStrategy[Case] = st.recursive(
     LEAVES,
     lambda inner: st.one_of(
         st.tuples(inner, inner, st.integers(0, 1)).map(lambda t: _binary(t[0], t[1])[t[2]]),
-        st.tuples(inner, st.integers(-6, 13), st.integers(0, 2)).map(lambda t: _scaled(t[0], t[1])[t[2] % len(
-            _scaled(t[0], t[1]))]),
+        st.tuples(inner, st.integers(-6, 13), st.integers(0, 2)).map(
+            lambda t: _scaled(t[0], t[1])[t[2] % len(_scaled(t[0], t[1]))]
+        ),
     ),
     max_leaves=8,
 )
@@ -101,8 +106,9 @@ def test_substitution_is_composition(case: Case, inner: Case) -> None:
     v = variables()
     inside = mod(inner[0](v), EXTENTS[1])
     x = substitute(case[0](v), {v[1]: inside})
-    np.testing.assert_array_equal(table(x, v),
-                                  truth(lambda n: case[1]((n[0], inner[1](n) % EXTENTS[1], n[2]))))
+    np.testing.assert_array_equal(
+        table(x, v), truth(lambda n: case[1]((n[0], inner[1](n) % EXTENTS[1], n[2])))
+    )
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 4), (5, 1, 7), (8, 8)])
@@ -164,8 +170,10 @@ def _run(texts: list[str]) -> np.ndarray:
 
     loops = "".join(f"for (int32_t v{k} = 0; v{k} < {n}; ++v{k}) " for k, n in enumerate(EXTENTS))
     prints = "".join(f' printf("%d ", (int)({t}));' for t in texts)
-    source = ('#include <stdint.h>\n#include <stdbool.h>\n#include <stdio.h>\n#include '
-              f'"aot_model/scalar.h"\nint main(void) {{ {loops}{{{prints} }} return 0; }}\n')
+    source = (
+        "#include <stdint.h>\n#include <stdbool.h>\n#include <stdio.h>\n#include "
+        f'"aot_model/scalar.h"\nint main(void) {{ {loops}{{{prints} }} return 0; }}\n'
+    )
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "a.c").write_text(source)
         flags = ["-std=c99", "-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all", f"-I{include_dir()}"]

@@ -37,9 +37,10 @@ def test_a_chain() -> None:
 def test_constants_and_operands_in_both_orders() -> None:
     """x + b and b + x are one pattern; x - b and b - x are two."""
     for first in (True, False):
-        g = graph(lambda m, x, first=first: m.Add(*((x, weights("b", 2, 4))
-                                                    if first else (weights("b", 2, 4), x))),
-                  X)
+        g = graph(
+            lambda m, x, first=first: m.Add(*((x, weights("b", 2, 4)) if first else (weights("b", 2, 4), x))),
+            X,
+        )
         (match,) = found(op("Add", any_value("x", constant=False), constant("b")), g)
         assert {p.name: v.name for p, v in match.values.items() if p.name and v} == {"x": "x", "b": "b"}
     g = graph(lambda m, x: m.Sub(weights("b", 2, 4), x), X)
@@ -53,16 +54,21 @@ def test_a_commutative_operator_with_one_operand_given_finds_it_anywhere() -> No
 
 def test_optional_takes_the_larger_first() -> None:
     pattern = op("Add").optional(lambda p: op("Relu", p, name="relu"))
-    with_relu, without = graph(lambda m, x, y: m.Relu(m.Add(x, y)), X,
-                               Y), graph(lambda m, x, y: m.Add(x, y), X, Y)
+    with_relu, without = (
+        graph(lambda m, x, y: m.Relu(m.Add(x, y)), X, Y),
+        graph(lambda m, x, y: m.Add(x, y), X, Y),
+    )
     assert nodes(pattern, with_relu) == ["Add", "Relu"]
     assert nodes(pattern, without) == ["Add"]
 
 
 def test_optional_in_the_middle() -> None:
     pattern = op("Sigmoid", op("Mul").optional(lambda p: op("Relu", p)))
-    assert nodes(pattern, graph(lambda m, x, y: m.Sigmoid(m.Relu(m.Mul(x, y))), X,
-                                Y)) == ["Mul", "Relu", "Sigmoid"]
+    assert nodes(pattern, graph(lambda m, x, y: m.Sigmoid(m.Relu(m.Mul(x, y))), X, Y)) == [
+        "Mul",
+        "Relu",
+        "Sigmoid",
+    ]
     assert nodes(pattern, graph(lambda m, x, y: m.Sigmoid(m.Mul(x, y)), X, Y)) == ["Mul", "Sigmoid"]
 
 
@@ -84,8 +90,12 @@ def test_a_diamond() -> None:
     """Both arms begin at one node, which is in the match once."""
     root = op("Relu", name="root")
     pattern = op("Add", op("Sigmoid", root), op("Tanh", root))
-    assert nodes(pattern, graph(lambda m, x: (lambda r: m.Add(m.Tanh(r), m.Sigmoid(r)))(m.Relu(x)),
-                                X)) == ["Relu", "Tanh", "Sigmoid", "Add"]
+    assert nodes(pattern, graph(lambda m, x: (lambda r: m.Add(m.Tanh(r), m.Sigmoid(r)))(m.Relu(x)), X)) == [
+        "Relu",
+        "Tanh",
+        "Sigmoid",
+        "Add",
+    ]
     assert nodes(pattern, graph(lambda m, x: m.Add(m.Tanh(m.Relu(x)), m.Sigmoid(m.Relu(x))), X)) is None
 
 
@@ -142,36 +152,55 @@ BIASED = graph(lambda m, x: m.Relu(m.Add(x, W)), X)
 SPLIT = graph(lambda m, x: m.Relu(m.Split(x, axis=1, num_outputs=2)[1]), X)
 TWICE = graph(lambda m, x: m.Sub(m.Relu(x), m.Relu(x)), X)
 NEAREST = {
-    "another operator": (op("Relu",
-                            op("Mul")), BIASED, "'add0.add1' is the result of Add 'add0', not that of Mul"),
-    "no operator": (op("Relu", op("Add", op(
-        ("Mul", "Sub")))), BIASED, "'x' is no operator's result, not that of Mul or Sub"),
+    "another operator": (
+        op("Relu", op("Mul")),
+        BIASED,
+        "'add0.add1' is the result of Add 'add0', not that of Mul",
+    ),
+    "no operator": (
+        op("Relu", op("Add", op(("Mul", "Sub")))),
+        BIASED,
+        "'x' is no operator's result, not that of Mul or Sub",
+    ),
     "an attribute": (op("Relu", op("Split", axis=0, output=1)), SPLIT, "Split 'split0' has axis 1, not 0"),
-    "an attribute's condition": (op("Relu", op("Split", axis=lambda a: a == 0 or "not the first",
-                                               output=1)), SPLIT, "Split 'split0' has axis 1: not the first"),
-    "a result": (op("Relu",
-                    op("Split",
-                       output=0)), SPLIT, "Split 'split0' makes 'split0.split2' as its result 1, not 0"),
+    "an attribute's condition": (
+        op("Relu", op("Split", axis=lambda a: a == 0 or "not the first", output=1)),
+        SPLIT,
+        "Split 'split0' has axis 1: not the first",
+    ),
+    "a result": (
+        op("Relu", op("Split", output=0)),
+        SPLIT,
+        "Split 'split0' makes 'split0.split2' as its result 1, not 0",
+    ),
     "not constant": (op("Relu", op("Add", constant("a"), constant("b"))), BIASED, "'x' (a) is not constant"),
-    "constant": (op("Relu", op("Add", any_value("a", constant=False),
-                               any_value("b", constant=False))), BIASED, "'w' (b) is constant"),
-    "a type": (op("Relu", op("Add", any_value(), constant(dtype=(DType.INT8, DType.INT32)))), BIASED,
-               "'w' is float32, not int8 or int32"), "a rank": (op("Relu",
-                                                                   op("Add", any_value(), constant(rank=1))),
-                                                                BIASED, "'w' has 2 axes, not 1"),
+    "constant": (
+        op("Relu", op("Add", any_value("a", constant=False), any_value("b", constant=False))),
+        BIASED,
+        "'w' (b) is constant",
+    ),
+    "a type": (
+        op("Relu", op("Add", any_value(), constant(dtype=(DType.INT8, DType.INT32)))),
+        BIASED,
+        "'w' is float32, not int8 or int32",
+    ),
+    "a rank": (op("Relu", op("Add", any_value(), constant(rank=1))), BIASED, "'w' has 2 axes, not 1"),
     "a condition": (op("Relu", where=lambda n: False), BIASED, "Relu 'relu1' does not fit"),
-    "a condition with words": (op("Relu", op("Add", any_value(),
-                                             constant(where=lambda v: "is odd"))), BIASED, "'w' is odd"),
-    "not there": (op("Relu", any_value(), any_value("slope")), BIASED,
-                  "slope is absent"), "there": (op("Relu", absent()), BIASED, "'add0.add1' is there"),
+    "a condition with words": (
+        op("Relu", op("Add", any_value(), constant(where=lambda v: "is odd"))),
+        BIASED,
+        "'w' is odd",
+    ),
+    "not there": (op("Relu", any_value(), any_value("slope")), BIASED, "slope is absent"),
+    "there": (op("Relu", absent()), BIASED, "'add0.add1' is there"),
     "two values for one": (op("Sub", same := any_value(), same), TWICE, "'relu1.relu1' is not 'relu0.relu1'"),
-    "the first of two that got as far": (op("Relu",
-                                            op("Mul") | op("Sub")), BIASED, "not that of Mul"),
-    "the one that got further": (op("Relu",
-                                    op("Mul") | op("Add", op("Sub"))), BIASED,
-                                 "'x' is no operator's result, not that of Sub"), "another root": (op("Tanh"),
-                                                                                                   BIASED,
-                                                                                                   ""),
+    "the first of two that got as far": (op("Relu", op("Mul") | op("Sub")), BIASED, "not that of Mul"),
+    "the one that got further": (
+        op("Relu", op("Mul") | op("Add", op("Sub"))),
+        BIASED,
+        "'x' is no operator's result, not that of Sub",
+    ),
+    "another root": (op("Tanh"), BIASED, ""),
 }
 
 

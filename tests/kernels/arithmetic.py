@@ -39,8 +39,9 @@ def rescale(acc: int, m: int, s: int, rounding: str | None) -> int:
     return (high + half) // whole if high >= 0 else -((-high + half) // whole)
 
 
-def conv(x: np.ndarray, weights: np.ndarray, bias: np.ndarray | None, shape: ConvShape,
-         quant: QuantSpec) -> np.ndarray:
+def conv(
+    x: np.ndarray, weights: np.ndarray, bias: np.ndarray | None, shape: ConvShape, quant: QuantSpec
+) -> np.ndarray:
     """x [n, h, w, c]; weights [oc, kh, kw, ic / groups]."""
     s = shape
     acc = np.zeros((s.batch, s.out_h, s.out_w, s.out_c), np.int64)
@@ -64,8 +65,9 @@ def conv(x: np.ndarray, weights: np.ndarray, bias: np.ndarray | None, shape: Con
     return requantise(acc, quant).astype(quant.out_dtype)
 
 
-def depthwise(x: np.ndarray, weights: np.ndarray, bias: np.ndarray | None, shape: ConvShape,
-              quant: QuantSpec) -> np.ndarray:
+def depthwise(
+    x: np.ndarray, weights: np.ndarray, bias: np.ndarray | None, shape: ConvShape, quant: QuantSpec
+) -> np.ndarray:
     """weights [kh, kw, in_c * multiplier]."""
     return conv(x, weights.transpose(2, 0, 1)[..., None], bias, shape, quant)
 
@@ -76,8 +78,9 @@ def average_pool(x: np.ndarray, shape: ConvShape, act_min: int, act_max: int) ->
     for y in range(s.out_h):
         for z in range(s.out_w):
             top, left = y * s.stride_h - s.pad_top, z * s.stride_w - s.pad_left
-            part = x[:, max(top, 0):max(top + s.kernel_h, 0),
-                     max(left, 0):max(left + s.kernel_w, 0)].astype(np.int64)
+            part = x[
+                :, max(top, 0) : max(top + s.kernel_h, 0), max(left, 0) : max(left + s.kernel_w, 0)
+            ].astype(np.int64)
             n = part.shape[1] * part.shape[2]
             total = part.sum(axis=(1, 2))
             out[:, y, z] = np.where(total > 0, (total + n // 2) // n, -((-total + n // 2) // n))
@@ -90,7 +93,8 @@ def max_pool(x: np.ndarray, shape: ConvShape, act_min: int, act_max: int) -> np.
     for y in range(s.out_h):
         for z in range(s.out_w):
             top, left = y * s.stride_h - s.pad_top, z * s.stride_w - s.pad_left
-            part = x[:, max(top, 0):max(top + s.kernel_h, 0),
-                     max(left, 0):max(left + s.kernel_w, 0)].astype(np.int64)
+            part = x[
+                :, max(top, 0) : max(top + s.kernel_h, 0), max(left, 0) : max(left + s.kernel_w, 0)
+            ].astype(np.int64)
             out[:, y, z] = part.max(axis=(1, 2))
     return np.clip(out, act_min, act_max).astype(x.dtype)

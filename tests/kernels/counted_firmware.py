@@ -58,8 +58,12 @@ def memory(compiled: Compiled) -> Costs:
     """What a compiled layer takes, as far as the compiler alone says it."""
     program = compiled.view.program
     plan = plan_memory(program, io_in_workspace=True).plan
-    in_place = sum(min(call.arguments[k].nbytes for k in (o.input, o.output))
-                   for call in program.calls() for o in call.overlaps if o.step > 1 and o.slack >= 0)
+    in_place = sum(
+        min(call.arguments[k].nbytes for k in (o.input, o.output))
+        for call in program.calls()
+        for o in call.overlaps
+        if o.step > 1 and o.slack >= 0
+    )
     return Costs(sum(plan.pool_sizes.values()) - in_place, sum(b.nbytes for b in program.constants()))
 
 
@@ -99,13 +103,14 @@ def _counted(made: Sequence[_Layer], board: Board, folder: Path) -> list[tuple[i
     flags = [*STRICT, "-O2", f"-I{include_dir()}", "-Wl,-Map=board.map"]
     printed = build_and_run(board, ["main.c", *(f"{name}.c" for name in names)], folder, flags)
     ticks = [int(line) for line in printed.split()]
-    _, _, *sizes = _sizes_by_object((folder / "board.map").read_text())[:len(made) + 2]  # startup.c, main.c
+    _, _, *sizes = _sizes_by_object((folder / "board.map").read_text())[: len(made) + 2]  # startup.c, main.c
     assert len(ticks) == len(sizes) == len(made)
     return [(board.instructions(t) // TIMES, size) for t, size in zip(ticks, sizes, strict=True)]
 
 
 def _sizes_by_object(text: str) -> list[int]:
-    """Of a linker's map: bytes of code and constants of each object, in the order in which they were linked.
+    """Of a linker's map: bytes of code and constants of each object, in the order in which they were
+    linked.
     """
     sizes = dict.fromkeys(re.findall(r"^LOAD (\S+\.o)$", text, re.MULTILINE), 0)
     section = re.compile(r"^ \.(?:text|rodata)\S*\s+0x[0-9a-f]+\s+0x([0-9a-f]+) (\S+\.o)$", re.MULTILINE)
@@ -116,20 +121,28 @@ def _sizes_by_object(text: str) -> list[int]:
 
 def _main(made: Sequence[Generated]) -> str:
     """A program that prints the ticks of every case; what the cases write is nobody's business here."""
-    begin = ("    const uint32_t start = ticks();\n    int k;\n    for (k = 0; k < {times}; ++k) {{\n        "
-             "{call}\n    }}\n    printf(\"%lu\\n\", (unsigned long)(ticks() - start));")
+    begin = (
+        "    const uint32_t start = ticks();\n    int k;\n    for (k = 0; k < {times}; ++k) {{\n        "
+        '{call}\n    }}\n    printf("%lu\\n", (unsigned long)(ticks() - start));'
+    )
     drivers = []
     for generated in made:
         call = re.search(r"status = \w+_run\([^;]*;", generated.driver)
         assert call is not None
-        counted = generated.driver.replace(call[0],
-                                           begin.format(times=TIMES, call=call[0]).replace("\n", "\n    "))
+        counted = generated.driver.replace(
+            call[0], begin.format(times=TIMES, call=call[0]).replace("\n", "\n    ")
+        )
         drivers.append(re.sub(r"^ *fwrite.*\n", "", counted, flags=re.MULTILINE))
     calls = "\n".join(f"    if (run_{g.name}() != 0) {{ return 1; }}" for g in made)
     includes = [
-        "#include <stdio.h>", "#include <stdlib.h>", *(f'#include "{g.name}.h"' for g in made),
-        "static FILE *source;", "uint32_t ticks(void);"
+        "#include <stdio.h>",
+        "#include <stdlib.h>",
+        *(f'#include "{g.name}.h"' for g in made),
+        "static FILE *source;",
+        "uint32_t ticks(void);",
     ]
-    main = (f'int main(void)\n{{\n    source = fopen("in.bin", "rb");\n    if (source == NULL) {{ return 1; '
-            f'}}\n{calls}\n    return 0;\n}}\n')
+    main = (
+        f'int main(void)\n{{\n    source = fopen("in.bin", "rb");\n    if (source == NULL) {{ return 1; '
+        f"}}\n{calls}\n    return 0;\n}}\n"
+    )
     return "\n\n".join([*includes, *drivers, main])

@@ -53,8 +53,10 @@ def function(case: Case, name: str) -> str:
     parameters += [f"{s.ctype} *{s.name}" for s in case.code.scratch]
     body = "\n".join("    " + line if line else "" for line in case.code.body.split("\n"))
     note = f"/* {case.name}: {case.code.note} */\n"
-    return (f"{note}AOT_MODEL_OPAQUE void {name}({', '.join(parameters)}, float *y);\nvoid "
-            f"{name}({', '.join(parameters)}, float *y)\n{{\n{body}}}\n")
+    return (
+        f"{note}AOT_MODEL_OPAQUE void {name}({', '.join(parameters)}, float *y);\nvoid "
+        f"{name}({', '.join(parameters)}, float *y)\n{{\n{body}}}\n"
+    )
 
 
 def unit(cases: list[Case]) -> str:
@@ -79,10 +81,9 @@ def conv_reference(s: ConvShape, x: np.ndarray, weights: np.ndarray) -> np.ndarr
                     ix = ox * s.stride_w - s.pad_left + kx * s.dilation_w
                     if 0 <= iy < s.in_h and 0 <= ix < s.in_w:
                         for g in range(s.groups):
-                            y[:, oy, ox, g * oc : (g + 1) * oc] += (
-                                x[:, iy, ix, g * ic : (g + 1) * ic].astype(float)
-                                @ weights[g * oc : (g + 1) * oc, ky, kx].T.astype(float)
-                            )
+                            y[:, oy, ox, g * oc : (g + 1) * oc] += x[:, iy, ix, g * ic : (g + 1) * ic].astype(
+                                float
+                            ) @ weights[g * oc : (g + 1) * oc, ky, kx].T.astype(float)
     return y
 
 
@@ -97,10 +98,9 @@ def transposed_reference(s: ConvShape, x: np.ndarray, weights: np.ndarray) -> np
                     ox = ix * s.stride_w - s.pad_left + kx * s.dilation_w
                     if 0 <= oy < s.out_h and 0 <= ox < s.out_w:
                         for g in range(s.groups):
-                            y[:, oy, ox, g * oc : (g + 1) * oc] += (
-                                x[:, iy, ix, g * ic : (g + 1) * ic].astype(float)
-                                @ weights[g * oc : (g + 1) * oc, ky, kx].T.astype(float)
-                            )
+                            y[:, oy, ox, g * oc : (g + 1) * oc] += x[:, iy, ix, g * ic : (g + 1) * ic].astype(
+                                float
+                            ) @ weights[g * oc : (g + 1) * oc, ky, kx].T.astype(float)
     return y
 
 
@@ -169,8 +169,8 @@ def _overlapped(i: int, c: Case, names: list[str]) -> list[str]:
         f"        memcpy(both + {x_at}, p0, {c.inputs[0].nbytes}u);",
         "        "
         f"k{i}({', '.join([f'(float *)(both + {x_at})', *names[1:-1], f'(float *)(both + {y_at})'])});",
-        f"        if (memcmp(both + {y_at}, y, {c.want.size * 4}u) != 0) {{ fprintf(stderr, \"overlap "
-        f"%d\\n\", {i}); return 4; }}",
+        f'        if (memcmp(both + {y_at}, y, {c.want.size * 4}u) != 0) {{ fprintf(stderr, "overlap '
+        f'%d\\n", {i}); return 4; }}',
         "        free(both);",
     ]
 
@@ -187,9 +187,10 @@ def check(cases: list[Case], out: np.ndarray) -> None:
     for c in cases:
         got = out[at : at + c.want.size].reshape(c.want.shape)
         at += c.want.size
-        np.testing.assert_allclose(got,
-                                   c.want,
-                                   rtol=1e-5,
-                                   atol=1e-5
-                                   * max(1.0, float(np.abs(c.want[np.isfinite(c.want)]).max(initial=0))),
-                                   err_msg=c.name)
+        np.testing.assert_allclose(
+            got,
+            c.want,
+            rtol=1e-5,
+            atol=1e-5 * max(1.0, float(np.abs(c.want[np.isfinite(c.want)]).max(initial=0))),
+            err_msg=c.name,
+        )

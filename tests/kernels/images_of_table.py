@@ -16,8 +16,16 @@ from aot_model.ops.quantised import QuantisedSum
 from aot_model.ops.requantise import Rescale
 
 SUM = QuantisedSum("add", Rescale(-3, 2**30, 0), Rescale(9, 1717986918, -1), Rescale(4, 1288490189, -18))
-ONE_TAP = (((2, 1, 1, 8), 6), ((3, 1, 1, 5), 7), ((2, 1, 1, 1), 3), ((3, 1, 1, 16), 8), ((3, 3, 5, 7), 11),
-           ((2, 2, 2, 11), 5), ((2, 4, 3, 16), 12), ((3, 1, 4, 3), 1))
+ONE_TAP = (
+    ((2, 1, 1, 8), 6),
+    ((3, 1, 1, 5), 7),
+    ((2, 1, 1, 1), 3),
+    ((3, 1, 1, 16), 8),
+    ((3, 3, 5, 7), 11),
+    ((2, 2, 2, 11), 5),
+    ((2, 4, 3, 16), 12),
+    ((3, 1, 4, 3), 1),
+)
 """Images and output channels of convolutions of one tap."""
 EDGES: tuple[tuple[tuple[int, ...], tuple[int, int], int, int, dict[str, Any]], ...] = (
     ((2, 7, 8, 5), (2, 1), 7, 1, {"strides": (3, 2)}),
@@ -28,7 +36,8 @@ EDGES: tuple[tuple[tuple[int, ...], tuple[int, int], int, int, dict[str, Any]], 
     ((2, 3, 4, 11), (5, 3), 11, 11, {"pads": (2, 4, 2, 4)}),
     ((3, 8, 7, 8), (2, 2), 8, 8, {"strides": (3, 4)}),
     ((2, 6, 9, 3), (3, 3), 3, 3, {"dilations": (2, 3), "pads": (3, 2, 1, 4)}),
-    ((2, 3, 3, 6), (3, 3), 4, 2, {"pads": (4, 0, 1, 3)}))
+    ((2, 3, 3, 6), (3, 3), 4, 2, {"pads": (4, 0, 1, 3)}),
+)
 """Image, kernel, output channels, groups, window."""
 
 
@@ -39,8 +48,10 @@ def images_of_int8() -> list[Layer]:
     def add(shape: tuple[int, ...], w: np.ndarray, fed: bool, **window: Any) -> None:
         node = Convolution(**window, x_zero_point=int(draw.rng.integers(-20, 20)))
         x = draw.tensor(np.int8, *shape)
-        steps = (Step(node, (w,)),
-                 *draw.requantised(int(np.prod(w.shape[1:])), w.shape[0], np.int8, len(layers)))
+        steps = (
+            Step(node, (w,)),
+            *draw.requantised(int(np.prod(w.shape[1:])), w.shape[0], np.int8, len(layers)),
+        )
         if fed:
             result = Layer("", x, steps).expected()
             steps = (*steps, Step(SUM, (draw.tensor(np.int8, *result.shape),), fed=True))

@@ -18,8 +18,9 @@ from aot_model.ops.requantise import Requantise
 RULES = ("wide", "single", "even", "double")
 
 
-def requantised(draw: Draw, depth: int, most: int, channels: int, to: type[Any], turn: int,
-                rule: str) -> tuple[Step, ...]:
+def requantised(
+    draw: Draw, depth: int, most: int, channels: int, to: type[Any], turn: int, rule: str
+) -> tuple[Step, ...]:
     """A bias and a requantisation that spread the sums of `depth` products over the type."""
     rng, limits = draw.rng, np.iinfo(to)
     count = 1 if turn % 3 == 2 else channels
@@ -31,14 +32,15 @@ def requantised(draw: Draw, depth: int, most: int, channels: int, to: type[Any],
     if rule == "even":  # many ties
         m = np.full(count, 1 << 30)
     zero = int(rng.integers(limits.min // 2, limits.max // 2)) if turn % 2 else 0
-    low, high = ((limits.min, limits.max), (limits.min + 100, limits.max), (max(limits.min,
-                                                                                0), limits.max))[turn % 3]
+    low, high = ((limits.min, limits.max), (limits.min + 100, limits.max), (max(limits.min, 0), limits.max))[
+        turn % 3
+    ]
     size = int(spread)
     kind = np.int64 if most > 1 << 17 else np.int32
-    bias = Step(op("Add"), (rng.integers(-size, size, channels).astype(kind), ))
+    bias = Step(op("Add"), (rng.integers(-size, size, channels).astype(kind),))
     node = Requantise(zero, low, high, DType.of(np.dtype(to)), rule)
     factors = (m.astype(np.int32), np.asarray(s, np.int32))
-    return (*(() if turn % 4 == 3 else (bias, )), Step(node, factors))
+    return (*(() if turn % 4 == 3 else (bias,)), Step(node, factors))
 
 
 def integer_convolutions() -> list[Layer]:
@@ -63,8 +65,14 @@ def integer_convolutions() -> list[Layer]:
     kinds = ((np.int16, np.int8, np.int16), (np.uint16, np.int8, np.uint16), (np.int8, np.int8, np.int16),
              (np.int16, np.int8, np.int8), (np.uint8, np.uint8, np.uint16), (np.int16, np.int16,
                                                                              np.int16))  # fmt: skip
-    kernels = (((1, 1), 8, 8), ((3, 3), 3, 5), ((1, 1), 13, 1), ((2, 3), 4, 7), ((3, 3), 16, 4), ((3, 1), 7,
-                                                                                                  2))
+    kernels = (
+        ((1, 1), 8, 8),
+        ((3, 3), 3, 5),
+        ((1, 1), 13, 1),
+        ((2, 3), 4, 7),
+        ((3, 3), 16, 4),
+        ((3, 1), 7, 2),
+    )
     for turn in range(18):
         x_kind, w_kind, to = kinds[turn % 6]
         kernel, ins, outs = kernels[(turn * 5 + turn // 6) % 6]
@@ -81,8 +89,12 @@ def integer_convolutions() -> list[Layer]:
         depth = int(np.prod(w.shape[1:]))
         steps = requantised(draw, depth, most, outs, to, turn, rule) if turn % 7 != 6 else ()
         layers.append(
-            Layer(f"{turn} {x.dtype}{list(x.shape)} * {w.dtype}{list(w.shape)} {window} {rule} {to.__name__}",
-                  x, (Step(node, (w, )), *steps)))
+            Layer(
+                f"{turn} {x.dtype}{list(x.shape)} * {w.dtype}{list(w.shape)} {window} {rule} {to.__name__}",
+                x,
+                (Step(node, (w,)), *steps),
+            )
+        )
     by_channel = ((3, 3), 8), ((1, 5), 7), ((5, 2), 4), ((3, 3), 3), ((1, 9), 6)
     for turn, (kernel, channels) in enumerate(by_channel):
         w, x = draw.tensor(np.int8, channels, *kernel, 1), draw.tensor(np.int16, 1 + turn % 2, 7, 9, channels)
@@ -93,10 +105,14 @@ def integer_convolutions() -> list[Layer]:
     long = draw.tensor(np.int8, 3, 3, 3, 61)  # more products than 32 bits hold
     x = draw.tensor(np.int16, 1, 4, 5, 61)
     layers.append(
-        Layer("long sums", x, (Step(Convolution(),
-                                    (long, )), *requantised(draw, 549, 1 << 21, 3, np.int16, 0, "wide"))))
+        Layer(
+            "long sums",
+            x,
+            (Step(Convolution(), (long,)), *requantised(draw, 549, 1 << 21, 3, np.int16, 0, "wide")),
+        )
+    )
     extreme = np.full((1, 3, 3, 61), -32768, np.int16), np.full((2, 3, 3, 61), -128, np.int8)
-    layers.append(Layer("largest sums", extreme[0], (Step(Convolution(), (extreme[1], )), )))
+    layers.append(Layer("largest sums", extreme[0], (Step(Convolution(), (extreme[1],)),)))
     layers += _blocks_of_rows(draw) + _fours_of_channels(draw) + _groups(draw) + _groups_of_types(draw)
     layers += [*_fours_of_parts(), _long_rows(Draw(51)), *_ties(Draw(52))]
     return layers + _channels_in_lanes(Draw(61))
@@ -108,8 +124,15 @@ def _ties(draw: Draw) -> list[Layer]:
     """
     layers = []
     for turn, (kernel, ins, outs, groups, to) in enumerate(
-        (((1, 1), 9, 7, 1, np.int16), ((3, 3), 3, 5, 1, np.int16), ((1, 1), 16, 15, 1, np.int8),
-         ((2, 3), 4, 8, 2, np.int16), ((1, 1), 12, 9, 1, np.uint16), ((3, 1), 5, 9, 1, np.uint8))):
+        (
+            ((1, 1), 9, 7, 1, np.int16),
+            ((3, 3), 3, 5, 1, np.int16),
+            ((1, 1), 16, 15, 1, np.int8),
+            ((2, 3), 4, 8, 2, np.int16),
+            ((1, 1), 12, 9, 1, np.uint16),
+            ((3, 1), 5, 9, 1, np.uint8),
+        )
+    ):
         of = 256 if np.iinfo(to).bits == 16 else 16384
         x = of * (draw.tensor(np.int16, 1 + turn % 2, 5, 7, ins) // of)
         w = 8 * (draw.tensor(np.int8, outs, *kernel, ins // groups) // 8)
@@ -130,25 +153,39 @@ def _channels_in_lanes(draw: Draw) -> list[Layer]:
     """Few taps or few outputs of a row, whole blocks of channels and parts, every type of results."""
     layers = []
     windows: tuple[tuple[tuple[int, int], tuple[int, int], int, dict[str, Any]], ...] = (
-        ((1, 21), (1, 21), 8, {}), ((9, 1), (9, 1), 20, {}), ((1, 3), (1, 8), 6, {"pads": (0, 1, 0, 1)}),
-        ((3, 3), (5, 4), 34, {"pads": (1, 1, 1, 1)}), ((3, 3), (5, 6), 16, {"strides": (2, 2)}),
-        ((2, 2), (6, 5), 2, {"pads": (1, 0, 0, 1), "strides": (1, 2)}), ((1, 2), (3, 9), 70, {}),
-        ((3, 2), (9, 9), 10, {"dilations": (3, 2), "pads": (2, 1, 2, 1)}), ((1, 1), (3, 3), 4, {}))
+        ((1, 21), (1, 21), 8, {}),
+        ((9, 1), (9, 1), 20, {}),
+        ((1, 3), (1, 8), 6, {"pads": (0, 1, 0, 1)}),
+        ((3, 3), (5, 4), 34, {"pads": (1, 1, 1, 1)}),
+        ((3, 3), (5, 6), 16, {"strides": (2, 2)}),
+        ((2, 2), (6, 5), 2, {"pads": (1, 0, 0, 1), "strides": (1, 2)}),
+        ((1, 2), (3, 9), 70, {}),
+        ((3, 2), (9, 9), 10, {"dilations": (3, 2), "pads": (2, 1, 2, 1)}),
+        ((1, 1), (3, 3), 4, {}),
+    )
     for turn, (kernel, size, channels, window) in enumerate(windows):
         to, rule = (np.int16, np.int8, np.uint16, np.uint8)[turn % 4], ("wide", "double", "single")[turn % 3]
         x = draw.tensor(np.int16, 1 + turn % 2, *size, channels)
         w = draw.tensor(np.int8, channels, *kernel, 1)
         steps = requantised(draw, kernel[0] * kernel[1], 1 << 21, channels, to, turn, rule)
-        layers.append(Layer(f"lanes {turn} {list(w.shape)} {to.__name__} {rule}", x,
-                            (Step(Convolution(group=channels, **window), (w,)), *steps)))
+        layers.append(
+            Layer(
+                f"lanes {turn} {list(w.shape)} {to.__name__} {rule}",
+                x,
+                (Step(Convolution(group=channels, **window), (w,)), *steps),
+            )
+        )
     return layers
 
 
 def _long_rows(draw: Draw) -> Layer:
     """Twelve vectors of taps, as many as are written out, and a rest."""
     w, x = draw.tensor(np.int8, 5, 1, 1, 99), draw.tensor(np.int16, 1, 2, 3, 99)
-    return Layer("long rows with a rest", x, (Step(Convolution(), (w,)),
-                                              *requantised(draw, 99, 1 << 21, 5, np.int16, 0, "wide")))
+    return Layer(
+        "long rows with a rest",
+        x,
+        (Step(Convolution(), (w,)), *requantised(draw, 99, 1 << 21, 5, np.int16, 0, "wide")),
+    )
 
 
 def _groups_of_types(draw: Draw) -> list[Layer]:
@@ -164,13 +201,23 @@ def _groups_of_types(draw: Draw) -> list[Layer]:
         x = draw.tensor(x_kind, 1 + turn % 2, 6, 7, groups * ins)
         w = draw.tensor(w_kind, groups * outs, *((3, 3), (1, 1), (2, 3))[turn % 3], ins)
         zero = {np.uint16: 32760, np.int8: -7, np.uint8: 130}.get(x_kind, 0)
-        node = Convolution(group=groups, x_zero_point=zero, w_zero_point=130 if w_kind is np.uint8 else 0,
-                           pads=(0, 1, 1, 0) if turn % 2 else (0, 0, 0, 0), strides=(1, 1 + turn % 2))
+        node = Convolution(
+            group=groups,
+            x_zero_point=zero,
+            w_zero_point=130 if w_kind is np.uint8 else 0,
+            pads=(0, 1, 1, 0) if turn % 2 else (0, 0, 0, 0),
+            strides=(1, 1 + turn % 2),
+        )
         most = int(np.iinfo(x_kind).max) * int(np.iinfo(w_kind).max) // 2
         rule = "wide" if w_kind is np.int16 else "single"
         steps = requantised(draw, w[0].size, most, groups * outs, to, turn, rule) if turn != 4 else ()
-        layers.append(Layer(f"groups of types {turn} {x.dtype}{list(x.shape)} * {w.dtype}{list(w.shape)}", x,
-                            (Step(node, (w,)), *steps)))
+        layers.append(
+            Layer(
+                f"groups of types {turn} {x.dtype}{list(x.shape)} * {w.dtype}{list(w.shape)}",
+                x,
+                (Step(node, (w,)), *steps),
+            )
+        )
     x, w = draw.tensor(np.int16, 1, 4, 5, 122), draw.tensor(np.int8, 4, 3, 3, 61)
     long = requantised(draw, 549, 1 << 21, 4, np.int16, 0, "wide")
     layers.append(Layer("groups, long sums", x, (Step(Convolution(group=2), (w,)), *long)))
@@ -180,7 +227,9 @@ def _groups_of_types(draw: Draw) -> list[Layer]:
 def _groups(draw: Draw) -> list[Layer]:
     """Groups of 1 to 6 and more channels and outputs, one by one or together; tails, one pixel left."""
     layers = []
-    table = Step(Lookup(Table(tuple(int(v) for v in np.arange(-128, 128)**2 // 100 - 90), DType.INT8, -128)))
+    table = Step(
+        Lookup(Table(tuple(int(v) for v in np.arange(-128, 128) ** 2 // 100 - 90), DType.INT8, -128))
+    )
     kernels = ((3, 3), (1, 1), (2, 5), (1, 7), (3, 1))
     windows: tuple[dict[str, Any], ...] = (
         {"pads": (1, 1, 1, 1)}, {"strides": (2, 1)}, {"dilations": (2, 1), "pads": (2, 0, 1, 0)},
@@ -197,8 +246,9 @@ def _groups(draw: Draw) -> list[Layer]:
         rule = ("wide", "double", "single")[turn % 3]
         steps = requantised(draw, w[0].size, 1 << 21, groups * outs, to, turn, rule)
         more = (table,) if to is np.int8 else ()
-        layers.append(Layer(f"groups {turn} {list(x.shape)} * {list(w.shape)}", x,
-                            (Step(node, (w,)), *steps, *more)))
+        layers.append(
+            Layer(f"groups {turn} {list(x.shape)} * {list(w.shape)}", x, (Step(node, (w,)), *steps, *more))
+        )
     return layers
 
 
@@ -248,19 +298,31 @@ def _fours_of_parts() -> list[Layer]:
 def _blocks_of_rows(draw: Draw) -> list[Layer]:
     """Rows that are read in a loop, ends of rows of all lengths, every type of results, tails, one pixel."""
     layers = []
-    table = Step(Lookup(Table(tuple(int(v) for v in np.arange(-128, 128)**2 // 100 - 90), DType.INT8, -128)))
+    table = Step(
+        Lookup(Table(tuple(int(v) for v in np.arange(-128, 128) ** 2 // 100 - 90), DType.INT8, -128))
+    )
     sizes = ((96, 4, (1, 2)), (97, 5, (3, 1)), (200, 9, (2, 2)), (131, 3, (1, 1)), (108, 8, (3, 1)),
              (4, 6, (1, 3)), (9, 13, (1, 1)), (11, 2, (5, 1)))  # fmt: skip
     for turn, (ins, outs, size) in enumerate(sizes):
         to = (np.int16, np.int8, np.uint16, np.uint8)[turn % 4]
         x, w = draw.tensor(np.int16, 1, *size, ins), draw.tensor(np.int8, outs, 1, 1, ins)
         steps = requantised(draw, ins, 1 << 21, outs, to, turn, ("wide", "double", "single")[turn % 3])
-        more = (table, ) if to is np.int8 else ()
+        more = (table,) if to is np.int8 else ()
         layers.append(
-            Layer(f"rows {turn} {list(x.shape)} to {outs} {to.__name__}", x,
-                  (Step(Convolution(), (w, )), *steps, *more)))
-    windows = (((5, 5), (2, 2, 2, 2), (1, 1)), ((2, 3), (0, 0, 0, 0), (1, 1)), ((3, 3), (1, 0, 1, 2), (2, 1)),
-               ((1, 4), (0, 3, 0, 0), (1, 2)), ((7, 1), (3, 0, 3, 0), (1, 1)), ((3, 3), (2, 2, 2, 2), (1, 1)))
+            Layer(
+                f"rows {turn} {list(x.shape)} to {outs} {to.__name__}",
+                x,
+                (Step(Convolution(), (w,)), *steps, *more),
+            )
+        )
+    windows = (
+        ((5, 5), (2, 2, 2, 2), (1, 1)),
+        ((2, 3), (0, 0, 0, 0), (1, 1)),
+        ((3, 3), (1, 0, 1, 2), (2, 1)),
+        ((1, 4), (0, 3, 0, 0), (1, 2)),
+        ((7, 1), (3, 0, 3, 0), (1, 1)),
+        ((3, 3), (2, 2, 2, 2), (1, 1)),
+    )
     for turn, (kernel, pads, strides) in enumerate(windows):
         to, channels = (np.int16, np.int8, np.uint16, np.uint8)[turn % 4], (4, 9, 5, 16, 3, 1)[turn]
         x, w = draw.tensor(np.int16, 2, 8, 7, channels), draw.tensor(np.int8, channels, *kernel, 1)
@@ -268,8 +330,12 @@ def _blocks_of_rows(draw: Draw) -> list[Layer]:
         steps = requantised(draw, kernel[0] * kernel[1], 1 << 21, channels, to, turn + 1, rule)
         node = Convolution(group=channels, pads=pads, strides=strides, dilations=(1 + turn // 5,) * 2)
         layers.append(
-            Layer(f"depthwise rows {turn} {list(w.shape)} {to.__name__} {rule}", x,
-                  (Step(node, (w, )), *steps, *((table, ) if to is np.int8 else ()))))
+            Layer(
+                f"depthwise rows {turn} {list(w.shape)} {to.__name__} {rule}",
+                x,
+                (Step(node, (w,)), *steps, *((table,) if to is np.int8 else ())),
+            )
+        )
     for rows, ins, outs in ((1, 1030, 6), (3, 700, 7)):  # sums of more than 32 bits, of several parts
         x, w = draw.tensor(np.int16, 1, rows, 1, ins), draw.tensor(np.int8, outs, 1, 1, ins)
         steps = requantised(draw, ins, 1 << 21, outs, np.int16, rows, "wide")
@@ -278,13 +344,18 @@ def _blocks_of_rows(draw: Draw) -> list[Layer]:
         outs = 7 if size[0] > 1 else 210
         x, w = draw.tensor(np.int16, 1, *size, 10), draw.tensor(np.int8, outs, 1, 1, 10)
         steps = requantised(draw, 10, 1 << 21, outs, np.int16, 1, rule)
-        layers.append(Layer(f"two left {rule} {size}", x, (Step(Convolution(), (w, )), *steps)))
+        layers.append(Layer(f"two left {rule} {size}", x, (Step(Convolution(), (w,)), *steps)))
     for turn, (ins, outs, size) in enumerate(((97, 5, (3, 2)), (131, 9, (3, 1)), (56, 6, (3, 3)))):
         to = (np.uint16, np.int8, np.uint8)[turn]
         x, w = draw.tensor(np.int16, 1, *size, ins), draw.tensor(np.int8, outs, 1, 1, ins)
         steps = requantised(draw, ins, 1 << 21, outs, to, turn + 1, ("double", "single", "wide")[turn])
-        layers.append(Layer(f"pairs {turn} {list(size)} {ins} to {outs} {to.__name__}", x,
-                            (Step(Convolution(), (w, )), *steps, *((table, ) if to is np.int8 else ()))))
+        layers.append(
+            Layer(
+                f"pairs {turn} {list(size)} {ins} to {outs} {to.__name__}",
+                x,
+                (Step(Convolution(), (w,)), *steps, *((table,) if to is np.int8 else ())),
+            )
+        )
     return layers
 
 
@@ -298,8 +369,13 @@ def integer_transposed() -> list[Layer]:
         {"strides": (1, 1), "pads": (1, 1, 1, 1)},
         {"strides": (2, 2), "dilations": (2, 3)},
     )  # fmt: skip
-    kinds = ((np.int16, np.int8, np.int16), (np.uint16, np.int8, np.uint16), (np.int8, np.int8, np.int16),
-             (np.uint8, np.uint8, np.uint16), (np.int16, np.int8, np.int8))
+    kinds = (
+        (np.int16, np.int8, np.int16),
+        (np.uint16, np.int8, np.uint16),
+        (np.int8, np.int8, np.int16),
+        (np.uint8, np.uint8, np.uint16),
+        (np.int16, np.int8, np.int8),
+    )
     kernels = (((2, 2), 5, 3), ((3, 3), 4, 4), ((2, 3), 7, 1), ((3, 4), 3, 2))
     for turn in range(10):
         x_kind, w_kind, to = kinds[turn % 5]
@@ -313,8 +389,13 @@ def integer_transposed() -> list[Layer]:
         x, w = draw.tensor(x_kind, 1 + turn % 2, 4, 5, ins), draw.tensor(w_kind, outs, *kernel, ins)
         rule = RULES[turn % 4] if wide else "single"
         steps = requantised(draw, w[0].size, most, outs, to, turn, rule) if turn % 5 != 2 else ()
-        layers.append(Layer(f"{turn} {x.dtype}{list(x.shape)} * {w.dtype}{list(w.shape)} {window} {rule}", x,
-                            (Step(node, (w,)), *steps)))
+        layers.append(
+            Layer(
+                f"{turn} {x.dtype}{list(x.shape)} * {w.dtype}{list(w.shape)} {window} {rule}",
+                x,
+                (Step(node, (w,)), *steps),
+            )
+        )
     return layers
 
 
@@ -325,11 +406,12 @@ class IntegerProduct(Layer):
     def expected(self) -> np.ndarray:
         first = self.steps[0]
         assert isinstance(first.operator, MatMul)
-        (w, ) = first.others
+        (w,) = first.others
         wide = np.int64 if self.x.dtype.itemsize == 2 else np.int32
         y = np.matmul(
             self.x.astype(np.int64) - first.operator.x_zero_point,
-            w.astype(np.int64) - first.operator.w_zero_point)
+            w.astype(np.int64) - first.operator.w_zero_point,
+        )
         return Layer(self.name, y.astype(wide), self.steps[1:]).expected()
 
 
@@ -346,8 +428,13 @@ def integer_products() -> list[Layer]:
         ((1, 1), (1, 1)),
     )  # fmt: skip
     batches = (((1, 3, 2, 4, 6), (3, 1, 6, 5)), ((2, 1, 2, 1, 5), (2, 2, 5, 3)))
-    kinds = ((np.int8, np.int8, np.int8), (np.uint8, np.int8, np.uint8), (np.int16, np.int16, np.int16),
-             (np.int16, np.int8, np.int16), (np.int8, np.int8, np.int16))
+    kinds = (
+        (np.int8, np.int8, np.int8),
+        (np.uint8, np.int8, np.uint8),
+        (np.int16, np.int16, np.int16),
+        (np.int16, np.int8, np.int16),
+        (np.int8, np.int8, np.int16),
+    )
     for turn, (a, b) in enumerate((*sizes, *sizes, *batches)):
         x_kind, w_kind, to = kinds[turn % 5]
         fed = turn % 3 > 0
@@ -355,12 +442,14 @@ def integer_products() -> list[Layer]:
         if not fed and len(b) == 2 and not wide and to is not np.int16:
             fed = True  # else a layer of the int8 kernels
         x, w = draw.tensor(x_kind, *a), draw.tensor(w_kind, *b)
-        node = MatMul(0 if wide else int(draw.rng.integers(-9, 9)),
-                      0 if np.dtype(w_kind).itemsize == 2 or not fed else int(draw.rng.integers(-9, 9)))
+        node = MatMul(
+            0 if wide else int(draw.rng.integers(-9, 9)),
+            0 if np.dtype(w_kind).itemsize == 2 or not fed else int(draw.rng.integers(-9, 9)),
+        )
         most = int(np.iinfo(x_kind).max) * int(np.iinfo(w_kind).max) // 2
         rule = "wide" if wide and w_kind is np.int16 else RULES[turn % 4] if wide else RULES[1 + turn % 3]
         scale = requantised(draw, a[-1], most, b[-1], to, 2 + 3 * turn, rule)[-1:]
         kind = "input" if fed else "constant"
         name = f"{turn} {x.dtype}{list(a)} x {w.dtype}{list(b)} {kind} {rule} {to.__name__}"
-        layers.append(IntegerProduct(name, x, (Step(node, (w, ), fed), *(scale if turn % 8 != 7 else ()))))
+        layers.append(IntegerProduct(name, x, (Step(node, (w,), fed), *(scale if turn % 8 != 7 else ()))))
     return layers

@@ -1,4 +1,5 @@
-"""Exact numpy model (int64) of the integer operators, written from their definitions, not from the kernels.
+"""Exact numpy model (int64) of the integer operators, written from their definitions, not from the
+kernels.
 """
 
 from __future__ import annotations
@@ -48,8 +49,9 @@ def _weights(w: np.ndarray, spec: QuantSpec) -> np.ndarray:
     return w.astype(np.int64) - spec.weight_zero_point
 
 
-def conv(shape: ConvShape, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None,
-         spec: QuantSpec) -> np.ndarray:
+def conv(
+    shape: ConvShape, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, spec: QuantSpec
+) -> np.ndarray:
     """x [n, h, w, ic], w [oc, kh, kw, ic / groups]."""
     taps = _taps(shape, x, spec.x_zero_point)[0] - spec.x_zero_point
     parts = zip(np.split(taps, shape.groups, -1), np.split(_weights(w, spec), shape.groups), strict=True)
@@ -57,8 +59,9 @@ def conv(shape: ConvShape, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None
     return requantise(acc + (0 if bias is None else bias.astype(np.int64)), spec)
 
 
-def depthwise(shape: ConvShape, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None,
-              spec: QuantSpec) -> np.ndarray:
+def depthwise(
+    shape: ConvShape, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, spec: QuantSpec
+) -> np.ndarray:
     """x [n, h, w, c], w [kh, kw, c * multiplier]."""
     taps, _ = _taps(shape, x, spec.x_zero_point)
     taps = np.repeat(taps - spec.x_zero_point, shape.out_c // shape.in_c, axis=-1)

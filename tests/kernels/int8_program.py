@@ -39,8 +39,9 @@ def program(cases: list[Case], device: bool, count: bool = False) -> str:
     device: for a Cortex-M55 in QEMU, where inputs end at the end of a memory, instead of a host. count: print
     the ticks of each case.
     """
-    includes = sorted({i for c in cases
-                       for i in c.code.includes} | {"<stdint.h>", "<string.h>", "<stdlib.h>"})
+    includes = sorted(
+        {i for c in cases for i in c.code.includes} | {"<stdint.h>", "<string.h>", "<stdlib.h>"}
+    )
     text = "".join(f'#include "{i}"\n' if "/" in i else f"#include {i}\n" for i in includes)
     text += ATTRIBUTES + (DEVICE if device else HOST)
     seen: set[str] = set()

@@ -56,8 +56,9 @@ def _array(name: str, ctype: str, data: np.ndarray, align: int, const: bool = Tr
     numbers = [str(int(v)) if int(v) != -(2**31) else "(-2147483647 - 1)" for v in data.reshape(-1)] or ["0"]
     values = "\n" + "\n".join(", ".join(numbers[i : i + 16]) + "," for i in range(0, len(numbers), 16))
     qualifier = "static const" if const else "static"
-    return (f"{qualifier} {ctype} {name}[{max(data.size, 1)}] __attribute__((aligned({align}))) = "
-            f"{{{values}}};")
+    return (
+        f"{qualifier} {ctype} {name}[{max(data.size, 1)}] __attribute__((aligned({align}))) = {{{values}}};"
+    )
 
 
 def function(code: KernelCode, name: str, x_type: str, y_type: str) -> str:
@@ -72,8 +73,11 @@ def function(code: KernelCode, name: str, x_type: str, y_type: str) -> str:
 def program(cases: list[Case]) -> str:
     """C text of a program that checks all cases."""
     out = [
-        KEEP_VNNI + NO_MIXED_DOT, "#include <stdint.h>", "#include <stddef.h>", "#include <string.h>",
-        ATTRIBUTES
+        KEEP_VNNI + NO_MIXED_DOT,
+        "#include <stdint.h>",
+        "#include <stddef.h>",
+        "#include <string.h>",
+        ATTRIBUTES,
     ]
     seen: set[str] = set()
     for case in cases:
@@ -103,8 +107,9 @@ def program(cases: list[Case]) -> str:
                 f"static {s.ctype} {s.name}{i}[{-(-s.nbytes // size)}] "
                 f"__attribute__((aligned({max(s.align, size)})));"
             )
-        rest = "".join(f", {c.name}{i}" for c in code.constants) + "".join(f", {s.name}{i}"
-                                                                           for s in code.scratch)
+        rest = "".join(f", {c.name}{i}" for c in code.constants) + "".join(
+            f", {s.name}{i}" for s in code.scratch
+        )
         out.append(f"static {yt} found{i}[{ny}];")
         spoil = [f"    memset({s.name}{i}, 0xa5, sizeof {s.name}{i});" for s in code.scratch]
         lines = [
@@ -119,8 +124,8 @@ def program(cases: list[Case]) -> str:
             step = code.slack_step
             most = min(code.slack, nx) // step * step
             for offset in sorted(
-                {most, most // 2 // step * step if most > 0 else most - 3 * step,
-                 min(0, most)}):
+                {most, most // 2 // step * step if most > 0 else most - 3 * step, min(0, most)}
+            ):
                 x_at, y_at = max(-offset, 0), max(offset, 0)
                 name = f"both{i}_{offset}".replace("-", "n")
                 out.append(f"static {xt} {name}[{max(x_at + nx, y_at + ny)}] __attribute__((aligned(4)));")
@@ -129,21 +134,24 @@ def program(cases: list[Case]) -> str:
                     *spoil,
                     f"    kernel{i}({name} + {x_at}, {name} + {y_at}{rest});",
                     f'    bad += check({i}, "y - x = {offset}", (const uint8_t *){name} + {y_at}, (const '
-                    f'uint8_t *)want{i}, {ny});',
+                    f"uint8_t *)want{i}, {ny});",
                 ]
         calls += lines
     main = "\n".join(calls)
     out.append(
-        f"int main(void)\n{{\n    int bad = 0;\n    uint32_t start;\n{main}\n    return bad != 0;\n}}\n")
+        f"int main(void)\n{{\n    int bad = 0;\n    uint32_t start;\n{main}\n    return bad != 0;\n}}\n"
+    )
     return "\n".join(out)
 
 
-def run_host(cases: list[Case],
-             directory: Path,
-             flags: tuple[str, ...] = ("-O1",),
-             compiler: str = "gcc",
-             sanitized: bool = True,
-             runner: tuple[str, ...] = ()) -> str:
+def run_host(
+    cases: list[Case],
+    directory: Path,
+    flags: tuple[str, ...] = ("-O1",),
+    compiler: str = "gcc",
+    sanitized: bool = True,
+    runner: tuple[str, ...] = (),
+) -> str:
     source = directory / "host.c"
     source.write_text(program(cases))
     exe = directory / "host"
@@ -159,7 +167,8 @@ def run_board(cases: list[Case], directory: Path, core: str, flags: tuple[str, .
     subprocess.run(
         [COMPILER, *board.flags, "-mthumb", *flags, "-DBARE", *STRICT, f"-I{include_dir()}", "-c", "board.c"],
         cwd=directory,
-        check=True)
+        check=True,
+    )
     text = build_and_run(board, ["board.o"], directory, list(flags), timeout=300)
     return [
         board.instructions(int(line.split()[2])) for line in text.splitlines() if line.startswith("ticks ")

@@ -20,17 +20,23 @@ from batch import Case
 def int8_layers() -> list[Layer]:
     draw, layers = Draw(41), []
 
-    def convolution(size: tuple[int, int],
-                    ins: int,
-                    outs: int,
-                    kernel: tuple[int, int],
-                    group: int = 1,
-                    **window: tuple[int, ...]) -> None:
+    def convolution(
+        size: tuple[int, int],
+        ins: int,
+        outs: int,
+        kernel: tuple[int, int],
+        group: int = 1,
+        **window: tuple[int, ...],
+    ) -> None:
         w = draw.tensor(np.int8, outs, *kernel, ins // group)
         node = Convolution(**window, group=group, x_zero_point=-128)  # type: ignore[arg-type]
         layers.append(
-            Layer(f"{size} {ins} to {outs} by {kernel} {window}", draw.tensor(np.int8, 1, *size, ins),
-                  (Step(node, (w,)), *draw.requantised(w[0].size, outs, np.int8, 0))))
+            Layer(
+                f"{size} {ins} to {outs} by {kernel} {window}",
+                draw.tensor(np.int8, 1, *size, ins),
+                (Step(node, (w,)), *draw.requantised(w[0].size, outs, np.int8, 0)),
+            )
+        )
 
     for ins, outs in ((8, 16), (16, 16), (32, 24), (24, 64), (64, 64), (12, 10)):
         convolution((6, 7), ins, outs, (1, 1))
@@ -45,20 +51,30 @@ def int8_layers() -> list[Layer]:
         convolution((8, 9), channels, channels, (3, 3), channels, strides=(2, 2), pads=(0, 0, 1, 1))
     convolution((9, 9), 16, 16, (5, 5), 16, pads=(2, 2, 2, 2))
     convolution((25, 1), 24, 24, (9, 1), 24)
+
     def product(rows: int, depth: int, columns: int) -> None:
         x, w = draw.tensor(np.int8, rows, depth), draw.tensor(np.int8, depth, columns)
         # the reference: a product is a 1x1 convolution
         sums = Step(Convolution((1,), (0, 0), (1,), x_zero_point=3), (w.T.reshape(columns, 1, depth),))
         layers.append(
-            ProductLayer(f"{rows} x {depth} x {columns}", x,
-                         (Step(MatMul(3, 0), (w,)), *draw.requantised(depth, columns, np.int8, 1)), sums))
+            ProductLayer(
+                f"{rows} x {depth} x {columns}",
+                x,
+                (Step(MatMul(3, 0), (w,)), *draw.requantised(depth, columns, np.int8, 1)),
+                sums,
+            )
+        )
 
     for sizes in ((1, 256, 32), (1, 64, 10), (1, 128, 128), (8, 64, 32), (16, 24, 40)):
         product(*sizes)
     for mode in ("max", "average"):
         layers.append(
-            Layer(f"{mode} 2 x 2", draw.tensor(np.int8, 1, 8, 8, 24), (Step(Pool(mode,
-                                                                                 (2, 2), strides=(2, 2))),)))
+            Layer(
+                f"{mode} 2 x 2",
+                draw.tensor(np.int8, 1, 8, 8, 24),
+                (Step(Pool(mode, (2, 2), strides=(2, 2))),),
+            )
+        )
         layers.append(Layer(f"{mode} of all", draw.tensor(np.int8, 1, 6, 6, 40), (Step(Pool(mode, (6, 6))),)))
     for ins in (192, 193):  # as many vectors of 16 bytes as are written out, and one more
         convolution((2, 2), ins, 5, (1, 1))
@@ -70,18 +86,30 @@ def int8_layers() -> list[Layer]:
 
 def float_layers() -> list[Layer]:
     draw, layers = Draw(42), []
-    for size, ins, outs, kernel, group in (((6, 7), 16, 24, (1, 1), 1), ((8, 8), 8, 16, (3, 3), 1),
-                                           ((8, 8), 3, 8, (3, 3), 1), ((8, 9), 16, 16, (3, 3),
-                                                                       16), ((10, 6), 1, 12, (4, 3), 1)):
+    for size, ins, outs, kernel, group in (
+        ((6, 7), 16, 24, (1, 1), 1),
+        ((8, 8), 8, 16, (3, 3), 1),
+        ((8, 8), 3, 8, (3, 3), 1),
+        ((8, 9), 16, 16, (3, 3), 16),
+        ((10, 6), 1, 12, (4, 3), 1),
+    ):
         w, bias = draw.tensor(np.float32, outs, *kernel, ins // group), draw.tensor(np.float32, outs)
         pads = (1, 1, 1, 1) if kernel == (3, 3) else (0, 0, 0, 0)
         layers.append(
-            Layer(f"float32 {size} {ins} to {outs} by {kernel}", draw.tensor(np.float32, 1, *size, ins),
-                  (Step(Convolution(group=group, pads=pads), (w,)), Step(op("Add"), (bias,)))))
+            Layer(
+                f"float32 {size} {ins} to {outs} by {kernel}",
+                draw.tensor(np.float32, 1, *size, ins),
+                (Step(Convolution(group=group, pads=pads), (w,)), Step(op("Add"), (bias,))),
+            )
+        )
     for rows, depth, columns in ((1, 128, 64), (12, 32, 24), (7, 20, 33)):
         layers.append(
-            Layer(f"float32 {rows} x {depth} x {columns}", draw.tensor(np.float32, rows, depth),
-                  (Step(MatMul(), (draw.tensor(np.float32, depth, columns),)),)))
+            Layer(
+                f"float32 {rows} x {depth} x {columns}",
+                draw.tensor(np.float32, rows, depth),
+                (Step(MatMul(), (draw.tensor(np.float32, depth, columns),)),),
+            )
+        )
     return layers
 
 

@@ -30,7 +30,8 @@ load_all()
 
 @dataclass(frozen=True)
 class Step:
-    """An operator over what the step before gave, and others: constants, or inputs of the model when `fed`.
+    """An operator over what the step before gave, and others: constants, or inputs of the model when
+    `fed`.
     """
 
     operator: Operator
@@ -49,9 +50,11 @@ class Layer:
     def expected(self) -> np.ndarray:
         y = self.x
         for step in self.steps:
-            y = PLAIN[step.operator.name](
-                y, *step.others) if step.operator.name in PLAIN else step.operator.reference(
-                    [y, *step.others])[0]
+            y = (
+                PLAIN[step.operator.name](y, *step.others)
+                if step.operator.name in PLAIN
+                else step.operator.reference([y, *step.others])[0]
+            )
         return y
 
     def graph(self) -> Graph:
@@ -74,9 +77,11 @@ class Layer:
 
 
 PLAIN: dict[str, Callable[..., np.ndarray]] = {
-    "Add": lambda a, b: np.asarray(a + b, a.dtype), "Relu": lambda a: np.maximum(a, 0),
+    "Add": lambda a, b: np.asarray(a + b, a.dtype),
+    "Relu": lambda a: np.maximum(a, 0),
     "MatMul": lambda a, b: np.asarray(
-        _product(a) @ _product(b), a.dtype if a.dtype.kind == "f" else np.int32),
+        _product(a) @ _product(b), a.dtype if a.dtype.kind == "f" else np.int32
+    ),
 }
 """Operators of ONNX, which have no reference of their own."""
 
@@ -95,13 +100,24 @@ def _graph(group: str, name: str) -> Graph:
 
 # --- layers -------------------------------------------------------------------------------------------------
 
-WINDOWS: tuple[dict[str, Any], ...] = ({}, {"strides": (2, 1)}, {"pads": (1, 1, 1, 1)},
-                                       {"strides": (2, 2),
-                                        "pads": (0, 1, 1, 0)}, {"dilations": (2, 1), "pads": (2, 0, 1, 0)
-                                                                }, {"strides": (1, 3), "pads": (1, 2, 0, 1)},
-                                       )
-SHAPES = (((1, 1), 8, 8), ((3, 3), 3, 8), ((1, 1), 33, 5), ((3, 3), 16, 4), ((2, 5), 4, 7), ((3, 1), 13, 3),
-          ((1, 1), 64, 12), ((3, 2), 1, 6))
+WINDOWS: tuple[dict[str, Any], ...] = (
+    {},
+    {"strides": (2, 1)},
+    {"pads": (1, 1, 1, 1)},
+    {"strides": (2, 2), "pads": (0, 1, 1, 0)},
+    {"dilations": (2, 1), "pads": (2, 0, 1, 0)},
+    {"strides": (1, 3), "pads": (1, 2, 0, 1)},
+)
+SHAPES = (
+    ((1, 1), 8, 8),
+    ((3, 3), 3, 8),
+    ((1, 1), 33, 5),
+    ((3, 3), 16, 4),
+    ((2, 5), 4, 7),
+    ((3, 1), 13, 3),
+    ((1, 1), 64, 12),
+    ((3, 2), 1, 6),
+)
 """Kernel, input and output channels."""
 
 
@@ -126,8 +142,9 @@ class Draw:
         m = self.rng.integers(1 << 30, 1 << 31, count).astype(np.int32)
         s = (fit + self.rng.integers(-1, 2, count)).astype(np.int32)
         limits = np.iinfo(to)
-        low, high = ((limits.min, limits.max), (limits.min + 100, limits.max), (limits.min,
-                                                                                limits.max - 60))[turn % 3]
+        low, high = ((limits.min, limits.max), (limits.min + 100, limits.max), (limits.min, limits.max - 60))[
+            turn % 3
+        ]
         zero = int(self.rng.integers(limits.min, limits.max + 1)) if turn % 2 else low
         bias = Step(op("Add"), (self.rng.integers(-3000, 3000, channels).astype(np.int32),))
         node = Requantise(zero, low, high, DType.of(np.dtype(to)), "single" if turn % 5 == 4 else "double")
@@ -157,19 +174,25 @@ def int8_transposed() -> list[Layer]:
     draw, layers = Draw(36), []
     windows: tuple[tuple[tuple[int, int], int, int, int, dict[str, Any]], ...] = (
         ((3, 3), 8, 5, 1, {"strides": (2, 2), "pads": (0, 0, 1, 1)}),
-        ((2, 2), 6, 4, 1, {"strides": (2, 2)}), ((4, 4), 5, 8, 1, {"strides": (2, 2), "pads": (1, 1, 1, 1)}),
+        ((2, 2), 6, 4, 1, {"strides": (2, 2)}),
+        ((4, 4), 5, 8, 1, {"strides": (2, 2), "pads": (1, 1, 1, 1)}),
         ((2, 2), 4, 3, 1, {"strides": (2, 2), "pads": (1, 1, 0, 0)}),
         ((2, 1), 4, 6, 1, {"strides": (3, 2), "output_padding": (1, 1)}),
         ((5, 3), 3, 4, 1, {"strides": (3, 1), "pads": (2, 1, 0, 2)}),
         ((3, 3), 6, 4, 2, {"strides": (2, 1), "dilations": (1, 2), "pads": (1, 3, 1, 0)}),
         ((3, 2), 4, 4, 1, {"strides": (4, 2), "dilations": (2, 3), "pads": (1, 0, 0, 1)}),
         ((3, 3), 6, 6, 6, {"strides": (2, 2), "pads": (1, 0, 0, 1)}),
-        ((2, 2), 4, 4, 4, {"strides": (1, 2), "pads": (1, 1, 0, 0), "dilations": (2, 1)}))
+        ((2, 2), 4, 4, 4, {"strides": (1, 2), "pads": (1, 1, 0, 0), "dilations": (2, 1)}),
+    )
     for turn, (kernel, ins, outs, group, window) in enumerate(windows):
         kind = np.uint8 if turn % 4 == 3 else np.int8
         w = draw.tensor(np.int8, outs, *kernel, ins // group)
-        node = ConvolutionTranspose(**window, group=group, x_zero_point=7 * turn - 20 + 128 * (turn % 4 == 3),
-                                    w_zero_point=3 if turn == 5 else 0)
+        node = ConvolutionTranspose(
+            **window,
+            group=group,
+            x_zero_point=7 * turn - 20 + 128 * (turn % 4 == 3),
+            w_zero_point=3 if turn == 5 else 0,
+        )
         x = draw.tensor(kind, 1 + turn % 2, 4 + turn % 3, 5, ins)
         steps = (Step(node, (w,)), *draw.requantised(int(np.prod(w.shape[1:])), outs, kind, turn))
         if turn == 1:
@@ -180,8 +203,9 @@ def int8_transposed() -> list[Layer]:
         layers.append(Layer(f"{turn} {list(x.shape)} * {list(w.shape)} {window}", x, steps))
     w = draw.tensor(np.int8, 6, 4, 3)
     line = ConvolutionTranspose((2,), (1, 0), (1,), (0,), x_zero_point=4)
-    layers.append(Layer("line", draw.tensor(np.int8, 2, 7, 3), (Step(line, (w,)),
-                                                               *draw.requantised(12, 6, np.int8, 1))))
+    layers.append(
+        Layer("line", draw.tensor(np.int8, 2, 7, 3), (Step(line, (w,)), *draw.requantised(12, 6, np.int8, 1)))
+    )
     node = ConvolutionTranspose(strides=(2, 2), pads=(1, 1, 1, 1), x_zero_point=-3)
     both = QuantisedSum("add", Rescale(-3, 2**30, 0), Rescale(9, 1717986918, -1), Rescale(4, 1288490189, -18))
     w, other = draw.tensor(np.int8, 8, 4, 4, 5), draw.tensor(np.int8, 1, 12, 10, 8)
@@ -193,40 +217,56 @@ def int8_transposed() -> list[Layer]:
 def int8_convolutions() -> list[Layer]:
     draw, layers = Draw(31), []
 
-    def add(kind: type[Any],
-            shape: tuple[int, ...],
-            w: np.ndarray,
-            more: tuple[Step, ...] = (),
-            w_zero: int = 0,
-            **window: Any) -> None:
+    def add(
+        kind: type[Any],
+        shape: tuple[int, ...],
+        w: np.ndarray,
+        more: tuple[Step, ...] = (),
+        w_zero: int = 0,
+        **window: Any,
+    ) -> None:
         turn = len(layers)
-        node = Convolution(**window,
-                           x_zero_point=int(draw.rng.integers(-20, 20)) + (128 if kind is np.uint8 else 0),
-                           w_zero_point=w_zero)
+        node = Convolution(
+            **window,
+            x_zero_point=int(draw.rng.integers(-20, 20)) + (128 if kind is np.uint8 else 0),
+            w_zero_point=w_zero,
+        )
         x = draw.tensor(kind, *shape)
-        steps = (Step(node,
-                      (w,)), *draw.requantised(int(np.prod(w.shape[1:])), w.shape[0], kind, turn), *more)
+        steps = (
+            Step(node, (w,)),
+            *draw.requantised(int(np.prod(w.shape[1:])), w.shape[0], kind, turn),
+            *more,
+        )
         layers.append(Layer(f"{turn} {x.dtype}{list(shape)} * {list(w.shape)} {window}", x, steps))
 
     for k, (kernel, ins, outs) in enumerate(SHAPES):
         for window in (WINDOWS[k % 6], WINDOWS[(k + 2) % 6]):
             add(np.int8, (1 + k % 2, 7, 9, ins), draw.tensor(np.int8, outs, *kernel, ins), **window)
-    for kernel, channels, window in (((3, 3), 8, WINDOWS[2]), ((3, 3), 21, WINDOWS[3]),
-                                     ((3, 3), 4, WINDOWS[0]), ((5, 5), 6, WINDOWS[2]),
-                                     ((1, 7), 12, WINDOWS[0]), ((3, 3), 16, WINDOWS[5]), ((4, 1), 40,
-                                                                                          WINDOWS[4])):
-        add(np.int8, (1, 8, 10, channels),
+    for kernel, channels, window in (
+        ((3, 3), 8, WINDOWS[2]),
+        ((3, 3), 21, WINDOWS[3]),
+        ((3, 3), 4, WINDOWS[0]),
+        ((5, 5), 6, WINDOWS[2]),
+        ((1, 7), 12, WINDOWS[0]),
+        ((3, 3), 16, WINDOWS[5]),
+        ((4, 1), 40, WINDOWS[4]),
+    ):
+        add(
+            np.int8,
+            (1, 8, 10, channels),
             draw.tensor(np.int8, channels, *kernel, 1),
             **window,
-            group=channels)
+            group=channels,
+        )
     add(np.int8, (1, 6, 6, 4), draw.tensor(np.int8, 8, 3, 3, 1), group=4)
     add(np.int8, (1, 6, 6, 8), draw.tensor(np.int8, 6, 3, 3, 4), group=2, pads=(1, 1, 1, 1))
     add(np.int8, (2, 15, 4), draw.tensor(np.int8, 6, 3, 4), strides=(2,), pads=(1, 1), dilations=(1,))
     for window in WINDOWS[:3]:
         add(np.uint8, (1, 6, 7, 4), draw.tensor(np.int8, 8, 3, 3, 4), **window)
     add(np.uint8, (1, 5, 5, 6), draw.tensor(np.uint8, 5, 1, 1, 6), w_zero=120)
-    table = Table(tuple(int(v) for v in np.clip(np.arange(-128, 128)**2 // 100 - 90, -128, 127)), DType.INT8,
-                  -128)
+    table = Table(
+        tuple(int(v) for v in np.clip(np.arange(-128, 128) ** 2 // 100 - 90, -128, 127)), DType.INT8, -128
+    )
     both = QuantisedSum("add", Rescale(-3, 2**30, 0), Rescale(9, 1717986918, -1), Rescale(4, 1288490189, -18))
     for kernel, ins, outs, group in (((1, 1), 16, 8, 1), ((3, 3), 8, 8, 8), ((3, 3), 4, 5, 1)):
         w = draw.tensor(np.int8, outs, *kernel, ins // group)
@@ -244,13 +284,22 @@ def int8_convolutions() -> list[Layer]:
         more = (Step(by, (draw.tensor(np.int8, *repeated),), fed=True),)
         add(np.int8, (2, 6, 7, 3), draw.tensor(np.int8, 4, 3, 3, 3), more)
     for turn, (kernel, ins, outs, group, w_zero) in enumerate(
-        (((1, 1), 16, 8, 1, 0), ((3, 3), 5, 7, 1, 0), ((3, 3), 8, 8, 8, 0), ((5, 5), 3, 6, 3, 0),
-         ((2, 3), 8, 6, 2, 0), ((3, 1), 5, 5, 5, 4), ((1, 1), 9, 3, 1, -6))):
+        (
+            ((1, 1), 16, 8, 1, 0),
+            ((3, 3), 5, 7, 1, 0),
+            ((3, 3), 8, 8, 8, 0),
+            ((5, 5), 3, 6, 3, 0),
+            ((2, 3), 8, 6, 2, 0),
+            ((3, 1), 5, 5, 5, 4),
+            ((1, 1), 9, 3, 1, -6),
+        )
+    ):
         shape, w = (2, 8, 9, ins), draw.tensor(np.int8, outs, *kernel, ins // group)
         node = Convolution(x_zero_point=-5, w_zero_point=w_zero, group=group)
         steps = (Step(node, (w,)), *draw.sums(outs, (2, 9 - kernel[0], 10 - kernel[1], outs), turn))
         layers.append(
-            Layer(f"{len(layers)} sums {list(w.shape)} {group}", draw.tensor(np.int8, *shape), steps))
+            Layer(f"{len(layers)} sums {list(w.shape)} {group}", draw.tensor(np.int8, *shape), steps)
+        )
     # weights of uint8 beyond int8, whose zero point is 0; a zero point that the input cannot have
     add(np.int8, (1, 6, 7, 4), draw.tensor(np.uint8, 8, 3, 3, 4), pads=(1, 1, 1, 1))
     add(np.int8, (1, 6, 7, 8), draw.tensor(np.uint8, 8, 3, 3, 1), group=8)
@@ -284,8 +333,10 @@ def int8_convolutions() -> list[Layer]:
     for more in ((Step(Lookup(table)),), (residual,)):
         add(np.int8, (2, 6, 8, 4), draw.tensor(np.int8, 1, 3, 3, 4), more, **WINDOWS[2])
     add(np.uint8, (2, 6, 8, 3), draw.tensor(np.uint8, 1, 3, 3, 3), w_zero=120, **WINDOWS[2])
-    steps = (Step(Convolution(x_zero_point=-5, w_zero_point=4), (draw.tensor(np.int8, 1, 3, 3, 8),)),
-             *draw.sums(1, (2, 6, 8, 1), 2))
+    steps = (
+        Step(Convolution(x_zero_point=-5, w_zero_point=4), (draw.tensor(np.int8, 1, 3, 3, 8),)),
+        *draw.sums(1, (2, 6, 8, 1), 2),
+    )
     layers.append(Layer("sums to one channel", draw.tensor(np.int8, 2, 8, 10, 8), steps))
     # images of results as large as those of the input: they may lie in the same place
     add(np.int8, (2, 5, 6, 4), draw.tensor(np.int8, 4, 3, 3, 1), pads=(1, 1, 1, 1), group=4)
@@ -293,29 +344,48 @@ def int8_convolutions() -> list[Layer]:
     add(np.int8, (1, 6, 7, 2), draw.tensor(np.int8, 10, 3, 3, 1), pads=(1, 1, 1, 1), group=2)
     # ties to even: inputs and weights are multiples of 4 and 8, so that many sums are halves
     for turn, (kernel, ins, outs, group) in enumerate(
-        (((1, 1), 16, 8, 1), ((3, 3), 5, 7, 1), ((3, 3), 9, 9, 9), ((5, 5), 6, 6, 6), ((1, 3), 8, 8, 8),
-         ((2, 3), 8, 6, 2), ((3, 3), 8, 8, 1), ((3, 3), 3, 6, 3), ((1, 1), 33, 5, 1))):
+        (
+            ((1, 1), 16, 8, 1),
+            ((3, 3), 5, 7, 1),
+            ((3, 3), 9, 9, 9),
+            ((5, 5), 6, 6, 6),
+            ((1, 3), 8, 8, 8),
+            ((2, 3), 8, 6, 2),
+            ((3, 3), 8, 8, 1),
+            ((3, 3), 3, 6, 3),
+            ((1, 1), 33, 5, 1),
+        )
+    ):
         kind = np.uint8 if turn % 5 == 4 else np.int8
         x = 4 * (draw.tensor(kind, 2, 8, 9, ins) // 8)
         w = 8 * (draw.tensor(np.int8, outs, *kernel, ins // group) // 16)
         node = Convolution(x_zero_point=-4 + 128 * (kind is np.uint8), group=group)
         more = (Step(Lookup(table)),) if turn in (0, 2, 8) else ()
-        layers.append(Layer(f"{len(layers)} ties {x.dtype} {list(w.shape)} {group}", x,
-                            (Step(node, (w,)), *draw.even(outs, kind, turn), *more)))
+        layers.append(
+            Layer(
+                f"{len(layers)} ties {x.dtype} {list(w.shape)} {group}",
+                x,
+                (Step(node, (w,)), *draw.even(outs, kind, turn), *more),
+            )
+        )
     as_bytes = Table(tuple(range(255, -1, -1)), DType.UINT8, 0)
     # windows that lie one behind the other in memory: the whole image, rows of it, parts of a row
-    for shape, outs, taps, window in (((1, 6, 1, 40), 9, (5, 1), {"strides": (3, 1)}),
-                                      ((2, 3, 4, 5), 6, (3, 4), {}),
-                                      ((1, 7, 4, 3), 8, (2, 4), {"strides": (2, 1)}),
-                                      ((2, 3, 8, 5), 7, (1, 4), {"strides": (1, 4)})):
+    for shape, outs, taps, window in (
+        ((1, 6, 1, 40), 9, (5, 1), {"strides": (3, 1)}),
+        ((2, 3, 4, 5), 6, (3, 4), {}),
+        ((1, 7, 4, 3), 8, (2, 4), {"strides": (2, 1)}),
+        ((2, 3, 8, 5), 7, (1, 4), {"strides": (1, 4)}),
+    ):
         add(np.int8, shape, draw.tensor(np.int8, outs, *taps, shape[-1]), **window)
     add(np.uint8, (1, 4, 4, 3), draw.tensor(np.uint8, 6, 4, 4, 3), (Step(Lookup(as_bytes)),), w_zero=120)
     # few outputs of a channel: odd and even taps, channels left over, several rows, what follows
-    for kind, shape, taps, window in ((np.int8, (2, 1, 9, 30), (1, 9), {}),
-                                      (np.int8, (1, 9, 1, 7), (8, 1), {}),
-                                      (np.uint8, (2, 3, 3, 5), (3, 3), {}),
-                                      (np.int8, (1, 1, 11, 16), (1, 3), {"strides": (1, 4)}),
-                                      (np.uint8, (1, 1, 9, 8), (1, 4), {"dilations": (1, 2)})):
+    for kind, shape, taps, window in (
+        (np.int8, (2, 1, 9, 30), (1, 9), {}),
+        (np.int8, (1, 9, 1, 7), (8, 1), {}),
+        (np.uint8, (2, 3, 3, 5), (3, 3), {}),
+        (np.int8, (1, 1, 11, 16), (1, 3), {"strides": (1, 4)}),
+        (np.uint8, (1, 1, 9, 8), (1, 4), {"dilations": (1, 2)}),
+    ):
         channels = shape[-1]
         add(kind, shape, draw.tensor(np.int8, channels, *taps, 1), group=channels, **window)
     for shape, taps, out in (((2, 6, 1, 9), (5, 1), (2, 2, 1, 9)), ((1, 1, 7, 12), (1, 5), (1, 1, 3, 12))):
@@ -326,8 +396,11 @@ def int8_convolutions() -> list[Layer]:
     layers.append(Layer("sums of one window", draw.tensor(np.int8, 2, 2, 3, 6), steps))
     # depthwise ones of few taps, or of few outputs in a row; with zero points of weights
     for kind, shape, kernel, w_zero, window in (
-        (np.int8, (1, 1, 21, 60), (1, 21), 0, {}), (np.uint8, (1, 9, 1, 8), (9, 1), 0, {}),
-        (np.uint8, (2, 6, 7, 10), (3, 3), 120, WINDOWS[3]), (np.int8, (1, 6, 9, 34), (1, 3), 0, WINDOWS[0])):
+        (np.int8, (1, 1, 21, 60), (1, 21), 0, {}),
+        (np.uint8, (1, 9, 1, 8), (9, 1), 0, {}),
+        (np.uint8, (2, 6, 7, 10), (3, 3), 120, WINDOWS[3]),
+        (np.int8, (1, 6, 9, 34), (1, 3), 0, WINDOWS[0]),
+    ):
         weights = draw.tensor(np.uint8 if w_zero else np.int8, shape[-1], *kernel, 1)
         add(kind, shape, weights, w_zero=w_zero, group=shape[-1], **window)
     return layers
@@ -335,8 +408,18 @@ def int8_convolutions() -> list[Layer]:
 
 def int8_products() -> list[Layer]:
     draw, layers = Draw(32), []
-    sizes = [(1, 64, 12), (1, 27, 13), (1, 8, 24), (1, 1, 1), (1, 300, 5), (1, 640, 9), (4, 16, 16),
-             (5, 23, 9), (3, 100, 2), (2, 7, 33)]
+    sizes = [
+        (1, 64, 12),
+        (1, 27, 13),
+        (1, 8, 24),
+        (1, 1, 1),
+        (1, 300, 5),
+        (1, 640, 9),
+        (4, 16, 16),
+        (5, 23, 9),
+        (3, 100, 2),
+        (2, 7, 33),
+    ]
     for turn, (rows, depth, columns) in enumerate(sizes):
         for kind in (np.int8, np.uint8)[: 1 + (turn % 3 == 0)]:
             x, w = draw.tensor(kind, rows, depth), draw.tensor(np.int8, depth, columns)
@@ -344,25 +427,42 @@ def int8_products() -> list[Layer]:
             zero = Step(Convolution((1,), (0, 0), (1,), x_zero_point=11), (w.T.reshape(columns, 1, depth),))
             steps = draw.requantised(depth, columns, kind, turn)
             layers.append(
-                ProductLayer(f"{turn} {x.dtype} {rows} x {depth} x {columns}", x,
-                             (Step(MatMul(11, 0), (w,)), *steps), zero))
+                ProductLayer(
+                    f"{turn} {x.dtype} {rows} x {depth} x {columns}",
+                    x,
+                    (Step(MatMul(11, 0), (w,)), *steps),
+                    zero,
+                )
+            )
     for turn, (rows, depth, columns) in enumerate(sizes[3:7]):
         x, w = draw.tensor(np.int8, rows, depth), draw.tensor(np.int8, depth, columns)
         zero = Step(Convolution((1,), (0, 0), (1,), x_zero_point=11), (w.T.reshape(columns, 1, depth),))
         steps = draw.sums(columns, (rows, columns), turn)
-        layers.append(ProductLayer(f"sums {rows} x {depth} x {columns}", x,
-                                   (Step(MatMul(11, 0), (w,)), *steps), zero))
+        layers.append(
+            ProductLayer(f"sums {rows} x {depth} x {columns}", x, (Step(MatMul(11, 0), (w,)), *steps), zero)
+        )
     for turn, (rows, depth, columns) in enumerate(((1, 64, 33), (9, 23, 9), (1, 30, 37), (7, 16, 16))):
         x, w = 4 * (draw.tensor(np.int8, rows, depth) // 8), 8 * (draw.tensor(np.int8, depth, columns) // 16)
         zero = Step(Convolution((1,), (0, 0), (1,), x_zero_point=12), (w.T.reshape(columns, 1, depth),))
-        layers.append(ProductLayer(f"ties {rows} x {depth} x {columns}", x,
-                                   (Step(MatMul(12, 0), (w,)), *draw.even(columns, np.int8, turn)), zero))
+        layers.append(
+            ProductLayer(
+                f"ties {rows} x {depth} x {columns}",
+                x,
+                (Step(MatMul(12, 0), (w,)), *draw.even(columns, np.int8, turn)),
+                zero,
+            )
+        )
     for rows, depth, columns in ((1, 40, 12), (4, 24, 8)):  # weights of uint8 beyond int8
         x, w = draw.tensor(np.int8, rows, depth), draw.tensor(np.uint8, depth, columns)
         zero = Step(Convolution((1,), (0, 0), (1,), x_zero_point=11), (w.T.reshape(columns, 1, depth),))
-        layers.append(ProductLayer(f"uint8 weights {rows} x {depth} x {columns}", x,
-                                   (Step(MatMul(11, 0), (w,)), *draw.requantised(depth, columns, np.int8, 0)),
-                                   zero))
+        layers.append(
+            ProductLayer(
+                f"uint8 weights {rows} x {depth} x {columns}",
+                x,
+                (Step(MatMul(11, 0), (w,)), *draw.requantised(depth, columns, np.int8, 0)),
+                zero,
+            )
+        )
     return layers
 
 
@@ -379,29 +479,46 @@ class ProductLayer(Layer):
 
 def pools(*kinds: tuple[str, type[Any]]) -> list[Layer]:
     draw, layers = Draw(33), []
-    kernels: tuple[tuple[tuple[int, int], dict[str, Any]],
-                   ...] = (((2, 2), {"strides": (2, 2)}), ((3, 3), {"pads": (1, 1, 1, 1), "strides": (2, 1)}),
-                           ((7, 8), {}), ((1, 1), {"strides": (2, 2)}), ((3, 2), {"pads": (1, 0, 2, 1)}),
-                           ((3, 3), {"pads": (1, 1, 1, 1), "strides": (1, 2)}))
+    kernels: tuple[tuple[tuple[int, int], dict[str, Any]], ...] = (
+        ((2, 2), {"strides": (2, 2)}),
+        ((3, 3), {"pads": (1, 1, 1, 1), "strides": (2, 1)}),
+        ((7, 8), {}),
+        ((1, 1), {"strides": (2, 2)}),
+        ((3, 2), {"pads": (1, 0, 2, 1)}),
+        ((3, 3), {"pads": (1, 1, 1, 1), "strides": (1, 2)}),
+    )
     for mode, kind in kinds:
         for channels, (kernel, window) in zip((16, 5, 13, 1, 33, 8), kernels, strict=True):
             layers.append(
-                Layer(f"{len(layers)} {mode} {kind.__name__} {kernel} {window}",
-                      draw.tensor(kind, 2, 7, 8, channels), (Step(Pool(mode, kernel, **window)),)))
+                Layer(
+                    f"{len(layers)} {mode} {kind.__name__} {kernel} {window}",
+                    draw.tensor(kind, 2, 7, 8, channels),
+                    (Step(Pool(mode, kernel, **window)),),
+                )
+            )
         if mode == "average":  # sums around 0: halves, which are rounded away from it
             near = np.asarray(draw.rng.integers(0, 3, (1, 6, 8, 5)) - (np.dtype(kind).kind == "i"), kind)
             layers.append(
-                Layer(f"{len(layers)} {mode} {kind.__name__} around 0", near, (Step(Pool(mode, (1, 2))),)))
+                Layer(f"{len(layers)} {mode} {kind.__name__} around 0", near, (Step(Pool(mode, (1, 2))),))
+            )
     deep = {"strides": (2, 1, 2), "pads": (1, 0, 1, 0, 2, 1), "dilations": (1, 2, 1)}
     for mode, kind in kinds:
         for counted in (0, 1) if kind is np.float32 else ():
             pool = Pool(mode, (3, 3, 2), **deep, count_include_pad=counted)
             layers.append(
-                Layer(f"{len(layers)} {mode} {kind.__name__} volume {counted}",
-                      draw.tensor(kind, 2, 5, 7, 6, 5), (Step(pool),)))
+                Layer(
+                    f"{len(layers)} {mode} {kind.__name__} volume {counted}",
+                    draw.tensor(kind, 2, 5, 7, 6, 5),
+                    (Step(pool),),
+                )
+            )
     layers += [
-        Layer(f"{len(layers)} {mode} {kind.__name__} line", draw.tensor(kind, 2, 9, 6),
-              (Step(Pool(mode, (3,), (2,), (1, 1), (1,))),)) for mode, kind in kinds
+        Layer(
+            f"{len(layers)} {mode} {kind.__name__} line",
+            draw.tensor(kind, 2, 9, 6),
+            (Step(Pool(mode, (3,), (2,), (1, 1), (1,))),),
+        )
+        for mode, kind in kinds
     ]
     return layers
 
@@ -418,8 +535,13 @@ def integer_pools() -> list[Layer]:
         layers.append(Layer(f"mean of {rows} x {columns}", x, (Step(Pool("average", (rows, columns))),)))
     for mode in ("average", "max"):
         fed = Step(op("Add"), (draw.tensor(np.int16, 1, 4, 3, 9),), fed=True)
-        layers.append(Layer(f"{mode} int16 with a sum behind", draw.tensor(np.int16, 1, 5, 7, 9),
-                            (Step(Pool(mode, (2, 3), (1, 2))), fed)))
+        layers.append(
+            Layer(
+                f"{mode} int16 with a sum behind",
+                draw.tensor(np.int16, 1, 5, 7, 9),
+                (Step(Pool(mode, (2, 3), (1, 2))), fed),
+            )
+        )
     return layers
 
 
@@ -430,17 +552,29 @@ def windows_by_channel() -> list[tuple[tuple[int, ...], tuple[int, ...], bool, d
     window = {
         1: {"strides": (3,), "pads": (1, 0), "dilations": (2,)},
         2: {"strides": (2, 1), "pads": (0, 1, 1, 1), "dilations": (1, 2)},
-        3: {"strides": (2, 1, 2), "pads": (1, 0, 1, 0, 1, 1), "dilations": (1, 2, 1)}
+        3: {"strides": (2, 1, 2), "pads": (1, 0, 1, 0, 1, 1), "dilations": (1, 2, 1)},
     }
     sizes = {1: ((17,), (5,)), 2: ((9, 8), (3, 4)), 3: ((5, 6, 7), (2, 3, 3))}
     found = []
-    for k, (d, outs, ins, group) in enumerate([(3, 6, 4, 1), (3, 8, 8, 2), (3, 10, 10, 10), (3, 6, 3, 3),
-                                               (2, 16, 16, 16), (2, 21, 7, 7), (1, 8, 8, 8), (1, 12, 12, 3),
-                                               (2, 9, 9, 3), (2, 5, 3, 1)]):
+    for k, (d, outs, ins, group) in enumerate(
+        [
+            (3, 6, 4, 1),
+            (3, 8, 8, 2),
+            (3, 10, 10, 10),
+            (3, 6, 3, 3),
+            (2, 16, 16, 16),
+            (2, 21, 7, 7),
+            (1, 8, 8, 8),
+            (1, 12, 12, 3),
+            (2, 9, 9, 3),
+            (2, 5, 3, 1),
+        ]
+    ):
         (size, kernel), batch = sizes[d], 1 + k % 2
         for fed in (False, True):
-            found.append(((outs, *kernel, ins // group), (batch, *size, ins), fed,
-                          {"group": group, **window[d]}))
+            found.append(
+                ((outs, *kernel, ins // group), (batch, *size, ins), fed, {"group": group, **window[d]})
+            )
     return found
 
 
@@ -453,27 +587,37 @@ def float_convolutions(transposed: bool) -> list[Layer]:
         bias, relu = Step(op("Add"), (draw.tensor(np.float32, w.shape[0]),)), Step(OPERATORS["", "Relu"]())
         tail = ((bias, relu), (bias,), (), (relu,))[turn % 4]
         layers.append(
-            Layer(f"{turn} {list(shape)} * {list(w.shape)} {window}", draw.tensor(np.float32, *shape),
-                  (Step(operator(**window), (w,)), *tail)))
+            Layer(
+                f"{turn} {list(shape)} * {list(w.shape)} {window}",
+                draw.tensor(np.float32, *shape),
+                (Step(operator(**window), (w,)), *tail),
+            )
+        )
 
     for k, (kernel, ins, outs) in enumerate((*SHAPES, ((3, 3), 8, 17), ((1, 1), 16, 32))):
         for window in (WINDOWS[k % 6], WINDOWS[(k + 2) % 6]):
             add((1 + k % 2, 7, 9, ins), draw.tensor(np.float32, outs, *kernel, ins), **window)
     add((1, 6, 6, 8), draw.tensor(np.float32, 6, 3, 3, 4), group=2, pads=(1, 1, 1, 1))
-    add((2, 15, 4),
+    add(
+        (2, 15, 4),
         draw.tensor(np.float32, 6, 3, 4),
         strides=(2,),
         pads=(1, 1),
         dilations=(1,),
-        **({"output_padding": (0,)} if transposed else {}))
+        **({"output_padding": (0,)} if transposed else {}),
+    )
     for w, x, fed, window in windows_by_channel():
         values = draw.tensor(np.float32, *w)
         if transposed:
             window = {**window, "output_padding": (*[0] * (len(x) - 3), window["strides"][-1] - 1)}
         layers.append(
-            Layer(f"{len(layers)} {list(x)} * {list(w)} {'given ' if fed else ''}{window}",
-                  draw.tensor(np.float32, *x), (Step(operator(**window), (values,), fed),)))
-    for channels, window in (() if transposed else ((8, WINDOWS[2]), (21, WINDOWS[3]), (4, WINDOWS[5]))):
+            Layer(
+                f"{len(layers)} {list(x)} * {list(w)} {'given ' if fed else ''}{window}",
+                draw.tensor(np.float32, *x),
+                (Step(operator(**window), (values,), fed),),
+            )
+        )
+    for channels, window in () if transposed else ((8, WINDOWS[2]), (21, WINDOWS[3]), (4, WINDOWS[5])):
         add((1, 8, 10, channels), draw.tensor(np.float32, channels, 3, 3, 1), **window, group=channels)
     return layers
 
@@ -481,19 +625,27 @@ def float_convolutions(transposed: bool) -> list[Layer]:
 def float_products() -> list[Layer]:
     draw, layers = Draw(35), []
     relu = Step(OPERATORS["", "Relu"]())
-    sizes: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((1, 64), (64, 12)), ((7, 33), (33, 17)),
-                                                            ((4, 16), (16, 16)), ((2, 3, 8), (8, 5)),
-                                                            ((2, 5, 9), (2, 9, 4)),
-                                                            ((3, 1, 4, 6), (1, 2, 6, 8)), ((6,), (6, 5)),
-                                                            ((3, 7), (7,)),
-                                                            ((1, 3, 2, 4, 6), (3, 1, 6, 5)),
-                                                            ((2, 1, 2, 1, 5), (2, 2, 5, 3))]
+    sizes: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
+        ((1, 64), (64, 12)),
+        ((7, 33), (33, 17)),
+        ((4, 16), (16, 16)),
+        ((2, 3, 8), (8, 5)),
+        ((2, 5, 9), (2, 9, 4)),
+        ((3, 1, 4, 6), (1, 2, 6, 8)),
+        ((6,), (6, 5)),
+        ((3, 7), (7,)),
+        ((1, 3, 2, 4, 6), (3, 1, 6, 5)),
+        ((2, 1, 2, 1, 5), (2, 2, 5, 3)),
+    ]
     for a, b in sizes:
         for fed in (False, True):
             layers.append(
-                Layer(f"{len(layers)} {a} x {b} {'input' if fed else 'constant'}",
-                      draw.tensor(np.float32, *a),
-                      (Step(MatMul(), (draw.tensor(np.float32, *b),), fed), *((relu,) if fed else ()))))
+                Layer(
+                    f"{len(layers)} {a} x {b} {'input' if fed else 'constant'}",
+                    draw.tensor(np.float32, *a),
+                    (Step(MatMul(), (draw.tensor(np.float32, *b),), fed), *((relu,) if fed else ())),
+                )
+            )
     return layers
 
 
@@ -504,8 +656,12 @@ def samples_of(name: str) -> list[Layer]:
     for k, sample in enumerate(kind.samples()):
         x, *others = (np.asarray(v) for v in sample.inputs if v is not None)
         layers.append(
-            Layer(f"{k} {x.dtype}{list(x.shape)} {sample.attributes}", x,
-                  (Step(kind(**sample.attributes), tuple(others)),)))
+            Layer(
+                f"{k} {x.dtype}{list(x.shape)} {sample.attributes}",
+                x,
+                (Step(kind(**sample.attributes), tuple(others)),),
+            )
+        )
     return layers
 
 
@@ -531,10 +687,11 @@ GROUPS: dict[str, Callable[[], list[Layer]]] = {
     "int8 convolution": lambda: int8_convolutions() + images_of_int8(),
     "int8 transposed convolution": int8_transposed,
     "int8 matrix product": int8_products,
-    "int8 pooling": integer_pools, "float32 convolution": partial(float_convolutions, False),
+    "int8 pooling": integer_pools,
+    "float32 convolution": partial(float_convolutions, False),
     "float32 transposed convolution": partial(float_convolutions, True),
-    "float32 pooling": partial(pools, ("max", np.float32),
-                               ("average", np.float32)), "float32 matrix product": float_products,
+    "float32 pooling": partial(pools, ("max", np.float32), ("average", np.float32)),
+    "float32 matrix product": float_products,
     "float32 times blocks of 4 or 8 bits": partial(samples_of, "BlockMatMul"),
 }
 """What the kernels of a name fit (without the family in parentheses)."""

@@ -56,42 +56,79 @@ def blocks(name: str) -> dict[str, str]:
         block = choose(work, dialect, costs.unroll)
         cycles = cost(work, block, dialect, costs.unroll)
         found[f"{label}, {channels} channels, {weights} weights"] = (
-            f"{block.pixels} x {block.vectors}, {cycles:.1f} cycles")
+            f"{block.pixels} x {block.vectors}, {cycles:.1f} cycles"
+        )
     return found
 
 
-def square(size: int, ins: int, outs: int, kernel: int = 1, stride: int = 1, groups: int = 1,
-           width: int = 0) -> ConvShape:
-    """A convolution with a border that keeps the size, if the stride is 1; of images [size, width or size].
+def square(
+    size: int, ins: int, outs: int, kernel: int = 1, stride: int = 1, groups: int = 1, width: int = 0
+) -> ConvShape:
+    """A convolution with a border that keeps the size, if the stride is 1; of images [size, width or
+    size].
     """
     width, pad = width or size, kernel // 2
     out = tuple((n + 2 * pad - kernel) // stride + 1 for n in (size, width))
-    return ConvShape(1, size, width, ins, *out, outs, kernel, kernel, stride, stride, pad_top=pad,
-                     pad_left=pad, groups=groups)
+    return ConvShape(
+        1,
+        size,
+        width,
+        ins,
+        *out,
+        outs,
+        kernel,
+        kernel,
+        stride,
+        stride,
+        pad_top=pad,
+        pad_left=pad,
+        groups=groups,
+    )
 
 
-TILED = (square(1, 64, 12), square(8, 16, 24), square(7, 20, 45), square(8, 3, 8, 3),
-         square(9, 8, 17, 3, 2), square(12, 4, 6, 5), square(10, 24, 64), square(6, 16, 16, 3, groups=2),
-         square(125, 64, 64, width=1))
+TILED = (
+    square(1, 64, 12),
+    square(8, 16, 24),
+    square(7, 20, 45),
+    square(8, 3, 8, 3),
+    square(9, 8, 17, 3, 2),
+    square(12, 4, 6, 5),
+    square(10, 24, 64),
+    square(6, 16, 16, 3, groups=2),
+    square(125, 64, 64, width=1),
+)
 
 
 def tilings() -> dict[str, str]:
     """Blocks of sums that are functions on a Cortex-M4, and the weights that are copied to RAM, by where
     constants are and how much RAM there is."""
     found = {}
-    for s, (memory, room) in product(TILED, (("", 0), ("0ws", 1 << 16), ("l4-art", 0), ("l4-art", 3000),
-                                             ("l4-art", 1 << 16), ("f4-art", 1 << 16))):
-        axes = (conv_axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top),
-                conv_axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left))
+    for s, (memory, room) in product(
+        TILED,
+        (
+            ("", 0),
+            ("0ws", 1 << 16),
+            ("l4-art", 0),
+            ("l4-art", 3000),
+            ("l4-art", 1 << 16),
+            ("f4-art", 1 << 16),
+        ),
+    ):
+        axes = (
+            conv_axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top),
+            conv_axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left),
+        )
         weights = np.ones((s.out_c, s.kernel_h, s.kernel_w, s.in_c // s.groups), np.float32)
         reading = Reading(memory_of(memory), room=room) if memory else UNKNOWN
-        tiled = TiledConvolution(s, None, *axes, Weights(weights, None), cast("Tail", None), APART, True,
-                                 reading)
+        tiled = TiledConvolution(
+            s, None, *axes, Weights(weights, None), cast("Tail", None), APART, True, reading
+        )
         t = tiled.tiling()
         found[f"{_label(s)}, {memory or 'unknown memory'}, {room} bytes"] = (
             f"{tiled.order if tiled.fits() else 'written out'}: {t.pixels} x {t.channels}, {t.few} below "
             f"{t.enough}, {tiled._of_rectangles(t):.2f} cycles, {tiled.copied(t)} copied, "
-            f"{tiled._saving(tiled._ends(t)[-1], t):.2f} saved, from {tiled.wish(t)} on")
+            f"{tiled._saving(tiled._ends(t)[-1], t):.2f} saved, from {tiled.wish(t)} on"
+        )
     return found
 
 
@@ -104,11 +141,14 @@ def helium() -> dict[str, str]:
     """Cycles of the kernels for depthwise convolutions, the fastest first; groups that are taken together."""
     found = {}
     quant = QuantSpec(3, np.full(1, 1 << 30, np.int32), np.full(1, -7, np.int32), -2, -128, 127)
-    for size, channels, times, kernel, stride in product((1, 4, 9, 20), (1, 8, 24), (1, 2), (2, 3, 5),
-                                                         (1, 2)):
+    for size, channels, times, kernel, stride in product(
+        (1, 4, 9, 20), (1, 8, 24), (1, 2), (2, 3, 5), (1, 2)
+    ):
         s = square(size, channels, channels * times, kernel, stride, channels)
-        names = [(f"{cycles:.0f}", getattr(write, "func", write).__name__)
-                 for cycles, write in depthwise_mve.writers(s, quant, False)]
+        names = [
+            (f"{cycles:.0f}", getattr(write, "func", write).__name__)
+            for cycles, write in depthwise_mve.writers(s, quant, False)
+        ]
         found[f"depthwise {_label(s)}"] = ", ".join(f"{cycles} {name}" for cycles, name in names)
     for ins, outs, groups, kernel in product((8, 24), (8, 48), (2, 4, 8), (1, 3)):
         s = square(6, ins, outs, kernel, groups=groups)
@@ -120,19 +160,22 @@ def helium() -> dict[str, str]:
 
 def winograds() -> dict[str, str]:
     found = {}
-    for size, ins, outs, room, tail in product((6, 13, 24), (4, 6, 16, 40), (2, 8, 20), (4000, 1 << 17),
-                                               (False, True)):
+    for size, ins, outs, room, tail in product(
+        (6, 13, 24), (4, 6, 16, 40), (2, 8, 20), (4000, 1 << 17), (False, True)
+    ):
         s = square(size, ins, outs, 3)
         found[f"{_label(s)}, {room} bytes, {'a' if tail else 'no'} tail"] = (
-            f"{winograd.choose(s, tail, room)}, not {winograd.plain_cycles(s):.1f}")
+            f"{winograd.choose(s, tail, room)}, not {winograd.plain_cycles(s):.1f}"
+        )
     return found
 
 
 def tiles() -> dict[str, str]:
     """Of integer convolutions on a host: the columns, rows and bytes of a tile."""
     found = {}
-    for size, ins, kernel, stride, pixels in product((1, 7, 24, 96), (1, 3, 16, 64), (1, 3, 5), (1, 2),
-                                                     (4, 6, 12)):
+    for size, ins, kernel, stride, pixels in product(
+        (1, 7, 24, 96), (1, 3, 16, 64), (1, 3, 5), (1, 2), (4, 6, 12)
+    ):
         s = square(size, ins, 16, kernel, stride)
         v = view(s, pixels)
         found[f"{_label(s)}, {pixels} pixels"] = f"{v.batch} x {v.out_h} x {v.out_w}, {v.rows(2)} rows"
@@ -158,8 +201,11 @@ def depthwise() -> dict[str, str]:
 
 CHOICES: dict[str, Callable[[], dict[str, str]]] = {
     **{name: partial(blocks, name) for name in DIALECTS},
-    "functions of Cortex-M4": tilings, "depthwise on Cortex-M4": depthwise, "Helium": helium,
-    "Winograd": winograds, "tiles of hosts": tiles,
+    "functions of Cortex-M4": tilings,
+    "depthwise on Cortex-M4": depthwise,
+    "Helium": helium,
+    "Winograd": winograds,
+    "tiles of hosts": tiles,
 }
 
 
@@ -170,6 +216,9 @@ def test_choices_are_those_recorded(name: str, request: pytest.FixtureRequest) -
     if request.config.getoption("--update-golden"):
         FILE.write_text(json.dumps({**recorded, name: now}, indent=0) + "\n")
         return
-    other = {work: (choice, recorded[name].get(work)) for work, choice in now.items()
-             if choice != recorded[name].get(work)}
+    other = {
+        work: (choice, recorded[name].get(work))
+        for work, choice in now.items()
+        if choice != recorded[name].get(work)
+    }
     assert not other, f"other choices than recorded (now, before): {other}"

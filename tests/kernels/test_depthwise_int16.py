@@ -41,8 +41,9 @@ def layer(height: int, width: int, channels: int, outputs: int, kernel: tuple[in
     ]  # fmt: skip
     fields = {"Padding": 0, "StrideW": stride, "StrideH": stride, "DepthMultiplier": outputs,
               "FusedActivationFunction": activation, "DilationWFactor": 1, "DilationHFactor": 1}  # fmt: skip
-    return build(tensors, [Op("DEPTHWISE_CONV_2D", (0, 1, 2), (3,), "DepthwiseConv2DOptions", fields)], [0],
-                 [3]), x
+    return build(
+        tensors, [Op("DEPTHWISE_CONV_2D", (0, 1, 2), (3,), "DepthwiseConv2DOptions", fields)], [0], [3]
+    ), x
 
 
 @pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")

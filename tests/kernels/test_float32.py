@@ -42,8 +42,10 @@ def write(cases: list[Case], folder: Path) -> None:
 
 def build_and_run(cases: list[Case], tmp: Path, flags: list[str], compiler: str = "gcc") -> None:
     write(cases, tmp)
-    commands = [[compiler, "-O1", *WARNINGS, *REPORTS, *flags, "-c", "kernels.c"],
-                [compiler, *REPORTS, "main.c", "kernels.o", "-lm", "-o", "run"]]
+    commands = [
+        [compiler, "-O1", *WARNINGS, *REPORTS, *flags, "-c", "kernels.c"],
+        [compiler, *REPORTS, "main.c", "kernels.o", "-lm", "-o", "run"],
+    ]
     built_and_run(commands, ["./run", "in.bin", "out.bin"], tmp)
     check(cases, np.fromfile(tmp / "out.bin", np.float32))
 
@@ -100,8 +102,13 @@ def conv_case(s: ConvShape, rng: np.random.Generator, d: VectorDialect, transpos
     given = bias is None and bool(rng.integers(2))
     code = kernel(s, Weights(w, bias, given), tail, d, vector_tail=bool(rng.integers(2)))
     want = (transposed_reference if transposed else conv_reference)(s, x, w)
-    return Case(f"{'transposed ' if transposed else ''}{s}", code, [_stored(s, x), *([w] * given)],
-                want + (0 if bias is None else bias), ["x", *([GIVEN] * given)])
+    return Case(
+        f"{'transposed ' if transposed else ''}{s}",
+        code,
+        [_stored(s, x), *([w] * given)],
+        want + (0 if bias is None else bias),
+        ["x", *([GIVEN] * given)],
+    )
 
 
 def _mirrored(s: ConvShape) -> ConvShape:
@@ -118,8 +125,11 @@ def conv_cases(rng: np.random.Generator, d: VectorDialect, count: int) -> list[C
     # weights too large for the caches
     cases.append(conv_case(ConvShape(1, 5, 7, 128, 5, 7, 74, 3, 3, 1, 1, 1, 1, 1, 1), rng, d))
     # channels first, with borders
-    cases.append(conv_case(ConvShape(1, 9, 11, 3, 9, 11, 6, 3, 3, 1, 1, 1, 1, 1, 1,
-                                     x_strides=(297, 11, 1, 99)), rng, d))
+    cases.append(
+        conv_case(
+            ConvShape(1, 9, 11, 3, 9, 11, 6, 3, 3, 1, 1, 1, 1, 1, 1, x_strides=(297, 11, 1, 99)), rng, d
+        )
+    )
     for m, k, n in ((1, 7, 33), (1, 64, 10), (5, 16, 16), (13, 3, 24), (31, 20, 40)):
         cases.append(conv_case(ConvShape(1, 1, m, k, 1, m, n), rng, d))
     return cases
@@ -131,20 +141,25 @@ def test_convolution_matches_numpy(name: str, tmp_path: Path) -> None:
     build_and_run(conv_cases(rng, DIALECTS[name], 14), tmp_path, HOST_FLAGS.get(name, []))
 
 
-def depthwise_case(s: ConvShape,
-                   rng: np.random.Generator,
-                   d: VectorDialect,
-                   transposed: bool = False) -> Case:
+def depthwise_case(
+    s: ConvShape, rng: np.random.Generator, d: VectorDialect, transposed: bool = False
+) -> Case:
     x = rng.standard_normal((s.batch, s.in_h, s.in_w, s.in_c)).astype(np.float32)
     w = rng.standard_normal((s.out_c, s.kernel_h, s.kernel_w, 1)).astype(np.float32)
     bias = rng.standard_normal(s.out_c).astype(np.float32) if rng.integers(2) else None
     tail = dense_tail((s.batch, s.out_h, s.out_w, s.out_c), d, rng)
     given = bias is None and bool(rng.integers(2))
-    code = pool.depthwise(s, Weights(w, bias, given), tail, d, vector_tail=bool(rng.integers(2)),
-                          transposed=transposed)
+    code = pool.depthwise(
+        s, Weights(w, bias, given), tail, d, vector_tail=bool(rng.integers(2)), transposed=transposed
+    )
     want = (transposed_reference if transposed else conv_reference)(s, x, w)
-    return Case(f"{'transposed ' if transposed else ''}depthwise {s}", code, [_stored(s, x), *([w] * given)],
-                want + (0 if bias is None else bias), ["x", *([GIVEN] * given)])
+    return Case(
+        f"{'transposed ' if transposed else ''}depthwise {s}",
+        code,
+        [_stored(s, x), *([w] * given)],
+        want + (0 if bias is None else bias),
+        ["x", *([GIVEN] * given)],
+    )
 
 
 def pool_case(s: ConvShape, rng: np.random.Generator, d: VectorDialect) -> Case:
@@ -189,8 +204,18 @@ def test_windows_match_numpy(name: str, tmp_path: Path) -> None:
 
 def matmul_cases(rng: np.random.Generator, d: VectorDialect) -> list[Case]:
     cases = []
-    for m, n, k in ((1, 1, 1), (1, 37, 20), (5, 8, 3), (17, 17, 16), (13, 24, 33), (4, 3, 9), (7, 66, 5),
-                    (6, 1, 19), (1, 1, 21), (2, 2, 300)):
+    for m, n, k in (
+        (1, 1, 1),
+        (1, 37, 20),
+        (5, 8, 3),
+        (17, 17, 16),
+        (13, 24, 33),
+        (4, 3, 9),
+        (7, 66, 5),
+        (6, 1, 19),
+        (1, 1, 21),
+        (2, 2, 300),
+    ):
         for transposed_a, transposed_b in ((0, 0), (0, 1), (1, 0), (1, 1)):
             i, j = (1, 1) if m == 1 < n else (2, 3)
             a = rng.standard_normal((i, j, k, m) if transposed_a else (i, j, m, k)).astype(np.float32)
@@ -223,6 +248,7 @@ def test_cortex_m_matches_numpy(board: str, name: str, tmp_path: Path) -> None:
     d = DIALECTS[name]
     cases = [*conv_cases(rng, d, 12), *window_cases(rng, d, 10), *matmul_cases(rng, d)[::2]]
     write(cases, tmp_path)
-    qemu.build_and_run(qemu.BOARDS[board], ["main.c", "kernels.c"], tmp_path,
-                       ["-O2", *WARNINGS, f"-I{include_dir()}"])
+    qemu.build_and_run(
+        qemu.BOARDS[board], ["main.c", "kernels.c"], tmp_path, ["-O2", *WARNINGS, f"-I{include_dir()}"]
+    )
     check(cases, np.fromfile(tmp_path / "out.bin", np.float32))

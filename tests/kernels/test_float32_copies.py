@@ -99,6 +99,9 @@ def test_copies_are_made_where_they_pay() -> None:
     assert copied(code_of("l4-art", whole + 2048)) == whole
     assert 0 < copied(code_of("l4-art", whole // 2)) < whole // 2
     assert code_of("l4-art", 0).wish is not None and not copied(code_of("l4-art", 0))
-    for code in (code_of("0ws", whole * 2), code_of("l4-art", whole * 2, pixels=1),
-                 code_of("l4-art", whole * 2, given=True)):
+    for code in (
+        code_of("0ws", whole * 2),
+        code_of("l4-art", whole * 2, pixels=1),
+        code_of("l4-art", whole * 2, given=True),
+    ):
         assert not copied(code) and code.wish is None

@@ -49,8 +49,9 @@ def statement(s: InstructionSet, i: Instruction) -> list[str]:
         return [*lines, f"{s.named(i.text).format(*names)};"]
     size = i.result.lanes * np.dtype(i.result.element).itemsize
     return [
-        *lines, f"const {s.named(i.result.c_type)} r = {s.named(i.text).format(*names)};",
-        f"memcpy(out, &r, {size});"
+        *lines,
+        f"const {s.named(i.result.c_type)} r = {s.named(i.text).format(*names)};",
+        f"memcpy(out, &r, {size});",
     ]
 
 
@@ -72,25 +73,33 @@ def failures(name: str, folder: Path) -> dict[str, int]:
     s, machine, rng = SETS[name], MACHINES[MACHINE_OF[name]], np.random.default_rng(1)
     trials = {k: [trial(rng, i) for _ in range(TRIALS)] for k, i in s.instructions.items()}
     text = [
-        KEEP_VNNI + NO_MIXED_DOT, f'#include "{s.header}"', "#include <stdio.h>", "#include <string.h>",
-        "static uint8_t in[1024], out[1024];", "int main(void)", "{"
+        KEEP_VNNI + NO_MIXED_DOT,
+        f'#include "{s.header}"',
+        "#include <stdio.h>",
+        "#include <string.h>",
+        "static uint8_t in[1024], out[1024];",
+        "int main(void)",
+        "{",
     ]
     for k, i in s.instructions.items():
         given, wanted = trials[k][0]
         text += [
             f"    for (int n = 0; n < {TRIALS}; n++) {{ /* {k} */",
-            f"        if (fread(in, 1, {len(given)}, stdin) != {len(given)}) {{ return 1; }}"
+            f"        if (fread(in, 1, {len(given)}, stdin) != {len(given)}) {{ return 1; }}",
         ]
         text += [
             *("        " + line for line in statement(s, i)),
-            f"        fwrite(out, 1, {len(wanted)}, stdout);", "    }"
+            f"        fwrite(out, 1, {len(wanted)}, stdout);",
+            "    }",
         ]
     (folder / "main.c").write_text("\n".join([*text, "    return 0;", "}\n"]))
     run(machine, folder)
-    got = subprocess.run([*machine.runner, str(folder / "main")],
-                         input=b"".join(g for t in trials.values() for g, _ in t),
-                         capture_output=True,
-                         check=True).stdout
+    got = subprocess.run(
+        [*machine.runner, str(folder / "main")],
+        input=b"".join(g for t in trials.values() for g, _ in t),
+        capture_output=True,
+        check=True,
+    ).stdout
     found, at = {}, 0
     for k, many in trials.items():
         size = len(many[0][1])
@@ -104,7 +113,8 @@ def run(machine: Machine, folder: Path) -> None:
     subprocess.run(
         [machine.compiler, *STRICT, "-O1", *machine.flags, f"-I{include_dir()}", "main.c", "-o", "main"],
         cwd=folder,
-        check=True)
+        check=True,
+    )
 
 
 ROWS = [(s.name, k) for s in SETS.values() for k in s.instructions]
@@ -130,18 +140,19 @@ def core_program() -> str:
         rows = [[values(rng, o) for o in i.operands] for _ in range(TRIALS)]
         wanted = [int(np.asarray(i.meaning(*row), np.int64).astype(i.result.element)[0]) for row in rows]
         numbers = [
-            "{" + ", ".join(f"(int32_t){int(v) & 0xFFFFFFFF}u"
-                            for v in (*(int(v[0])
-                                        for v in row), w)) + "}"
+            "{" + ", ".join(f"(int32_t){int(v) & 0xFFFFFFFF}u" for v in (*(int(v[0]) for v in row), w)) + "}"
             for row, w in zip(rows, wanted, strict=True)
         ]
         call = i.text.format(*(f"({i.operands[n].c_type})t[n][{n}]" for n in range(len(rows[0]))))
         text += [
             f"    static const int32_t {k}_trials[{TRIALS}][{len(rows[0]) + 1}] = {{{', '.join(numbers)}}};",
-            "    {", f"        const int32_t (*t)[{len(rows[0]) + 1}] = {k}_trials;", "        int bad = 0;",
+            "    {",
+            f"        const int32_t (*t)[{len(rows[0]) + 1}] = {k}_trials;",
+            "        int bad = 0;",
             f"        for (int n = 0; n < {TRIALS}; n++) {{ bad += (int32_t)({call}) != "
             f"t[n][{len(rows[0])}]; }}",
-            f'        printf("{k} %d\\n", bad);', "    }"
+            f'        printf("{k} %d\\n", bad);',
+            "    }",
         ]
     return "\n".join([*text, "    return 0;", "}\n"])
 
@@ -177,8 +188,13 @@ def helium_program() -> str:
             places = iter((16, 32))
             reads_result = "{0}" not in i.text
             for k, (o, a) in enumerate(zip(i.operands, arrays, strict=True)):
-                at = (48 if o.c_type == "r" else
-                      0) if reads_result and k == 0 else 52 if o.c_type == "r" else next(places)
+                at = (
+                    (48 if o.c_type == "r" else 0)
+                    if reads_result and k == 0
+                    else 52
+                    if o.c_type == "r"
+                    else next(places)
+                )
                 raw = a.astype(o.element).tobytes()
                 image[at : at + len(raw)] = raw
             rows.append("{" + ",".join(map(str, bytes(image) + wanted.ljust(16, b"\0"))) + "}")
@@ -192,14 +208,20 @@ def helium_program() -> str:
         code = i.text.format(*shown, d="r4" if i.result.c_type == "r" else "q0")
         size, at = (4, 16) if i.result.c_type == "r" else (16, 0)
         text += [
-            f"static const uint8_t t{number}[40][80] = {{{','.join(rows)}}};", f"static int f{number}(void)",
-            "{", "    int bad = 0;", "    for (int n = 0; n < 40; n++) {",
+            f"static const uint8_t t{number}[40][80] = {{{','.join(rows)}}};",
+            f"static int f{number}(void)",
+            "{",
+            "    int bad = 0;",
+            "    for (int n = 0; n < 40; n++) {",
             f"        uint8_t out[20] = {{0}}; const uint8_t *in = t{number}[n];",
             '        __asm__ volatile("vldrb.8 q0, [%0]\\n vldrb.8 q1, [%0, #16]\\n vldrb.8 q2, [%0, #32]\\n '
             'ldr r4, [%0, #48]\\n ldr r5, [%0, #52]\\n"',
             f'            "{code}\\n vstrb.8 q0, [%1]\\n str r4, [%1, #16]\\n" : : "l"(in), "l"(out) : "r4", '
             '"r5", "q0", "q1", "q2", "memory");',
-            f"        bad += memcmp(out + {at}, in + 64, {size}) != 0;", "    }", "    return bad;", "}"
+            f"        bad += memcmp(out + {at}, in + 64, {size}) != 0;",
+            "    }",
+            "    return bad;",
+            "}",
         ]
         calls.append(f'    printf("%s=%d\\n", "{name}", f{number}());')
     return "\n".join([*text, "int main(void)", "{", *calls, "    return 0;", "}\n"])
@@ -214,8 +236,10 @@ def test_in_helium(tmp_path: Path) -> None:
 
 def test_what_is_not_in_the_table_is_no_assembly() -> None:
     lines = ["vldrb.8 q3, [r1, q5]", "vqrdmulh.s32 q0, q0, r8", "mov lr, #2"]
-    assert asm_lines(lines).count("\n") == 2 and clobbers(
-        lines, ["r1"]) == '"lr", "r8", "q0", "q3", "q5", "cc", "memory"'
+    assert (
+        asm_lines(lines).count("\n") == 2
+        and clobbers(lines, ["r1"]) == '"lr", "r8", "q0", "q3", "q5", "cc", "memory"'
+    )
     with pytest.raises(AssertionError, match=r"vqrdmladh\.s32"):
         asm_lines(["vqrdmladh.s32 q0, q1, q2"])
 
@@ -231,8 +255,10 @@ def test_a_wrong_meaning_is_noticed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SETS)
 def test_without_its_instructions_the_header_says_what_to_do(name: str, tmp_path: Path) -> None:
     (tmp_path / "m.c").write_text(f'#include "{SETS[name].header}"\n')
-    done = subprocess.run(["gcc", "-mno-avx2", f"-I{include_dir()}", "-fsyntax-only", "m.c"],
-                          cwd=tmp_path,
-                          capture_output=True,
-                          text=True)
+    done = subprocess.run(
+        ["gcc", "-mno-avx2", f"-I{include_dir()}", "-fsyntax-only", "m.c"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode != 0 and "or pass --target host," in done.stderr

@@ -44,13 +44,17 @@ def layers(target: str) -> list[tuple[Layer, Case]]:
     """
     words = PREFERENCES if target in BOARDS else PREFERENCES[:1]
     words += ({"memory": "l4-art"},) if target == "cortex-m4" else ()
-    found = [(layer, layer.case(group, {}), f"{group}: {layer.name}")
-             for group, layers in GROUPS.items()
-             if target != "cortex-m0" or group.startswith("int8")
-             for layer in layers()]
-    found += [(layer, network_case(layer, said), f"{' '.join(said.values())} {layer.name}".strip())
-              for said in words
-              for layer in (*int8_layers(), *(float_layers() if _has_floats(target, said) else ()))]
+    found = [
+        (layer, layer.case(group, {}), f"{group}: {layer.name}")
+        for group, layers in GROUPS.items()
+        if target != "cortex-m0" or group.startswith("int8")
+        for layer in layers()
+    ]
+    found += [
+        (layer, network_case(layer, said), f"{' '.join(said.values())} {layer.name}".strip())
+        for said in words
+        for layer in (*int8_layers(), *(float_layers() if _has_floats(target, said) else ()))
+    ]
     return [(layer, replace(case, name=name)) for layer, case, name in found]
 
 
@@ -60,8 +64,9 @@ def _has_floats(target: str, said: dict[str, str]) -> bool:
 
 @cache
 def compiler_version() -> str:
-    return subprocess.run([COMPILER, "-dumpversion"], check=True, capture_output=True,
-                          text=True).stdout.strip()
+    return subprocess.run(
+        [COMPILER, "-dumpversion"], check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def recorded(target: str, layer: str) -> tuple[list[int] | None, int | None]:

@@ -148,10 +148,20 @@ int main(void)
 
 def test_twins_on_the_host(tmp_path: Path) -> None:
     (tmp_path / "program.c").write_text(PROGRAM)
-    flags = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-O1",
-             "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-    subprocess.run(["gcc", *flags, f"-I{include_dir()}", "program.c", "-o", "program"], cwd=tmp_path,
-                   check=True)
+    flags = (
+        "-std=c99",
+        "-Wall",
+        "-Wextra",
+        "-Wconversion",
+        "-Wshadow",
+        "-Werror",
+        "-O1",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=all",
+    )
+    subprocess.run(
+        ["gcc", *flags, f"-I{include_dir()}", "program.c", "-o", "program"], cwd=tmp_path, check=True
+    )
     assert subprocess.run(["./program"], cwd=tmp_path, check=False).returncode == 0
 
 
@@ -159,8 +169,9 @@ def test_twins_on_the_host(tmp_path: Path) -> None:
 @pytest.mark.parametrize("optimise", ["-O2", "-O0"])
 def test_in_helium(optimise: str, tmp_path: Path) -> None:
     (tmp_path / "program.c").write_text(PROGRAM)
-    build_and_run(BOARDS["m55"], ["program.c"], tmp_path, [optimise, "-std=c99", "-Wall",
-                                                            f"-I{include_dir()}"])
+    build_and_run(
+        BOARDS["m55"], ["program.c"], tmp_path, [optimise, "-std=c99", "-Wall", f"-I{include_dir()}"]
+    )
 
 
 @pytest.mark.parametrize(("to", "there"), [("int8", True), ("int16", True), ("int32", False)])

@@ -42,16 +42,21 @@ class TableTail:
     def store(self, acc: str, index: tuple[str, str, str, str], lanes: int) -> str:
         n, y, x, c = (f"({i})" for i in index)
         s = self.shape
-        return (f"y[(({n} * {s.out_h} + {y}) * {s.out_w} + {x}) * {s.out_c} + {c}] = looked_up[{acc} - "
-                f"{self.low}];")
+        return (
+            f"y[(({n} * {s.out_h} + {y}) * {s.out_w} + {x}) * {s.out_c} + {c}] = looked_up[{acc} - "
+            f"{self.low}];"
+        )
 
 
 TABLE = np.random.default_rng(7).integers(-128, 128, 256)
 
 
 def table_text() -> str:
-    return "#ifndef TABLE\n#define TABLE\nstatic const int8_t looked_up[256] = {" + ", ".join(map(
-        str, TABLE)) + "};\n#endif"
+    return (
+        "#ifndef TABLE\n#define TABLE\nstatic const int8_t looked_up[256] = {"
+        + ", ".join(map(str, TABLE))
+        + "};\n#endif"
+    )
 
 
 def quantisation(rng: np.random.Generator, channels: int, taps: int, kind: str) -> QuantSpec:
@@ -79,11 +84,23 @@ def quantisation(rng: np.random.Generator, channels: int, taps: int, kind: str) 
     if rng.random() < 0.3:
         act = (max(act[0], min(zero, act[1])), act[1])
     x_zero = int(rng.choice([-128, -1, 0, 3, 127])) if x_dtype == "int8" else int(rng.choice([0, 128, 255]))
-    rounding = "even" if kind == "dyadic" else str(rng.choice(
-        ["single", "even"])) if kind == "signed" and rng.random() < 0.3 else "double"
-    return QuantSpec(x_zero,
-                     m.clip(0, 2**31 - 1).astype(np.int32), s.astype(np.int32), zero, *act, x_dtype,
-                     str(out_dtype), rounding)  # type: ignore[arg-type]
+    rounding = (
+        "even"
+        if kind == "dyadic"
+        else str(rng.choice(["single", "even"]))
+        if kind == "signed" and rng.random() < 0.3
+        else "double"
+    )
+    return QuantSpec(
+        x_zero,
+        m.clip(0, 2**31 - 1).astype(np.int32),
+        s.astype(np.int32),
+        zero,
+        *act,
+        x_dtype,
+        str(out_dtype),
+        rounding,
+    )  # type: ignore[arg-type]
 
 
 KINDS = ("relu", "signed", "tensor", "spread", "extreme", "unsigned", "dyadic")
@@ -129,16 +146,18 @@ def random_shape(rng: np.random.Generator, depthwise: bool) -> ConvShape:
         return ConvShape(batch, *size, ic, *out, oc, *kernel, *stride, *dilation, *pad, groups)
 
 
-def finished(kernel: KernelCode, x: np.ndarray, want: np.ndarray, quant: QuantSpec,
-             tail: Tail | None) -> Case:
+def finished(
+    kernel: KernelCode, x: np.ndarray, want: np.ndarray, quant: QuantSpec, tail: Tail | None
+) -> Case:
     if tail is None:
         return Case(kernel, x, want)
     low = quant.out_range[0]
     return Case(kernel, x, TABLE[want.astype(np.int64) - low].astype(np.int8), table_text())
 
 
-def with_zero_point(rng: np.random.Generator, w: np.ndarray, quant: QuantSpec,
-                    plain: bool) -> tuple[np.ndarray, QuantSpec]:
+def with_zero_point(
+    rng: np.random.Generator, w: np.ndarray, quant: QuantSpec, plain: bool
+) -> tuple[np.ndarray, QuantSpec]:
     """Now and then weights of all 256 values with a zero point, as uint8 or as int8."""
     if rng.random() < 0.7:
         return w, quant
@@ -166,8 +185,9 @@ def conv_case(rng: np.random.Generator, shape: ConvShape, kind: str, plain: bool
     return finished(kernel, x, want, quant, tail)
 
 
-def transposed_input(rng: np.random.Generator, shape: ConvShape,
-                     x: np.ndarray) -> tuple[ConvShape, np.ndarray]:
+def transposed_input(
+    rng: np.random.Generator, shape: ConvShape, x: np.ndarray
+) -> tuple[ConvShape, np.ndarray]:
     """Now and then the input lies in memory as N, C, H, W."""
     if rng.random() < 0.8:
         return shape, x
@@ -175,8 +195,9 @@ def transposed_input(rng: np.random.Generator, shape: ConvShape,
     return replace(shape, x_strides=strides), np.ascontiguousarray(x.transpose(0, 3, 1, 2))
 
 
-def depthwise_case(rng: np.random.Generator, shape: ConvShape, kind: str, plain: bool = False,
-                   paired: bool = False) -> Case:
+def depthwise_case(
+    rng: np.random.Generator, shape: ConvShape, kind: str, plain: bool = False, paired: bool = False
+) -> Case:
     w = some_weights(rng, (shape.kernel_h, shape.kernel_w, shape.out_c))
     quant = quantisation(rng, shape.out_c, shape.kernel_h * shape.kernel_w, kind)
     w, quant = with_zero_point(rng, w, quant, plain)
@@ -189,8 +210,9 @@ def depthwise_case(rng: np.random.Generator, shape: ConvShape, kind: str, plain:
     if plain:
         kernel = depthwise_c.depthwise(shape, w, bias, quant, tail, plane_bytes=limit)
     else:
-        kernel = depthwise_dsp.depthwise(shape, w, bias, quant, tail, limit, shape.in_w % 2 > 0,
-                                         1 if paired or shape.in_h % 3 else None)
+        kernel = depthwise_dsp.depthwise(
+            shape, w, bias, quant, tail, limit, shape.in_w % 2 > 0, 1 if paired or shape.in_h % 3 else None
+        )
     return finished(kernel, x, want, quant, tail)
 
 
@@ -212,19 +234,33 @@ def row_case(rng: np.random.Generator, ic: int, oc: int, kind: str) -> Case:
 def pool_case(rng: np.random.Generator, kind: str) -> Case:
     shape = random_shape(rng, depthwise=True)
     kernel = [min(shape.kernel_h, shape.in_h), min(shape.kernel_w, shape.in_w)]
-    out = [(n - k) // s + 1
-           for n, k, s in zip((shape.in_h, shape.in_w), kernel, (shape.stride_h, shape.stride_w), strict=True)
-           ]
+    out = [
+        (n - k) // s + 1
+        for n, k, s in zip((shape.in_h, shape.in_w), kernel, (shape.stride_h, shape.stride_w), strict=True)
+    ]
     pad = [0, 0]
     if rng.random() < 0.5:  # as SAME pads
         out = [-(-shape.in_h // shape.stride_h), -(-shape.in_w // shape.stride_w)]
         pad = [
             max((out[0] - 1) * shape.stride_h + kernel[0] - shape.in_h, 0) // 2,
-            max((out[1] - 1) * shape.stride_w + kernel[1] - shape.in_w, 0) // 2
+            max((out[1] - 1) * shape.stride_w + kernel[1] - shape.in_w, 0) // 2,
         ]
     c = int(rng.choice([1, 3, 4, 6, 8]))
-    s = ConvShape(shape.batch, shape.in_h, shape.in_w, c, *out, c, *kernel, shape.stride_h, shape.stride_w, 1,
-                  1, *pad, 1)
+    s = ConvShape(
+        shape.batch,
+        shape.in_h,
+        shape.in_w,
+        c,
+        *out,
+        c,
+        *kernel,
+        shape.stride_h,
+        shape.stride_w,
+        1,
+        1,
+        *pad,
+        1,
+    )
     dtype = str(rng.choice(["int8", "uint8", "int16"]))
     low, high = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}[dtype]
     x = rng.integers(low, high + 1, (s.batch, s.in_h, s.in_w, c)).astype(dtype)
@@ -243,7 +279,8 @@ def dsp_cases(seed: int) -> list[Case]:
             reach = (columns - 1) * wide.stride_w + (wide.kernel_w - 1) * wide.dilation_w + 1
             in_w = max(1, reach - int(rng.integers(0, 3)))
             cases.append(
-                conv_case(rng, replace(wide, in_w=in_w, out_w=columns, pad_left=min(wide.pad_left, 1)), kind))
+                conv_case(rng, replace(wide, in_w=in_w, out_w=columns, pad_left=min(wide.pad_left, 1)), kind)
+            )
         n, c = int(rng.integers(1, 10)), int(rng.choice([1, 3, 4, 6, 16, 20]))
         oc = int(rng.choice([1, 2, 5, 8]))
         cases.append(conv_case(rng, ConvShape(1, 1, n, c, 1, n, oc), kind))
@@ -252,11 +289,13 @@ def dsp_cases(seed: int) -> list[Case]:
         ch = int(rng.choice([1, 3, 8, 260]))
         out = (-(-h // stride), -(-w // stride))
         cases.append(
-            depthwise_case(rng, ConvShape(1, h, w, ch, *out, ch, 3, 3, stride, stride, 1, 1, stride % 2, 1,
-                                          ch), kind))
+            depthwise_case(
+                rng, ConvShape(1, h, w, ch, *out, ch, 3, 3, stride, stride, 1, 1, stride % 2, 1, ch), kind
+            )
+        )
         cases.append(
-            row_case(rng, int(rng.choice([1, 3, 4, 8, 20, 33, 64])), int(rng.choice([1, 4, 6, 17, 32])),
-                     kind))
+            row_case(rng, int(rng.choice([1, 3, 4, 8, 20, 33, 64])), int(rng.choice([1, 4, 6, 17, 32])), kind)
+        )
     return [*cases, pool_case(rng, "average"), pool_case(rng, "max")]
 
 
@@ -292,11 +331,13 @@ def row_cases(seed: int) -> list[Case]:
         dilation = [int(rng.integers(1, 3)), 2 if at % 4 == 3 else 1]
         pad = [int(rng.integers(0, (k - 1) * d + 1)) for k, d in zip(kernel, dilation, strict=True)]
         out = [int(rng.integers(1, 6)), int(rng.choice([4, 4, 8]))]
-        reach = [(o - 1) * s + (k - 1) * d + 1
-                 for o, s, k, d in zip(out, stride, kernel, dilation, strict=True)]
+        reach = [
+            (o - 1) * s + (k - 1) * d + 1 for o, s, k, d in zip(out, stride, kernel, dilation, strict=True)
+        ]
         size = [max(1, n - p - int(rng.integers(0, p + 1))) for n, p in zip(reach, pad, strict=True)]
-        shape = ConvShape(1 + at % 2, *size, 1 + at % 9, *out, int(rng.integers(1, 6)), *kernel, *stride,
-                          *dilation, *pad)
+        shape = ConvShape(
+            1 + at % 2, *size, 1 + at % 9, *out, int(rng.integers(1, 6)), *kernel, *stride, *dilation, *pad
+        )
         cases.append(conv_case(rng, shape, kind))
     return cases
 
@@ -336,8 +377,8 @@ def plain_cases(seed: int) -> list[Case]:
         cases.append(conv_case(rng, ConvShape(1, 1, n, 12, 1, n, 5), kind, plain=True))
         cases.append(conv_case(rng, ConvShape(2, 3, n, 12, 3, n, 6, groups=3), kind, plain=True))
         cases.append(
-            conv_case(rng, ConvShape(2, 3, n, 4, 3, n, 6, 3, 3, 1, 1, 1, 1, 1, 1, groups=2), kind,
-                      plain=True))
+            conv_case(rng, ConvShape(2, 3, n, 4, 3, n, 6, 3, 3, 1, 1, 1, 1, 1, 1, groups=2), kind, plain=True)
+        )
     return cases
 
 
@@ -378,8 +419,10 @@ def small_depthwise_cases(seed: int) -> list[Case]:
         kernel = (1 + at % 3, 2 + at // 3 % 2) if at % 8 < 5 else (1 + at % 3, 3)
         dilation = (1 + at // 7 % 2, (1, 2, 3, 4, 1)[at % 5])
         stride = (1 + at // 2 % 2, 1 + at // 4 % 2)
-        edges = [(int(n), (k - 1) * d + 1, s) for n, k, d, s in
-                 zip(rng.integers(4, 12, 2), kernel, dilation, stride, strict=True)]
+        edges = [
+            (int(n), (k - 1) * d + 1, s)
+            for n, k, d, s in zip(rng.integers(4, 12, 2), kernel, dilation, stride, strict=True)
+        ]
         pad = [int(rng.integers(0, reach)) for _, reach, _ in edges]
         out = [max(1, (n + 2 * p - reach) // s + 1) for (n, reach, s), p in zip(edges, pad, strict=True)]
         ic = int(rng.integers(1, 6))
@@ -447,7 +490,8 @@ def test_small_depthwise_kernels(tmp_path: Path) -> None:
 
 
 def few_outputs(seed: int) -> list[Case]:
-    """One to three outputs of a channel, along either axis; windows of several rows; channels beyond fours.
+    """One to three outputs of a channel, along either axis; windows of several rows; channels beyond
+    fours.
     """
     rng = np.random.default_rng(seed)
     cases = []
@@ -461,8 +505,9 @@ def few_outputs(seed: int) -> list[Case]:
         elif at % 2:
             sizes = [(b, a) for a, b in sizes]
         image, out, *window = sizes
-        shape = ConvShape(1 + at % 2, *image, channels, *out, channels, *window[0], *window[1], *window[2],
-                          groups=channels)
+        shape = ConvShape(
+            1 + at % 2, *image, channels, *out, channels, *window[0], *window[1], *window[2], groups=channels
+        )
         cases.append(depthwise_case(rng, shape, kind, paired=True))
     assert sum("depthwise4_" in "".join(case.code.helpers) for case in cases) > 10
     return cases
@@ -549,12 +594,14 @@ def test_forms_equal_the_rule_over_the_whole_range(kind: str) -> None:
         m, s = quant.channels(24)
         for c in range(24):
             acc = np.unique(
-                np.concatenate([np.arange(lo[c], hi[c] + 1, 37),
-                                np.arange(-3000, 3000), [lo[c], hi[c]]]))
+                np.concatenate([np.arange(lo[c], hi[c] + 1, 37), np.arange(-3000, 3000), [lo[c], hi[c]]])
+            )
             acc = acc[(acc >= lo[c]) & (acc <= hi[c])]
             want = np.clip(
-                requantise.rescale(acc, m[c], s[c], quant.rounding) + quant.out_zero_point, quant.act_min,
-                quant.act_max)
+                requantise.rescale(acc, m[c], s[c], quant.rounding) + quant.out_zero_point,
+                quant.act_min,
+                quant.act_max,
+            )
             shift = int(rq.shift[c])
             if rq.form == "affine":
                 high = (((acc + rq.bias_shift[c]) << align) * rq.multiplier[c] + (rounded << 31)) >> 32
@@ -563,6 +610,9 @@ def test_forms_equal_the_rule_over_the_whole_range(kind: str) -> None:
                 high = (2 * acc * rq.multiplier[c] + (1 << 31)) >> 32
                 got = (high + rq.offset[c] - (acc < 0)) >> shift
             low, top = quant.out_range
-            got = np.clip(got, low if rq.clamp_low is None else rq.clamp_low,
-                          top if rq.clamp_high is None else rq.clamp_high)
+            got = np.clip(
+                got,
+                low if rq.clamp_low is None else rq.clamp_low,
+                top if rq.clamp_high is None else rq.clamp_high,
+            )
             assert (got == want).all()

@@ -82,21 +82,27 @@ def pool_case(rng: np.random.Generator, average: bool) -> Case:
     return finished(kernel_code, x, want, replace(quantisation(rng, 1, 1, "relu"), out_dtype=dtype), tail)
 
 
-def convolutions(rng: np.random.Generator,
-                 dialect: InstructionSet,
-                 kinds: tuple[str, ...] = KINDS) -> list[Case]:
+def convolutions(
+    rng: np.random.Generator, dialect: InstructionSet, kinds: tuple[str, ...] = KINDS
+) -> list[Case]:
     """Windows of all kinds, products with few and many rows, groups."""
     found = []
     for kind in kinds:
         found.append(
-            conv_case(rng, replace(random_shape(rng, depthwise=False), out_c=int(rng.integers(1, 40))), kind,
-                      dialect))
+            conv_case(
+                rng,
+                replace(random_shape(rng, depthwise=False), out_c=int(rng.integers(1, 40))),
+                kind,
+                dialect,
+            )
+        )
         n, c = int(rng.integers(1, 40)), int(rng.choice([1, 3, 4, 6, 16, 20]))
         oc = int(rng.choice([1, 2, 5, 8, 16, 24, 33, 64, 80]))
         found.append(conv_case(rng, ConvShape(1, 1, n, c, 1, n, oc), kind, dialect))
     found.append(conv_case(rng, ConvShape(2, 3, 4, 12, 3, 4, 6, groups=3), kinds[0], dialect))
     found.append(
-        conv_case(rng, ConvShape(1, 4, 5, 6, 4, 5, 40, 3, 3, 1, 1, 1, 1, 1, 1, groups=2), kinds[-1], dialect))
+        conv_case(rng, ConvShape(1, 4, 5, 6, 4, 5, 40, 3, 3, 1, 1, 1, 1, 1, 1, groups=2), kinds[-1], dialect)
+    )
     found.append(conv_case(rng, ConvShape(1, 1, 1, 30, 1, 1, 100), kinds[-1], dialect))
     found.append(conv_case(rng, ConvShape(2, 12, 1, 5, 6, 1, 20, 3, 1, 2, 1, 1, 1, 1, 0), kinds[-1], dialect))
     return found
@@ -113,8 +119,9 @@ def channelwise(rng: np.random.Generator) -> list[Case]:
 
 
 @needs_avx2
-@pytest.mark.parametrize("cases", [lambda rng: convolutions(rng, AVX2), channelwise],
-                         ids=["convolution", "channelwise"])
+@pytest.mark.parametrize(
+    "cases", [lambda rng: convolutions(rng, AVX2), channelwise], ids=["convolution", "channelwise"]
+)
 def test_sanitized(cases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     run_host(cases(np.random.default_rng(0)), tmp_path, ("-O1", *AVX2_FLAGS))
 
@@ -125,10 +132,13 @@ def test_optimised(compiler: str, seed: int, tmp_path: Path) -> None:
     if not shutil.which(compiler):
         pytest.skip(f"needs {compiler}")
     rng = np.random.default_rng(seed)
-    run_host([*convolutions(rng, AVX2), *channelwise(rng)],
-             tmp_path, ("-O2", *AVX2_FLAGS),
-             compiler,
-             sanitized=False)
+    run_host(
+        [*convolutions(rng, AVX2), *channelwise(rng)],
+        tmp_path,
+        ("-O2", *AVX2_FLAGS),
+        compiler,
+        sanitized=False,
+    )
 
 
 @pytest.mark.parametrize("seed", [5, 6])
@@ -138,19 +148,24 @@ def test_other_tables(table: InstructionSet, machine: str, seed: int, tmp_path: 
     m = MACHINES[machine]
     if m.missing():
         pytest.skip(m.missing())
-    run_host(convolutions(np.random.default_rng(seed), table),
-             tmp_path, ("-O2", *m.flags),
-             m.compiler,
-             sanitized=False,
-             runner=m.runner)
+    run_host(
+        convolutions(np.random.default_rng(seed), table),
+        tmp_path,
+        ("-O2", *m.flags),
+        m.compiler,
+        sanitized=False,
+        runner=m.runner,
+    )
 
 
 @needs_avx2
 def test_sum(tmp_path: Path) -> None:
     """The sum of two tensors, all pairs of bytes."""
     forms = []
-    a, b, y = (affine_sum.Rescaling(*given)
-               for given in ((3, 2**30, 0), (-128, 1623821475, -2), (-128, 1098017566, -17)))
+    a, b, y = (
+        affine_sum.Rescaling(*given)
+        for given in ((3, 2**30, 0), (-128, 1623821475, -2), (-128, 1098017566, -17))
+    )
     for low, high in ((-128, 127), (-128, 100), (-20, 127)):
         form = affine_sum.affine(a, b, y, 20, low, high)
         assert form is not None
@@ -158,8 +173,10 @@ def test_sum(tmp_path: Path) -> None:
     text = '#include "aot_model/int8_avx2_rows.h"\n'
     main = ""
     for i, (form, table) in enumerate(forms):
-        text += (f"static int sum{i}(const int8_t *a, const int8_t *b, int8_t *y, int32_t n)\n{{\n    "
-                 f"{affine_sum.avx2_sum(form).call('a', 'b', 'y', 'n')}    return 0;\n}}\n")
+        text += (
+            f"static int sum{i}(const int8_t *a, const int8_t *b, int8_t *y, int32_t n)\n{{\n    "
+            f"{affine_sum.avx2_sum(form).call('a', 'b', 'y', 'n')}    return 0;\n}}\n"
+        )
         text += f"static const int8_t want{i}[] = {{{','.join(str(v) for v in table.reshape(-1))}}};\n"
         main += f"    for (int32_t n = 1; n < 256; n += 5) {{ bad += run(sum{i}, want{i}, n); }}\n"
     text += """
@@ -183,8 +200,12 @@ static int run(int (*sum)(const int8_t *, const int8_t *, int8_t *, int32_t), co
     text += f"int main(void)\n{{\n    int bad = 0;\n{main}    return bad;\n}}\n"
     (tmp_path / "sum.c").write_text(text)
     flags = [
-        *STRICT, "-O1", *AVX2_FLAGS, f"-I{include_dir()}", "-fsanitize=address,undefined",
-        "-fno-sanitize-recover=all"
+        *STRICT,
+        "-O1",
+        *AVX2_FLAGS,
+        f"-I{include_dir()}",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=all",
     ]
     subprocess.run(["gcc", *flags, str(tmp_path / "sum.c"), "-o", str(tmp_path / "sum")], check=True)
     subprocess.run([str(tmp_path / "sum")], check=True)

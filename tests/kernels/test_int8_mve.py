@@ -67,12 +67,15 @@ class InvertedRows(Inverted):
     def store_row(self, source: str, index: tuple[str, str, str, str], count: int) -> str:
         n, y, x, c = index
         s = self.shape
-        return (f"invert({source}, y + ((({n}) * {s.out_h} + ({y})) * {s.out_w} + ({x})) * {s.out_c} + "
-                f"({c}), {count});\n")
+        return (
+            f"invert({source}, y + ((({n}) * {s.out_h} + ({y})) * {s.out_w} + ({x})) * {s.out_c} + "
+            f"({c}), {count});\n"
+        )
 
 
 class Draw:
-    """Random layers, weights and quantisation, the extremes among them more often than chance would have it.
+    """Random layers, weights and quantisation, the extremes among them more often than chance would have
+    it.
     """
 
     def __init__(self, seed: int) -> None:
@@ -112,8 +115,16 @@ class Draw:
         shift = fit + r.integers(-spread, spread + 1, count)
         multiplier = r.integers(1 << 30, 1 << 31, count)
         if r.random() < 0.4:
-            extremes = [(1 << 30, 0), ((1 << 31) - 1, -31), (0, 0), ((1 << 31) - 1, 0), (1 << 30, -1),
-                        (1 << 30, -17), (3 << 29, 3), (5 << 28, 20)]
+            extremes = [
+                (1 << 30, 0),
+                ((1 << 31) - 1, -31),
+                (0, 0),
+                ((1 << 31) - 1, 0),
+                (1 << 30, -1),
+                (1 << 30, -17),
+                (3 << 29, 3),
+                (5 << 28, 20),
+            ]
             for multiplier_, shift_ in extremes:
                 i = int(r.integers(count))
                 multiplier[i], shift[i] = multiplier_, shift_
@@ -301,8 +312,7 @@ def dense_cases() -> list[Case]:
         x, w = draw.input(spec, 1, 1, 1, in_c), draw.weights(out_c, in_c)
         expected = int8_model.conv(shape, x, w[:, None, None], bias, spec)
         tail, expected = _with_tail(draw, shape, expected)
-        cases.append(
-            Case(f"{in_c} x {out_c} {spec}", conv(shape, w, bias, spec, tail), x, expected))
+        cases.append(Case(f"{in_c} x {out_c} {spec}", conv(shape, w, bias, spec, tail), x, expected))
     return cases
 
 
@@ -336,8 +346,9 @@ def pool_cases() -> list[Case]:
     return cases
 
 
-def _sum_by_hand(a: int, b: int, terms: tuple[Rescaling, Rescaling], result: Rescaling, low: int,
-                 high: int) -> int:
+def _sum_by_hand(
+    a: int, b: int, terms: tuple[Rescaling, Rescaling], result: Rescaling, low: int, high: int
+) -> int:
     """The sum of one pair in Python integers, as TensorFlow Lite's reference kernel states it."""
 
     def scaled(x: int, r: Rescaling) -> int:
@@ -360,8 +371,9 @@ def sum_cases() -> list[Case]:
         factors = [*(scales / common), common / (2.0**20 * out)]
         zeros = [int(r.integers(-128, 128)), int(r.integers(-128, 128)), zero]
         parts = [np.frexp(f) for f in factors]
-        a, b, result = (Rescaling(z, int(f * (1 << 31)), int(e))
-                        for z, (f, e) in zip(zeros, parts, strict=True))
+        a, b, result = (
+            Rescaling(z, int(f * (1 << 31)), int(e)) for z, (f, e) in zip(zeros, parts, strict=True)
+        )
         if low == high:
             continue
         form = affine(a, b, result, 20, low, high)
@@ -369,12 +381,15 @@ def sum_cases() -> list[Case]:
         row = mve_sum(form)
         count = int(r.integers(1, 700))
         x = r.integers(-128, 128, (2, count)).astype(np.int8)
-        expected = np.array([_sum_by_hand(int(p), int(q), (a, b), result, low, high) for p, q in x.T],
-                            np.int8)
-        code = KernelCode(row.call("x", f"x + {count}", "y", str(count)),
-                          includes=frozenset({row.header}),
-                          helpers=row.helpers,
-                          slack=0)
+        expected = np.array(
+            [_sum_by_hand(int(p), int(q), (a, b), result, low, high) for p, q in x.T], np.int8
+        )
+        code = KernelCode(
+            row.call("x", f"x + {count}", "y", str(count)),
+            includes=frozenset({row.header}),
+            helpers=row.helpers,
+            slack=0,
+        )
         cases.append(Case(f"sum {form}", code, x, expected))
         low, high, r_u = low + 128, high + 128, replace(result, zero_point=zero + 128)
         of = tuple(replace(t, zero_point=t.zero_point + 128) for t in (a, b))
@@ -441,8 +456,13 @@ def _ties(draw: Draw, kernel: Callable[..., KernelCode], shape: ConvShape, multi
 
 
 FAMILIES = {
-    "conv": conv_cases, "groups": group_cases, "depthwise": depthwise_cases, "dense": dense_cases,
-    "ties": tie_cases, "pool": pool_cases, "sum": sum_cases
+    "conv": conv_cases,
+    "groups": group_cases,
+    "depthwise": depthwise_cases,
+    "dense": dense_cases,
+    "ties": tie_cases,
+    "pool": pool_cases,
+    "sum": sum_cases,
 }
 
 
@@ -475,13 +495,19 @@ def _conv1x1(spec: QuantSpec, **changes: int) -> KernelCode:
     return conv(shape, np.ones((4, 1, 1, 4), np.int8), None, spec)
 
 
-@pytest.mark.parametrize("change",
-                         [{"rounding": "even", "multiplier": np.array([-3])},
-                          {"rounding": "even", "multiplier": np.array([3 << 29]), "shift": np.array([-30])},
-                          {"rounding": "single", "multiplier": np.array([3 << 20]), "shift": np.array([2])},
-                          {"x_dtype": "int16"}, {"out_dtype": "int16"},
-                          {"weight_zero_point": -129}, {"out_zero_point": 200}, {"act_min": 5, "act_max": 4}],
-                         )
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rounding": "even", "multiplier": np.array([-3])},
+        {"rounding": "even", "multiplier": np.array([3 << 29]), "shift": np.array([-30])},
+        {"rounding": "single", "multiplier": np.array([3 << 20]), "shift": np.array([2])},
+        {"x_dtype": "int16"},
+        {"out_dtype": "int16"},
+        {"weight_zero_point": -129},
+        {"out_zero_point": 200},
+        {"act_min": 5, "act_max": 4},
+    ],
+)
 def test_refuses_what_it_does_not_compute(change: dict[str, object]) -> None:
     spec = QuantSpec(0, np.array([1 << 30]), np.array([-5]), 0, -128, 127)
     with pytest.raises(ValueError):

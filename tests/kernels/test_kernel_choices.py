@@ -68,11 +68,23 @@ def window(shape: ConvShape, dialect: str) -> WindowPlan:
 @pytest.mark.parametrize(("in_c", "multiplier", "step"),
                          [*product((1, 3, 8, 13), (1, 2, 3, 4, 8, 12), (1,)), (8, 1, 2), (8, 4, 2),
                           (8, 3, 5)])  # fmt: skip
-def test_vectors_of_channels_read_neighbours_or_one_element(dialect: str, in_c: int, multiplier: int,
-                                                            step: int) -> None:
+def test_vectors_of_channels_read_neighbours_or_one_element(
+    dialect: str, in_c: int, multiplier: int, step: int
+) -> None:
     """All channels once; vectors wherever the inputs of one are neighbours in memory or the same element."""
-    shape = ConvShape(1, 4, 4, in_c, 3, 3, in_c * multiplier, 2, 2, groups=in_c,
-                      x_strides=(16 * in_c * step, 4 * in_c * step, in_c * step, step))
+    shape = ConvShape(
+        1,
+        4,
+        4,
+        in_c,
+        3,
+        3,
+        in_c * multiplier,
+        2,
+        2,
+        groups=in_c,
+        x_strides=(16 * in_c * step, 4 * in_c * step, in_c * step, step),
+    )
     loops = window(shape, dialect).channel_loops()
     covered = []
     for d, first, vectors in loops:
@@ -102,8 +114,9 @@ def test_a_wide_window_alone_in_its_row_is_not_unrolled(width: int, unrolled: bo
     assert (weighted.column_blocks() is not None) is unrolled and pool.column_blocks() is not None
 
 
-@pytest.mark.parametrize(("dialect", "length"),
-                         [(n, w) for n in ("scalar", "v4") for w in (10, 200, 201, 300)])
+@pytest.mark.parametrize(
+    ("dialect", "length"), [(n, w) for n in ("scalar", "v4") for w in (10, 200, 201, 300)]
+)
 def test_every_accumulator_is_stored_once(dialect: str, length: int) -> None:
     """From registers, and from memory where the tail is long."""
     d, text = DIALECTS[dialect], CText()
@@ -157,11 +170,20 @@ def test_what_a_tail_reads_elsewhere_too_is_not_read_in_place() -> None:
     assert tail(cell_of(first, here), cell_of(first, here)).reads_in_place(first)
 
 
-@pytest.mark.parametrize(("out", "pixels", "outside"), [((1, 3, 3), 2, True), ((1, 2, 4), 2, False),
-                                                        ((9, 1, 1), 2, True), ((2, 2, 2), 1, True),
-                                                        ((1, 1, 5), 1, True), ((1, 1, 4), 1, False)])
-def test_channels_are_outside_when_there_are_many_pixels(out: tuple[int, int, int], pixels: int,
-                                                         outside: bool) -> None:
+@pytest.mark.parametrize(
+    ("out", "pixels", "outside"),
+    [
+        ((1, 3, 3), 2, True),
+        ((1, 2, 4), 2, False),
+        ((9, 1, 1), 2, True),
+        ((2, 2, 2), 1, True),
+        ((1, 1, 5), 1, True),
+        ((1, 1, 4), 1, False),
+    ],
+)
+def test_channels_are_outside_when_there_are_many_pixels(
+    out: tuple[int, int, int], pixels: int, outside: bool
+) -> None:
     """More than four blocks, and weights that no cache holds."""
     dialect = next(d for d in DIALECTS.values() if d.costs.cache is not None)
     weights = np.zeros((16, 1, 1, dialect.costs.cache // 64 + 1), np.float32)  # type: ignore[operator]
@@ -180,8 +202,17 @@ def test_channels_are_outside_when_there_are_many_pixels(out: tuple[int, int, in
 def test_a_row_by_a_matrix_is_one_pixel_and_one_dense_group() -> None:
     shape = ConvShape(1, 1, 1, 8, 1, 1, 6)
     assert shape.one_row
-    for other in ({"batch": 2}, {"out_h": 2}, {"out_w": 2}, {"kernel_h": 2}, {"kernel_w": 2}, {"in_h": 2},
-                  {"in_w": 2}, {"groups": 2}, {"x_strides": (16, 16, 16, 2)}):
+    for other in (
+        {"batch": 2},
+        {"out_h": 2},
+        {"out_w": 2},
+        {"kernel_h": 2},
+        {"kernel_w": 2},
+        {"in_h": 2},
+        {"in_w": 2},
+        {"groups": 2},
+        {"x_strides": (16, 16, 16, 2)},
+    ):
         assert not replace(shape, **other).one_row, other  # type: ignore[arg-type]
     quant = QuantSpec.accumulators(0, "int8", 0)
     assert conv_dsp.applicable(shape, replace(quant, weight_zero_point=3))
@@ -198,8 +229,24 @@ def test_depthwise_by_taps_takes_what_its_instructions_reach() -> None:
         dilation_h, dilation_w, wide = pick(1, 2, 3), pick(1, 2), pick(3, 20, 64, 127, 128, 160)
         width, height = wide + (kernel_w - 1) * dilation_w, 4 + (kernel_h - 1) * dilation_h
         out_h, out_w = 4 + pad, wide + pad
-        shape = ConvShape(1, height, width, channels, out_h, out_w, channels, kernel_h, kernel_w, 1, 1,
-                          dilation_h, dilation_w, pad, pad, groups=channels)
+        shape = ConvShape(
+            1,
+            height,
+            width,
+            channels,
+            out_h,
+            out_w,
+            channels,
+            kernel_h,
+            kernel_w,
+            1,
+            1,
+            dilation_h,
+            dilation_w,
+            pad,
+            pad,
+            groups=channels,
+        )
         row = (width + pad if pad else width) * channels
         rows, columns = (kernel_h - 1) * dilation_h, (kernel_w - 1) * dilation_w * channels
         fits = rows * row + columns <= 65535
@@ -221,11 +268,12 @@ def test_depthwise_by_taps_takes_what_its_instructions_reach() -> None:
     (341, 1023, 1, (1, 1), True, True), (512, 1024, 1, (1, 1), False, False),
     (2, 2, 1, (8, 16), True, False), (2, 2, 1, (3, 43), False, False),  # 128 and 129 taps
     (2, 2, 127, (1, 1), True, True), (2, 2, 128, (1, 1), True, False)])  # fmt: skip
-def test_depthwise_kernels_take_what_encodings_hold(channels: int, outputs: int, stride: int,
-                                                    kernel: tuple[int, int], taps: bool,
-                                                    columns: bool) -> None:
-    shape = ConvShape(1, kernel[0], kernel[1] + stride, channels, 1, 2, outputs, *kernel, 1, stride,
-                      groups=channels)
+def test_depthwise_kernels_take_what_encodings_hold(
+    channels: int, outputs: int, stride: int, kernel: tuple[int, int], taps: bool, columns: bool
+) -> None:
+    shape = ConvShape(
+        1, kernel[0], kernel[1] + stride, channels, 1, 2, outputs, *kernel, 1, stride, groups=channels
+    )
     assert depthwise_taps_mve.applicable(shape) is taps
     assert depthwise_columns_mve.applicable(shape) is columns
 
@@ -239,9 +287,12 @@ def test_slices_have_addresses_for_so_many_taps(kernel: tuple[int, int], fits: b
 
 def test_lines_of_a_plane_are_rows_unless_columns_take_less() -> None:
     same = ConvShape(1, 6, 6, 8, 4, 4, 8, 3, 3, groups=8)
-    for shape, transposed in ((same, False), (replace(same, in_h=7, out_h=5), False),
-                              (replace(same, in_w=7, out_w=5), True),
-                              (replace(same, in_h=8, kernel_h=5), True)):
+    for shape, transposed in (
+        (same, False),
+        (replace(same, in_h=7, out_h=5), False),
+        (replace(same, in_w=7, out_w=5), True),
+        (replace(same, in_h=8, kernel_h=5), True),
+    ):
         assert plane_of(shape, 1 << 16, False).transposed is transposed, shape
 
 
@@ -281,9 +332,11 @@ def test_depthwise_turns_rows_where_that_takes_no_more_memory() -> None:
     assert taken(bare) == (False, ring)
     assert taken(bare, ring - 1) == (False, ring)
     assert taken(bare, ring) == (True, ring)  # as a plan that takes it back asks for
-    for geometry, fits in ((replace(padded, kernel_h=9, kernel_w=9), False),  # 81 bytes of a window
-                           (replace(padded, dilation_w=4), False),
-                           (replace(padded, kernel_h=10, kernel_w=8), True)):
+    for geometry, fits in (
+        (replace(padded, kernel_h=9, kernel_w=9), False),  # 81 bytes of a window
+        (replace(padded, dilation_w=4), False),
+        (replace(padded, kernel_h=10, kernel_w=8), True),
+    ):
         assert depthwise_columns_mve.applicable(geometry) is fits, geometry
 
 
@@ -315,7 +368,7 @@ def test_pairs_of_channels_are_joined_where_they_fit(seed: int) -> None:
     for taps, large, sign in product((4, 250, 254, 257, 264, 300), (0, 1), (1, -1)):
         w = np.zeros((4, taps), np.int64)
         w[large::2] = sign * rng.choice((126, 127), (2, taps))
-        w[1 - large::2] = rng.integers(-3, 4, (2, taps))
+        w[1 - large :: 2] = rng.integers(-3, 4, (2, taps))
         b = np.zeros(4, np.int64)
         none = np.zeros(4, np.int32)  # for each channel: with one for all, all have one range
         quant = replace(QuantSpec.accumulators(0, "uint8", 0), multiplier=none, shift=none)
@@ -330,8 +383,9 @@ def test_pairs_of_channels_are_joined_where_they_fit(seed: int) -> None:
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("kernel", [(2, 2), (3, 3), (5, 1), (1, 4)])
 @pytest.mark.parametrize("pad", [(0, 0, 0, 0), (1, 1, 1, 1), (2, 0, 0, 1), (0, 0, 1, 3)])
-def test_convolutions_look_at_each_pixel_only_where_it_may_lie_outside(stride: int, kernel: tuple[int, int],
-                                                                       pad: tuple[int, ...]) -> None:
+def test_convolutions_look_at_each_pixel_only_where_it_may_lie_outside(
+    stride: int, kernel: tuple[int, int], pad: tuple[int, ...]
+) -> None:
     """Four neighbours are taken together wherever their patches are inside of the image, and only there."""
     (kh, kw), (top, left, bottom, right) = kernel, pad
     h, w = 7, 13
@@ -339,8 +393,11 @@ def test_convolutions_look_at_each_pixel_only_where_it_may_lie_outside(stride: i
     shape = ConvShape(1, h, w, 3, out_h, out_w, 4, kh, kw, stride, stride, pad_top=top, pad_left=left)
     quant = QuantSpec.accumulators(0, "int8", 0)
     body = conv_dsp.conv(shape, np.ones((4, kh, kw, 3), np.int8), None, quant).body
-    test = re.search(r"const int32_t y0 = (.*?);\nconst int32_t x0 = (.*?);\nuint32_t \*to = columns;\n"
-                     r"(?:if \((.*?)\) \{)?", body)
+    test = re.search(
+        r"const int32_t y0 = (.*?);\nconst int32_t x0 = (.*?);\nuint32_t \*to = columns;\n"
+        r"(?:if \((.*?)\) \{)?",
+        body,
+    )
     assert test is not None
     met = range(0, out_w, 1 if out_w % 4 else 4)
     for row, column in product(range(out_h), met):
@@ -395,8 +452,10 @@ def test_a_bias_is_one_number_or_one_for_each_channel() -> None:
     out, other = (Value(n, TensorType(DType.FLOAT32, (1, 4, 4, 6))) for n in ("out", "other"))
 
     def bias(kind: str, *inputs: Value) -> np.ndarray | None:
-        site = SimpleNamespace(node=SimpleNamespace(outputs=[out]),
-                               chain=SimpleNamespace(nodes=[SimpleNamespace(kind=kind, inputs=list(inputs))]))
+        site = SimpleNamespace(
+            node=SimpleNamespace(outputs=[out]),
+            chain=SimpleNamespace(nodes=[SimpleNamespace(kind=kind, inputs=list(inputs))]),
+        )
         return Site.bias(cast("Site", site))
 
     def number(*shape: int) -> Value:

@@ -58,10 +58,20 @@ int main(void)
 
 def test_twin_on_the_host(tmp_path: Path) -> None:
     (tmp_path / "program.c").write_text(PROGRAM)
-    flags = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-O1",
-             "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-    subprocess.run(["gcc", *flags, f"-I{include_dir()}", "program.c", "-o", "program"], cwd=tmp_path,
-                   check=True)
+    flags = (
+        "-std=c99",
+        "-Wall",
+        "-Wextra",
+        "-Wconversion",
+        "-Wshadow",
+        "-Werror",
+        "-O1",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=all",
+    )
+    subprocess.run(
+        ["gcc", *flags, f"-I{include_dir()}", "program.c", "-o", "program"], cwd=tmp_path, check=True
+    )
     assert subprocess.run(["./program"], cwd=tmp_path, check=False).returncode == 0
 
 
@@ -69,8 +79,9 @@ def test_twin_on_the_host(tmp_path: Path) -> None:
 @pytest.mark.parametrize("optimise", ["-O0", "-O1", "-O2", "-O3", "-Os"])
 def test_in_helium(optimise: str, tmp_path: Path) -> None:
     (tmp_path / "program.c").write_text(PROGRAM)
-    build_and_run(BOARDS["m55"], ["program.c"], tmp_path, [optimise, "-std=c99", "-Wall",
-                                                            f"-I{include_dir()}"])
+    build_and_run(
+        BOARDS["m55"], ["program.c"], tmp_path, [optimise, "-std=c99", "-Wall", f"-I{include_dir()}"]
+    )
 
 
 def _model() -> onnx.ModelProto:
@@ -91,8 +102,10 @@ def _model() -> onnx.ModelProto:
         helper.make_node("Sigmoid", ["qf"], ["l"]),
         helper.make_node("QuantizeLinear", ["l", "o", "oz"], ["y"]),
     ]  # fmt: skip
-    x, y = (helper.make_tensor_value_info(n, onnx.TensorProto.INT8, [1, c, 5, 6])
-            for n, c in (("x", 4), ("y", 21)))
+    x, y = (
+        helper.make_tensor_value_info(n, onnx.TensorProto.INT8, [1, c, 5, 6])
+        for n, c in (("x", 4), ("y", 21))
+    )
     graph = helper.make_graph(nodes, "logistic", [x], [y], weights)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 

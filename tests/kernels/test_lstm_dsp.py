@@ -20,8 +20,16 @@ from qemu import available
 
 SIZES = ((28, 20), (7, 3), (1, 1), (12, 8), (33, 6), (4, 5), (3, 9))
 EACH = tuple(Rescale(0, 1503238553 + k * 2**26, (-6, -5, 0, -7)[k]) for k in range(4))
-SCALES = LstmScales(-6, EACH, EACH[::-1], Rescale(0, 2**30, -14), Rescale(0, 1503238553, -15),
-                    Rescale(9, 1717986918, -21), (3, 0), 32767)
+SCALES = LstmScales(
+    -6,
+    EACH,
+    EACH[::-1],
+    Rescale(0, 2**30, -14),
+    Rescale(0, 1503238553, -15),
+    Rescale(9, 1717986918, -21),
+    (3, 0),
+    32767,
+)
 
 
 def arrays(inputs: int, units: int, most: int) -> list[np.ndarray]:
@@ -41,15 +49,19 @@ def network(inputs: int, units: int, most: int) -> Graph:
     values = [Value(f"x{k}", TensorType(DType.of(a.dtype), a.shape)) for k, a in enumerate(given[:3])]
     graph = Graph("lstm", list(values))
     fixed = [constant(f"x{k}", given[k]) for k in (3, 4, 5)]
-    graph.outputs = Build(graph.nodes, "node").many(OPERATORS["aot", "SequenceLstm"](scales=SCALES), *values,
-                                                    *fixed, outputs=["y", "h", "c"])
+    graph.outputs = Build(graph.nodes, "node").many(
+        OPERATORS["aot", "SequenceLstm"](scales=SCALES), *values, *fixed, outputs=["y", "h", "c"]
+    )
     return graph
 
 
 def cases() -> list[Case]:
     """With weights whose pairs are joined in 16 bits, and with others: -128 beside a negative one is not."""
-    return [Case(f"{n} {u} {most}", partial(network, n, u, most), tuple(arrays(n, u, most)[:3]))
-            for n, u in SIZES for most in (60, 127)]
+    return [
+        Case(f"{n} {u} {most}", partial(network, n, u, most), tuple(arrays(n, u, most)[:3]))
+        for n, u in SIZES
+        for most in (60, 127)
+    ]
 
 
 HERE = ("-O1", "-D__ARM_FEATURE_DSP=1", "-D__ARM_FEATURE_SIMD32=1")
@@ -60,8 +72,13 @@ HERE = ("-O1", "-D__ARM_FEATURE_DSP=1", "-D__ARM_FEATURE_SIMD32=1")
 def test_the_bytes_of_plain_c(board: str | None) -> None:
     if board and not available():
         pytest.skip("needs qemu-system-arm and arm-none-eabi-gcc")
-    found = run_cases(cases(), f"cortex-{board or 'm4'}", board=board, flags=("-O2",) if board else HERE,
-                      sanitize=board is None)
+    found = run_cases(
+        cases(),
+        f"cortex-{board or 'm4'}",
+        board=board,
+        flags=("-O2",) if board else HERE,
+        sanitize=board is None,
+    )
     plain = run_cases(cases(), "c")
     for case, got, want in zip(cases(), found, plain, strict=True):
         assert got.status == want.status == "ok", (case.name, got, want)

@@ -76,8 +76,11 @@ def test_four_at_a_time(tmp_path: Path) -> None:
         }}
 """
     entries = ", ".join(str(v) for v in sigmoid_table())
-    program = ('#include "aot_model/scalar.h"\n#include "aot_model/int8_rows.h"\n'
-               f"static const uint16_t table[256] = {{{entries}}};\n" + "\n".join(functions) +
-               MAIN.format(functions=calls))
+    program = (
+        '#include "aot_model/scalar.h"\n#include "aot_model/int8_rows.h"\n'
+        f"static const uint16_t table[256] = {{{entries}}};\n"
+        + "\n".join(functions)
+        + MAIN.format(functions=calls)
+    )
     (tmp_path / "program.c").write_text(program)
     build_and_run(BOARDS["m55"], ["program.c"], tmp_path, ["-O2", "-std=c99", "-Wall", f"-I{include_dir()}"])

@@ -84,8 +84,11 @@ def plain_cases(seed: int, count: int) -> list[Case]:
         if not by_channel:
             shape = replace(shape, out_c=int(rng.choice([1, 2, 5, 8])))
         size = (shape.out_c, shape.kernel_h, shape.kernel_w, shape.in_c // shape.groups)
-        weights = rng.integers(-8, 8, size).astype(np.int8) if turn % 5 else rng.integers(
-            0, 16, size).astype(np.uint8)
+        weights = (
+            rng.integers(-8, 8, size).astype(np.int8)
+            if turn % 5
+            else rng.integers(0, 16, size).astype(np.uint8)
+        )
         quant = quantisation(rng, shape.out_c, weights[0].size, KINDS[turn % len(KINDS)])
         quant = replace(quant, shift=np.minimum(quant.shift + 4, 0).astype(np.int32), rounding="even")
         quant = short(quant, shape.out_c) if turn % 3 else quant

@@ -24,24 +24,32 @@ def taps(s: ConvShape, n: int, y: int, x: int) -> list[int]:
     columns = [x * s.stride_w - s.pad_left + k * s.dilation_w for k in range(s.kernel_w)]
     step = s.strides
     return [
-        n * step[0] + r * step[1] + c * step[2] for r in rows if 0 <= r < s.in_h
-        for c in columns if 0 <= c < s.in_w
+        n * step[0] + r * step[1] + c * step[2]
+        for r in rows
+        if 0 <= r < s.in_h
+        for c in columns
+        if 0 <= c < s.in_w
     ]
 
 
-def events(s: ConvShape, pixels: int, through_images: bool, reread: bool,
-           by_channel: bool) -> Iterator[tuple[str, int]]:
+def events(
+    s: ConvShape, pixels: int, through_images: bool, reread: bool, by_channel: bool
+) -> Iterator[tuple[str, int]]:
     """("r", element of x), ("w", element of y), in the order in which a kernel may do them."""
     count = s.out_h * s.out_w
-    images = [range(s.batch * count)
-              ] if through_images else [range(n * count, (n + 1) * count) for n in range(s.batch)]
+    images = (
+        [range(s.batch * count)]
+        if through_images
+        else [range(n * count, (n + 1) * count) for n in range(s.batch)]
+    )
     for image in images:
         for first in range(image.start, image.stop, pixels):
             group = range(first, min(first + pixels, image.stop))
-            read = [[t + c * s.strides[3]
-                     for t in taps(s, p // count, p // s.out_w % s.out_h, p % s.out_w)]
-                    for p in group
-                    for c in range(s.in_c)]
+            read = [
+                [t + c * s.strides[3] for t in taps(s, p // count, p // s.out_w % s.out_h, p % s.out_w)]
+                for p in group
+                for c in range(s.in_c)
+            ]
             if by_channel:
                 for c, elements in enumerate(read):
                     yield from (("r", e) for e in elements)
@@ -87,7 +95,9 @@ def test_by_pixels(kind: str) -> None:
         if kind == "channels":
             s = ConvShape(**{**s.__dict__, "out_c": s.in_c, "groups": 1})
         flags = {
-            "through_images": kind == "images", "reread": kind == "reread", "by_channel": kind == "channels"
+            "through_images": kind == "images",
+            "reread": kind == "reread",
+            "by_channel": kind == "channels",
         }
         order = list(events(s, pixels, **flags))
         found = by_pixels(s, pixels, **flags)
@@ -108,8 +118,11 @@ def test_channels_one_after_the_other_overlap_whole_pixels(target: str, tmp_path
             if layer.x.shape[-1] > 1 and getattr(op, "group", 1) == layer.x.shape[-1]:
                 compiled = compiled_case(layer.case(group, {}), tmp_path / "model", "m", target)
                 for call in compiled.view.program.calls():
-                    found |= {(layer.x.dtype.itemsize, o.step == layer.x.shape[-1] * layer.x.dtype.itemsize)
-                              for o in call.overlaps if o.input == 0 and o.step > 1}
+                    found |= {
+                        (layer.x.dtype.itemsize, o.step == layer.x.shape[-1] * layer.x.dtype.itemsize)
+                        for o in call.overlaps
+                        if o.input == 0 and o.step > 1
+                    }
     assert found == {(1, True), *([(2, True)] if target == "cortex-m4" else [])}
 
 
@@ -122,7 +135,8 @@ def test_of_a_pointwise_convolution() -> None:
 
 
 def test_by_rows() -> None:
-    """Three rows of four elements are buffered before a row of two is written; the second image begins anew.
+    """Three rows of four elements are buffered before a row of two is written; the second image begins
+    anew.
     """
     unread = [0, 3, 4]
     assert by_rows(2, 5, 4, 3, 2, 1, unread) == 3 * 4 - 2
@@ -130,13 +144,15 @@ def test_by_rows() -> None:
 
 
 def test_groups_that_end_in_the_next_image(tmp_path: Path) -> None:
-    """Seven pixels of an image in groups of four: the third group begins at the second image's second pixel.
+    """Seven pixels of an image in groups of four: the third group begins at the second image's second
+    pixel.
     """
     rng = np.random.default_rng(2)
     shape = ConvShape(2, 1, 7, 4, 1, 7, 8)
     run_host(
         [layers.conv_case(rng, shape, kind, plain) for kind in ("relu", "signed") for plain in (False, True)],
-        tmp_path)
+        tmp_path,
+    )
 
 
 @pytest.mark.parametrize("sizes", [(2, 2), (2, 1), (1, 2)])

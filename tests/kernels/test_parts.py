@@ -140,8 +140,9 @@ def test_forms_of_operators(dtype: DType, function: str, rounding: str) -> None:
     ("single", (14,), 16), ("single", (15,), None), ("single", (-1, -30), 1), ("single", (-1, -31), None),
     ("even", (-31,), 0), ("even", (-32,), None), ("double", (14, 14), 15), ("double", (15, 15), None),
     ("double", (1, 0), None), ("double", (-1, -30), 1), ("double", (-1, -31), None)])  # fmt: skip
-def test_scalings_of_16_bits_shift_within_a_word(rounding: str, shifts: tuple[int, ...],
-                                                 left: int | None) -> None:
+def test_scalings_of_16_bits_shift_within_a_word(
+    rounding: str, shifts: tuple[int, ...], left: int | None
+) -> None:
     found = _scaling(rounding, np.full(len(shifts), 1 << 30), np.array(shifts))
     assert (found and found[1]) == left
 
@@ -162,8 +163,9 @@ def test_a_bias_moves_as_little_as_it_can() -> None:
     rng, moves = np.random.default_rng(8), []
     for half in (0, 1 << 31) * 20:
         m, right = int(rng.integers(1 << 30, 1 << 31)), int(rng.integers(4, 9))
-        quant = QuantSpec(0, np.array([m], np.int32), np.array([-right - 1], np.int32), 0, -128, 127,
-                          rounding="single")
+        quant = QuantSpec(
+            0, np.array([m], np.int32), np.array([-right - 1], np.int32), 0, -128, 127, rounding="single"
+        )
         ends = np.array([-3000]), np.array([3000])
         levels, threshold = requantise.thresholds(quant, *quant.channels(1), *ends)
         found = requantise._affine(levels, threshold[0], -3000, 3000, m, right, 0, half)
@@ -179,8 +181,10 @@ def test_a_bias_moves_as_little_as_it_can() -> None:
     assert max(moves) > 20 and len(moves) > 20
 
 
-@pytest.mark.parametrize(("least", "rounding", "shift"), [
-    (1, "single", 0), (2, "single", 0), (3, "single", 3), (5, "double", 3), (14, "double", None)])
+@pytest.mark.parametrize(
+    ("least", "rounding", "shift"),
+    [(1, "single", 0), (2, "single", 0), (3, "single", 3), (5, "double", 3), (14, "double", None)],
+)
 def test_layers_share_their_shift(least: int, rounding: Rounding, shift: int | None) -> None:
     """All channels are right with the shift that other layers have, unless it leaves too little of their
     multipliers.
@@ -208,8 +212,10 @@ def test_windows_that_follow_each_other_are_rows_of_a_matrix() -> None:
         kernel, out, stride = ((pick(1, 1, 2, 3), pick(1, 2, 3)) for _ in range(3))
         dilation, pad = (pick(1, 1, 1, 2), pick(1, 1, 2)), (pick(0, 0, 0, 1), 0)
         more = pick(0, 0, 1), pick(0, 0, 1)
-        size = [(o - 1) * s + (k - 1) * d + 1 - p + m
-                for o, s, k, d, p, m in zip(out, stride, kernel, dilation, pad, more, strict=True)]
+        size = [
+            (o - 1) * s + (k - 1) * d + 1 - p + m
+            for o, s, k, d, p, m in zip(out, stride, kernel, dilation, pad, more, strict=True)
+        ]
         if min(size) < 1:
             continue
         batch, channels = pick(1, 2), pick(1, 3)
@@ -219,23 +225,37 @@ def test_windows_that_follow_each_other_are_rows_of_a_matrix() -> None:
         tall, wide = ((k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True))
         begin = [(n, y * stride[0], x * stride[1])
                  for n in range(batch) for y in range(out[0]) for x in range(out[1])]  # fmt: skip
-        taken = [image[n, y:y + tall:dilation[0], x:x + wide:dilation[1]].ravel() for n, y, x in begin]
+        taken = [
+            image[n, y : y + tall : dilation[0], x : x + wide : dilation[1]].ravel() for n, y, x in begin
+        ]
         found, taps = shape.row_of_windows, kernel[0] * kernel[1]
         rows = bool((np.concatenate(taken) == np.arange(len(taken) * taps * channels)).all())
-        assert (found is not shape) is (rows and taps > 1 and (batch == 1 or len(taken) * taps * channels == (
-            batch * size[0] * size[1] * channels))), shape
+        assert (found is not shape) is (
+            rows
+            and taps > 1
+            and (batch == 1 or len(taken) * taps * channels == (batch * size[0] * size[1] * channels))
+        ), shape
         seen[rows] += 1
         if found is not shape:
             assert found == ConvShape(batch, 1, out[0] * out[1], taps * channels, 1, out[0] * out[1], 5)
     assert min(seen.values()) > 100, seen
 
 
-@pytest.mark.parametrize(("batch", "strides", "row"), [
-    (1, (96, 32, 8, 1), True), (2, (96, 32, 8, 1), True), (1, (200, 32, 8, 1), True),
-    (2, (200, 32, 8, 1), False), (3, (200, 32, 8, 1), False), (2, (96, 40, 8, 1), False),
-    (2, (192, 64, 16, 2), True)])
-def test_pixels_are_one_row_where_they_follow_each_other(batch: int, strides: tuple[int, int, int, int],
-                                                         row: bool) -> None:
+@pytest.mark.parametrize(
+    ("batch", "strides", "row"),
+    [
+        (1, (96, 32, 8, 1), True),
+        (2, (96, 32, 8, 1), True),
+        (1, (200, 32, 8, 1), True),
+        (2, (200, 32, 8, 1), False),
+        (3, (200, 32, 8, 1), False),
+        (2, (96, 40, 8, 1), False),
+        (2, (192, 64, 16, 2), True),
+    ],
+)
+def test_pixels_are_one_row_where_they_follow_each_other(
+    batch: int, strides: tuple[int, int, int, int], row: bool
+) -> None:
     shape = ConvShape(batch, 3, 4, 8, 3, 4, 5, x_strides=strides)
     found = pixels_in_a_row(shape)
     assert (found is not None) is row

@@ -19,18 +19,24 @@ PREFERENCES: tuple[dict[str, str], ...] = ({}, {"optimize": "size"})
 
 def _has(target: str, group: str) -> bool:
     """Float code for Helium has no portable C beside it: its schedules are those of `host`."""
-    return {"cortex-m0": group.startswith("int8"), "cortex-m55": not group.startswith("float32")
-            }.get(target, True)
+    return {"cortex-m0": group.startswith("int8"), "cortex-m55": not group.startswith("float32")}.get(
+        target, True
+    )
 
 
 def _cases(target: str) -> list[tuple[Layer, Case]]:
-    found = [(layer, layer.case(group, {}))
-             for group, layers in GROUPS.items() if _has(target, group)
-             for layer in layers()]
-    found += [(layer, network_case(layer, words))
-              for words in PREFERENCES
-              for layer in int8_layers()
-              if target != "c"]
+    found = [
+        (layer, layer.case(group, {}))
+        for group, layers in GROUPS.items()
+        if _has(target, group)
+        for layer in layers()
+    ]
+    found += [
+        (layer, network_case(layer, words))
+        for words in PREFERENCES
+        for layer in int8_layers()
+        if target != "c"
+    ]
     return found + [
         (layer, network_case(layer, {})) for layer in float_layers() if target in ("host", "cortex-m55")
     ]
@@ -39,13 +45,17 @@ def _cases(target: str) -> list[tuple[Layer, Case]]:
 @pytest.mark.parametrize("target", ["c", "host", "cortex-m0", "cortex-m4", "cortex-m55"])
 def test_kernels_keep_to_their_memory(target: str) -> None:
     rows = _cases(target)
-    outcomes = run_cases([case for _, case in rows],
-                         target,
-                         flags=("-O0", *(["-march=native"] if target == "host" else [])),
-                         make=generate_guarded)
-    run = [(layer, outcome)
-           for (layer, _), outcome in zip(rows, outcomes, strict=True)
-           if outcome.status != "same"]
+    outcomes = run_cases(
+        [case for _, case in rows],
+        target,
+        flags=("-O0", *(["-march=native"] if target == "host" else [])),
+        make=generate_guarded,
+    )
+    run = [
+        (layer, outcome)
+        for (layer, _), outcome in zip(rows, outcomes, strict=True)
+        if outcome.status != "same"
+    ]
     wrong = problems([layer for layer, _ in run], [outcome for _, outcome in run])
     assert not wrong, "\n".join(wrong)
     assert target == "c" or len(run) > 40, "layers with a workspace are not run at all"

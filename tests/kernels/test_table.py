@@ -67,8 +67,9 @@ def problems(layers: Sequence[Layer], outcomes: Sequence[Outcome]) -> list[str]:
         if got.dtype != want.dtype or got.shape != want.shape:
             found.append(f"{layer.name}: {got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}")
         elif want.dtype.kind == "f":
-            far = float(np.max(np.abs(got - want), initial=0)) / max(float(np.max(np.abs(want), initial=0)),
-                                                                     1.0)
+            far = float(np.max(np.abs(got - want), initial=0)) / max(
+                float(np.max(np.abs(want), initial=0)), 1.0
+            )
             found += [f"{layer.name}: off by {far:.2g}"] if not far < 2e-5 else []
         elif not np.array_equal(got, want):
             found.append(f"{layer.name}: {np.count_nonzero(got != want)} of {want.size} differ")
@@ -79,10 +80,9 @@ def run(layers: Sequence[Layer], name: str, place: Place, jobs: int = batch.JOBS
     cases = [layer.case(group_of(name), dict(place.options)) for layer in layers]
     if place.board is not None:
         return run_cases(cases, place.target, sanitize=False, board=place.board, jobs=jobs)
-    return run_cases(cases,
-                     place.target,
-                     flags=("-O1", *(["-march=native"] if place.target == "host" else [])),
-                     jobs=jobs)
+    return run_cases(
+        cases, place.target, flags=("-O1", *(["-march=native"] if place.target == "host" else [])), jobs=jobs
+    )
 
 
 @pytest.mark.parametrize(("name", "place"), ROWS, ids=LABELS)
@@ -117,20 +117,23 @@ class _Astray:
 
     def emit(self, name: str, code: KernelCode, *arguments: Any) -> None:
         c_type = self._site.result.dtype.c_type
-        self._site.emit(name, replace(code, body=f"{code.body.rstrip()}\n    y[0] = ({c_type})(y[0] + 1);\n"),
-                        *arguments)
+        self._site.emit(
+            name, replace(code, body=f"{code.body.rstrip()}\n    y[0] = ({c_type})(y[0] + 1);\n"), *arguments
+        )
 
 
 @pytest.mark.parametrize("name", [n for n in registered() if any(p.target == "c" for p in places_of(n))])
-def test_a_kernel_that_returns_nonsense_is_noticed(name: str, tmp_path: Path,
-                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_returns_nonsense_is_noticed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In every layer but those whose first result is that large already."""
     place = Place("c")
     layers = taken_layers(name, place, tmp_path, monkeypatch)[:8]
     target = parse_target("c")
     astray = tuple(
         replace(k, emit=lambda site, k=k: k.emit(_Astray(site))) if k.name == name else k
-        for k in target.kernels)  # type: ignore[misc]
+        for k in target.kernels
+    )  # type: ignore[misc]
     monkeypatch.setattr(batch, "parse_target", lambda *_: replace(target, kernels=astray))
     assert len(problems(layers, run(layers, name, place, jobs=1))) >= len(layers) - 2
 

@@ -91,8 +91,9 @@ def random_cases(seed: int, count: int) -> list[Case]:
     return cases
 
 
-def extreme(channels: int, pattern: str,
-            zero: int = -128) -> tuple[ConvShape, np.ndarray, np.ndarray, QuantSpec]:
+def extreme(
+    channels: int, pattern: str, zero: int = -128
+) -> tuple[ConvShape, np.ndarray, np.ndarray, QuantSpec]:
     """A layer of one tile for whose weights and inputs the sums of products are as large as they can be."""
     shape = ConvShape(1, 6, 6, channels, 4, 4, 4, 3, 3)
     if pattern == "position":  # the largest sum at one position of the transform
@@ -138,8 +139,11 @@ def test_cores(core: str, level: str, tmp_path: Path) -> None:
 
 def test_all_variants_are_among_the_cases() -> None:
     shapes = [ConvShape(1, 20, 20, channels, 18, 18, 8, 3, 3) for channels in (4, 16, 32)]
-    every = {(v.together, v.unroll, v.in_parts, min(v.tiles // v.together, 2))
-             for shape in shapes for v in winograd.variants(shape, True)}
+    every = {
+        (v.together, v.unroll, v.in_parts, min(v.tiles // v.together, 2))
+        for shape in shapes
+        for v in winograd.variants(shape, True)
+    }
     assert len(every) == 14  # 2 forms x (4, 8 pairs; in parts of 8, 4, 2), whole ones of one product or more
 
 

@@ -137,41 +137,84 @@ def nests() -> list[LoopNest]:
 
     for extent in (4, 5, 6, 7, 8, 31):
         for f in ("exp", "erf", "rational_tanh", "rational_logistic", "sigmoid", "tanh"):
-            take((3, extent), lambda i, f=f, s=(3, extent): call("mul", at("a", *i, shape=s), call(
-                f, at("a", *i, shape=s))))
+            take(
+                (3, extent),
+                lambda i, f=f, s=(3, extent): call(
+                    "mul", at("a", *i, shape=s), call(f, at("a", *i, shape=s))
+                ),
+            )
     for op in ("add", "sub", "mul", "div"):
         for turn in range(4):
-            first, second = (((0, 1), (0, )), ((0, ), (0, 1)), ((0, 1), (1, )), ((1, ), (0, )))[turn]
+            first, second = (((0, 1), (0,)), ((0,), (0, 1)), ((0, 1), (1,)), ((1,), (0,)))[turn]
             sides = (("a", first), ("b", second))
-            take((3, 9), lambda i, o=op, s=sides: call("rational_logistic", call(o, *(
-                at(name, *(i[k] for k in axes), shape=tuple((3, 9)[k] for k in axes)) for name, axes in s))))
+            take(
+                (3, 9),
+                lambda i, o=op, s=sides: call(
+                    "rational_logistic",
+                    call(
+                        o,
+                        *(
+                            at(name, *(i[k] for k in axes), shape=tuple((3, 9)[k] for k in axes))
+                            for name, axes in s
+                        ),
+                    ),
+                ),
+            )
     for shape in ((2, 8), (3, 11)):
         x = lambda i, s=shape: at("a", *i, shape=s)  # noqa: E731
         for limit in (0.0, -0.75, float("inf"), float("-inf")):
             for op in ("max", "min"):
                 take(shape, lambda i, o=op, x=x, n=limit: call(o, x(i), const(n, F32)))
         for op in ("lt", "le"):  # leaky, by channel; one of two
-            take(shape, lambda i, o=op, x=x, s=shape: select(
-                call(o, x(i), const(0.0, F32), dtype=DType.BOOL), call("mul", x(i), at(
-                    "b", i[1], shape=s[1:])), x(i)))
-            take(shape, lambda i, o=op, x=x, s=shape: select(
-                call(o, x(i), at("b", i[0], shape=s[:1]), dtype=DType.BOOL), const(2.0, F32), call(
-                    "neg", x(i))))
-        take(shape, lambda i, x=x, s=shape: call("mul", x(i), select(
-            call("lt", i[0], const(1), dtype=DType.BOOL), call("exp", x(i)), at("b", i[0], shape=s[:1]))))
+            take(
+                shape,
+                lambda i, o=op, x=x, s=shape: select(
+                    call(o, x(i), const(0.0, F32), dtype=DType.BOOL),
+                    call("mul", x(i), at("b", i[1], shape=s[1:])),
+                    x(i),
+                ),
+            )
+            take(
+                shape,
+                lambda i, o=op, x=x, s=shape: select(
+                    call(o, x(i), at("b", i[0], shape=s[:1]), dtype=DType.BOOL),
+                    const(2.0, F32),
+                    call("neg", x(i)),
+                ),
+            )
+        take(
+            shape,
+            lambda i, x=x, s=shape: call(
+                "mul",
+                x(i),
+                select(
+                    call("lt", i[0], const(1), dtype=DType.BOOL),
+                    call("exp", x(i)),
+                    at("b", i[0], shape=s[:1]),
+                ),
+            ),
+        )
     for op in ("neg", "abs"):
-        take((11, ), lambda i, o=op: call("exp", call(o, at("a", *i, shape=(11, )))))
-    take((5, ), lambda i: call("add", call("erf", at("a", *i, shape=(5, ))), const(1.0, F32)))
+        take((11,), lambda i, o=op: call("exp", call(o, at("a", *i, shape=(11,)))))
+    take((5,), lambda i: call("add", call("erf", at("a", *i, shape=(5,))), const(1.0, F32)))
     for op in ("quantise_rint", "quantise_round"):
         for to, zero in ((DType.INT8, 2), (DType.UINT8, 130), (DType.INT16, 0), (DType.INT16, -4000)):
             limits = tuple(const(int(n)) for n in (zero, *to.limits))
             # the last four: columns that are read as rows
             for shape in ((3, 8), (2, 27), (17, 3), (8, 2), (9, 8), (4, 30)):
-                def quantised(i: Index, o: str = op, t: DType = to, n: tuple[int, ...] = shape,
-                              rest: tuple[Expr, ...] = limits, scale: float = 0.25) -> Expr:
+
+                def quantised(
+                    i: Index,
+                    o: str = op,
+                    t: DType = to,
+                    n: tuple[int, ...] = shape,
+                    rest: tuple[Expr, ...] = limits,
+                    scale: float = 0.25,
+                ) -> Expr:
                     turned = n[1] <= 3 or n[0] > 3
                     x = at("a", i[1], i[0], shape=n[::-1]) if turned else at("a", *i, shape=n)
                     return cast(call(o, call("div", x, const(scale, F32)), *rest, dtype=DType.INT32), t)
+
                 found.append(nest(len(found), shape, quantised, to))
                 found.append(nest(len(found), shape, partial(quantised, scale=0.0235), to))
 
@@ -266,8 +309,9 @@ def test_the_same_numbers(optimise: str, tmp_path: Path) -> None:
     rng, text, calls, found = np.random.default_rng(3), "", "", nests()
     headers = {h for one in found for h in one.function.includes}
     for k, one in enumerate(found):
-        parts = re.fullmatch(r"#if AOT_MODEL_FLOAT_VECTORS\n(.*)\n#else\n(.*)\n#endif", one.function.body,
-                             re.DOTALL)
+        parts = re.fullmatch(
+            r"#if AOT_MODEL_FLOAT_VECTORS\n(.*)\n#else\n(.*)\n#endif", one.function.body, re.DOTALL
+        )
         assert parts is not None
         params, arguments = [], []
         for p, value in zip(one.function.params, (*one.reads, None), strict=True):
@@ -275,8 +319,10 @@ def test_the_same_numbers(optimise: str, tmp_path: Path) -> None:
                 if value.dtype is not F32:
                     low, high = (int(n) for n in value.dtype.limits)
                     whole = rng.integers(low, high, value.type.elements, endpoint=True)
-                    text += (f"static const {value.dtype.c_type} d{k}_{p.name}[] = "
-                             f"{{{', '.join(map(str, whole))}}};\n")
+                    text += (
+                        f"static const {value.dtype.c_type} d{k}_{p.name}[] = "
+                        f"{{{', '.join(map(str, whole))}}};\n"
+                    )
                     arguments.append(f"d{k}_{p.name}, ")
                     params.append(f"const {p.dtype.c_type} *{p.name}")
                     continue
@@ -301,8 +347,10 @@ def test_the_same_numbers(optimise: str, tmp_path: Path) -> None:
         calls += f"    f{k}v({''.join(arguments)}y{k}v);\n    f{k}p({''.join(arguments)}y{k}p);\n"
         if one.function.params[-1].dtype is F32:
             calls += f"    one_nan(y{k}v, y{k}p);\n"
-        calls += (f"    if (memcmp(y{k}v, y{k}p, sizeof y{k}v) != 0) {{\n"
-                  f"        printf(\"%d \", {k});\n        wrong = 1;\n    }}\n")
+        calls += (
+            f"    if (memcmp(y{k}v, y{k}p, sizeof y{k}v) != 0) {{\n"
+            f'        printf("%d ", {k});\n        wrong = 1;\n    }}\n'
+        )
     text += """
 /* Any NaN for a NaN. */
 static void one_nan(float *a, const float *b)
@@ -313,7 +361,9 @@ static void one_nan(float *a, const float *b)
 }
 """
     names = "".join(f'#include "{h}"\n' if "/" in h else f"#include <{h}>\n" for h in sorted(headers))
-    program = (f"#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <string.h>\n{names}"
-               f"{text}\nint main(void)\n{{\n    int wrong = 0;\n{calls}    return wrong;\n}}\n")
+    program = (
+        f"#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <string.h>\n{names}"
+        f"{text}\nint main(void)\n{{\n    int wrong = 0;\n{calls}    return wrong;\n}}\n"
+    )
     (tmp_path / "program.c").write_text(program)
     build_and_run(BOARDS["m55"], ["program.c"], tmp_path, [optimise, *FLAGS, f"-I{include_dir()}"])

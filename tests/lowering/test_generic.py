@@ -31,8 +31,10 @@ from aot_model.targets.registry import parse_target
 from turns import commit_number
 
 _SHARED = Path(__file__).resolve().parents[3] / "shared"
-_FOLDERS = (Path(os.environ.get("AOT_MODEL_MODELS", _SHARED / "models")),
-            Path(os.environ.get("AOT_MODEL_FOREIGN", _SHARED / "foreign")))
+_FOLDERS = (
+    Path(os.environ.get("AOT_MODEL_MODELS", _SHARED / "models")),
+    Path(os.environ.get("AOT_MODEL_FOREIGN", _SHARED / "foreign")),
+)
 TARGET = "cortex-m4"
 MOST = 0.05
 """Of a network's MACs."""
@@ -42,7 +44,7 @@ SLICES = 24
 LARGE = 3_000_000
 """Bytes of files that only the whole run has."""
 KNOWN = {
-    "mk_mamba.onnx": (0.13, "a scan over time: a product of 16 states is a sum of products for each channel"),
+    "mk_mamba.onnx": (0.13, "a scan over time: a product of 16 states is a sum of products for each channel")
 }
 """Networks beyond MOST: how much, and what it is."""
 
@@ -142,8 +144,10 @@ def test_check_explains(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     from onnx_models import model, save, tensor
 
     i32 = TensorProto.INT32
-    nodes = [helper.make_node("Einsum", ["x", "w"], ["a"], equation="ij,jk->ik", name="sums"),
-             helper.make_node("MatMul", ["x", "v"], ["b"], name="rows")]
+    nodes = [
+        helper.make_node("Einsum", ["x", "w"], ["a"], equation="ij,jk->ik", name="sums"),
+        helper.make_node("MatMul", ["x", "v"], ["b"], name="rows"),
+    ]
     ports = [tensor("x", [4, 6], i32), tensor("w", [6, 3], i32), tensor("v", [6, 2], i32)]
     path = save(model(nodes, ports, [tensor("a", None, i32), tensor("b", None, i32)]), tmp_path / "m.onnx")
     assert main(["check", str(path), "--target", TARGET, "--explain"]) == 0

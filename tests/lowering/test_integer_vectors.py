@@ -49,10 +49,20 @@ def nests() -> list[LoopNest]:
             shape = (3, extent)
             take(dtype, shape, lambda i, d=dtype, s=shape: load(tensor("a", d, *s), tuple(i)))
             # padding: rows of zero points, of constants and of what is in memory
-            take(dtype, shape, lambda i, d=dtype, s=shape: select(
-                call("lt", i[0], const(2), dtype=DType.BOOL), select(
-                    call("lt", i[0], const(1), dtype=DType.BOOL), const(int(d.limits[1]), d),
-                    load(tensor("a", d, *s), tuple(i))), const(int(d.limits[0]), d)))
+            take(
+                dtype,
+                shape,
+                lambda i, d=dtype, s=shape: select(
+                    call("lt", i[0], const(2), dtype=DType.BOOL),
+                    select(
+                        call("lt", i[0], const(1), dtype=DType.BOOL),
+                        const(int(d.limits[1]), d),
+                        load(tensor("a", d, *s), tuple(i)),
+                    ),
+                    const(int(d.limits[0]), d),
+                ),
+            )
+
     def operand(kind: int, i: Index) -> Expr:
         """Along both axes, one value for a row, or the same row again."""
         if kind == 0:
@@ -65,46 +75,120 @@ def nests() -> list[LoopNest]:
     for op in ("neg", "leading_zeros"):
         take(I32, (11,), lambda i, o=op: call(o, at(I32, "a", *i, shape=(11,))))
     for extent in (8, 24, 33):
-        take(I32, (3, extent), lambda i, s=(3, extent): call("reciprocal", call(
-            "max", at(I32, "a", *i, shape=s), const(1))))
-    take(I32, (40,), lambda i: call("reciprocal", call(
-        "max", at(U8, "a", *i, shape=(40,)), const(1))))
+        take(
+            I32,
+            (3, extent),
+            lambda i, s=(3, extent): call("reciprocal", call("max", at(I32, "a", *i, shape=s), const(1))),
+        )
+    take(I32, (40,), lambda i: call("reciprocal", call("max", at(U8, "a", *i, shape=(40,)), const(1))))
     for bits in (1, 8, 31):
         take(I32, (8,), lambda i, n=bits: call("sar", at(I32, "a", *i, shape=(8,)), const(n)))
         take(I32, (8,), lambda i, n=bits: call("rounding_shift", at(I32, "a", *i, shape=(8,)), const(n)))
-    take(I32, (3, 8), lambda i: call("rounding_shift", at(I32, "a", *i, shape=(3, 8)), call(
-        "bitand", at(U8, "b", i[1], shape=(8,)), const(31))))
-    take(I32, (3, 24), lambda i: call("softmax_ratio", *(
-        call("bitand", at(I32, name, *i, shape=(3, 24)), const(2**31 - 1)) for name in "ab"), call(
-            "max", at(I32, "c", *i, shape=(3, 24)), const(1 << 19)), const(35)))
+    take(
+        I32,
+        (3, 8),
+        lambda i: call(
+            "rounding_shift",
+            at(I32, "a", *i, shape=(3, 8)),
+            call("bitand", at(U8, "b", i[1], shape=(8,)), const(31)),
+        ),
+    )
+    take(
+        I32,
+        (3, 24),
+        lambda i: call(
+            "softmax_ratio",
+            *(call("bitand", at(I32, name, *i, shape=(3, 24)), const(2**31 - 1)) for name in "ab"),
+            call("max", at(I32, "c", *i, shape=(3, 24)), const(1 << 19)),
+            const(35),
+        ),
+    )
     for shift in (-20, -1, 0, 3):
-        take(U8, (2, 10), lambda i, n=shift: clamped(call("add", call(
-            "requantise", at(I32, "a", *i, shape=(2, 10)), const(1503238553), const(n)), const(-7)), U8))
+        take(
+            U8,
+            (2, 10),
+            lambda i, n=shift: clamped(
+                call(
+                    "add",
+                    call("requantise", at(I32, "a", *i, shape=(2, 10)), const(1503238553), const(n)),
+                    const(-7),
+                ),
+                U8,
+            ),
+        )
     for shift in (-31, -9, -2, -1):  # ties: products with zeros at their ends
         for factor in (1 << 30, 3 << 28, 1503238553, 5 << 24):
-            take(I32, (2, 9), lambda i, n=shift, f=factor: call("requantise_even", call("mul", at(
-                I16, "a", *i, shape=(2, 9)), const(64)), const(f), const(n)))
-            take(I32, (2, 9), lambda i, n=shift, f=factor: call(
-                "requantise_even", at(I16, "a", *i, shape=(2, 9)), const(f), const(n)))
-        take(I32, (2, 8), lambda i, n=shift: call("requantise_even", *(
-            at(I32, name, *i, shape=(2, 8)) for name in "ab"), const(n)))
+            take(
+                I32,
+                (2, 9),
+                lambda i, n=shift, f=factor: call(
+                    "requantise_even",
+                    call("mul", at(I16, "a", *i, shape=(2, 9)), const(64)),
+                    const(f),
+                    const(n),
+                ),
+            )
+            take(
+                I32,
+                (2, 9),
+                lambda i, n=shift, f=factor: call(
+                    "requantise_even", at(I16, "a", *i, shape=(2, 9)), const(f), const(n)
+                ),
+            )
+        take(
+            I32,
+            (2, 8),
+            lambda i, n=shift: call(
+                "requantise_even", *(at(I32, name, *i, shape=(2, 8)) for name in "ab"), const(n)
+            ),
+        )
     for terms in (4, 9, 65):
         q = var("q", terms)
-        take(DType.INT64, (3,), lambda i, v=q, n=terms: reduce("add", (v,), cast(
-            at(I32, "a", i[0], v, shape=(3, n)), DType.INT64)))
+        take(
+            DType.INT64,
+            (3,),
+            lambda i, v=q, n=terms: reduce(
+                "add", (v,), cast(at(I32, "a", i[0], v, shape=(3, n)), DType.INT64)
+            ),
+        )
     for to in (I8, U8, I16):  # a form of one product
-        take(to, (3, 12), lambda i, t=to: clamped(call("add", call("requantise", call(
-            "mul", call("sub", at(I8, "a", *i, shape=(3, 12)), const(4)), at(I8, "b", i[1], shape=(12,))),
-            const(1319688538), const(-7)), const(3)), t))
+        take(
+            to,
+            (3, 12),
+            lambda i, t=to: clamped(
+                call(
+                    "add",
+                    call(
+                        "requantise",
+                        call(
+                            "mul",
+                            call("sub", at(I8, "a", *i, shape=(3, 12)), const(4)),
+                            at(I8, "b", i[1], shape=(12,)),
+                        ),
+                        const(1319688538),
+                        const(-7),
+                    ),
+                    const(3),
+                ),
+                t,
+            ),
+        )
     for extent in (8, 11, 24):  # products of bytes, eight at a time
         for to, kind, shift, zero in ((I8, I8, -7, 3), (U8, U8, -6, 90), (I8, U8, -13, -20), (U8, I8, -8, 0)):
             for along in ((1,), (0,), (0, 1)):
+
                 def scaled(i: Index, n: int = extent, d: DType = kind, k: tuple[int, ...] = along) -> Expr:
                     one = call("sub", at(I8, "a", *i, shape=(5, n)), const(-122))
                     b = at(d, "b", *(i[axis] for axis in k), shape=tuple((5, n)[axis] for axis in k))
                     return call("mul", one, call("sub", b, const(int(d.limits[0]))))
-                take(to, (5, extent), lambda i, f=scaled, t=to, s=shift, z=zero: clamped(call("add", call(
-                    "requantise_even", f(i), const(1324185741), const(s)), const(z)), t))
+
+                take(
+                    to,
+                    (5, extent),
+                    lambda i, f=scaled, t=to, s=shift, z=zero: clamped(
+                        call("add", call("requantise_even", f(i), const(1324185741), const(s)), const(z)), t
+                    ),
+                )
     table = tensor("t", I16, 256)
     take(I16, (13,), lambda i: load(table, (add(at(I8, "a", *i, shape=(13,)), 128),)))
     take(I8, (6, 10), lambda i: load(tensor("a", I8, 10, 6), (i[1], i[0])))  # a transposed copy
@@ -112,22 +196,35 @@ def nests() -> list[LoopNest]:
     take(I8, (6, 18), lambda i: load(tensor("a", I8, 3, 6, 6), (floordiv(i[1], 6), i[0], mod(i[1], 6))))
     for dtype in (I8, U16, I32):
         for groups, size in ((3, 20), (2, 3), (9, 5)):  # shuffled channels: their loop comes in two
-            take(dtype, (4, groups * size), lambda i, n=groups, d=dtype, m=size: load(
-                tensor("a", d, 4, n, m), (i[0], mod(i[1], n), floordiv(i[1], n))))
+            take(
+                dtype,
+                (4, groups * size),
+                lambda i, n=groups, d=dtype, m=size: load(
+                    tensor("a", d, 4, n, m), (i[0], mod(i[1], n), floordiv(i[1], n))
+                ),
+            )
         take(dtype, (13, 3), lambda i, d=dtype: load(tensor("a", d, 3, 13), (i[1], i[0])))  # along the longer
         take(dtype, (2, 7), lambda i, d=dtype: load(tensor("a", d, 2, 7), (i[0], sub(const(6), i[1]))))
     for op, dtype in (("add", I32), ("max", I8), ("min", U16)):
         r = var("r", 5)
-        take(dtype, (3, 10), lambda i, o=op, d=dtype, r=r: reduce(
-            o, (r,), cast(load(tensor("a", d if d is not I32 else I8, 3, 5, 10), (i[0], r, i[1])), d)))
+        take(
+            dtype,
+            (3, 10),
+            lambda i, o=op, d=dtype, r=r: reduce(
+                o, (r,), cast(load(tensor("a", d if d is not I32 else I8, 3, 5, 10), (i[0], r, i[1])), d)
+            ),
+        )
+
     def weighed(i: Index, columns: int) -> Expr:
         """A row that a table chooses, by two numbers of its own, and another one; some of it in a branch."""
         row = call("bitand", at(I8, "b", i[0], shape=(5,)), const(3))
         one = at(I16, "a", row, i[1], shape=(4, columns))
         own = call("mul", call("mul", one, at(I8, "b", i[0], shape=(5,))), at(I16, "c", i[0], shape=(5,)))
-        guarded = select(call("lt", i[0], const(3), dtype=DType.BOOL), at(
-            I16, "d", call("bitand", at(I8, "e", i[0], shape=(3,)), const(1)), i[1], shape=(2, columns)),
-                         const(5))
+        guarded = select(
+            call("lt", i[0], const(3), dtype=DType.BOOL),
+            at(I16, "d", call("bitand", at(I8, "e", i[0], shape=(3,)), const(1)), i[1], shape=(2, columns)),
+            const(5),
+        )
         other = call("mul", at(I16, "a", i[0], i[1], shape=(5, columns)), at(I16, "c", i[0], shape=(5,)))
         return call("add", call("add", own, guarded), other)
 
@@ -145,31 +242,78 @@ def nests() -> list[LoopNest]:
     for op, dtype in (("add", I32), ("max", I8), ("min", U16), ("max", U8), ("min", I32)):
         for results, terms in ((1, 4), (3, 5), (5, 16), (9, 11)):  # along the terms
             over, sizes = (var("q", 2), var("r", terms)), (results, 2, terms)
-            take(dtype, (results,), lambda i, o=op, d=dtype, v=over, n=sizes: reduce(
-                o, v, cast(load(tensor("a", d if d is not I32 else I16, *n), (i[0], *v)), d)))
+            take(
+                dtype,
+                (results,),
+                lambda i, o=op, d=dtype, v=over, n=sizes: reduce(
+                    o, v, cast(load(tensor("a", d if d is not I32 else I16, *n), (i[0], *v)), d)
+                ),
+            )
     r = var("r", 10)
-    take(I32, (3,), lambda i: reduce("add", (r,), call("mul", load(tensor("t", I32, 256), (add(
-        at(I8, "a", i[0], r, shape=(3, 10)), 128),)), call("sub", at(I16, "b", i[0], shape=(3,)), at(
-            I16, "c", r, shape=(10,))))))
-    take(I32, (3, 9), lambda i: call("sar", at(I32, "a", *i, shape=(3, 9)), call(
-        "bitand", at(U8, "b", i[0], shape=(3,)), const(31))))
+    take(
+        I32,
+        (3,),
+        lambda i: reduce(
+            "add",
+            (r,),
+            call(
+                "mul",
+                load(tensor("t", I32, 256), (add(at(I8, "a", i[0], r, shape=(3, 10)), 128),)),
+                call("sub", at(I16, "b", i[0], shape=(3,)), at(I16, "c", r, shape=(10,))),
+            ),
+        ),
+    )
+    take(
+        I32,
+        (3, 9),
+        lambda i: call(
+            "sar", at(I32, "a", *i, shape=(3, 9)), call("bitand", at(U8, "b", i[0], shape=(3,)), const(31))
+        ),
+    )
     take(I8, (9,), lambda i: cast(call("mul", at(I16, "a", *i, shape=(9,)), const(77)), I8))  # low bits
     for n in (12, 21):
         for op in ("lt", "le", "eq"):  # leaky, and others that choose by their own element
-            take(I8, (n,), lambda i, o=op, n=n: select(
-                call(o, at(I8, "a", *i, shape=(n,)), const(3), dtype=DType.BOOL),
-                load(tensor("a", I8, n), tuple(i)), const(1, I8)))
-            take(I16, (2, n), lambda i, o=op, n=n: clamped(select(
-                call(o, at(I16, "a", *i, shape=(2, n)), at(I8, "b", i[1], shape=(n,)), dtype=DType.BOOL),
-                call("mul", at(I16, "a", *i, shape=(2, n)), at(I8, "c", i[1], shape=(n,))),
-                call("sub", at(I16, "a", *i, shape=(2, n)), const(77))), I16))
+            take(
+                I8,
+                (n,),
+                lambda i, o=op, n=n: select(
+                    call(o, at(I8, "a", *i, shape=(n,)), const(3), dtype=DType.BOOL),
+                    load(tensor("a", I8, n), tuple(i)),
+                    const(1, I8),
+                ),
+            )
+            take(
+                I16,
+                (2, n),
+                lambda i, o=op, n=n: clamped(
+                    select(
+                        call(
+                            o, at(I16, "a", *i, shape=(2, n)), at(I8, "b", i[1], shape=(n,)), dtype=DType.BOOL
+                        ),
+                        call("mul", at(I16, "a", *i, shape=(2, n)), at(I8, "c", i[1], shape=(n,))),
+                        call("sub", at(I16, "a", *i, shape=(2, n)), const(77)),
+                    ),
+                    I16,
+                ),
+            )
         # beyond the end where the condition says no: stays plain
-        take(I32, (n,), lambda i, n=n: select(
-            call("lt", add(i[0], const(0)), const(n - 1), dtype=DType.BOOL),
-            at(I32, "a", add(i[0], const(1)), shape=(n,)), const(5)))
+        take(
+            I32,
+            (n,),
+            lambda i, n=n: select(
+                call("lt", add(i[0], const(0)), const(n - 1), dtype=DType.BOOL),
+                at(I32, "a", add(i[0], const(1)), shape=(n,)),
+                const(5),
+            ),
+        )
     for to in (I8, U8, I16):  # rows too short for vectors: four of them at a time, in place
-        take(to, (9, 3), lambda i, d=to: clamped(call(
-            "add", at(d, "a", *i, shape=(9, 3)), at(I16, "b", i[0], shape=(9,))), d))
+        take(
+            to,
+            (9, 3),
+            lambda i, d=to: clamped(
+                call("add", at(d, "a", *i, shape=(9, 3)), at(I16, "b", i[0], shape=(9,))), d
+            ),
+        )
     return found
 
 
@@ -193,7 +337,7 @@ def program(found: list[LoopNest]) -> str:
             low, high = (int(v) for v in p.dtype.limits)
             data = rng.integers(low, high, value.type.elements, endpoint=True)
             data[::3] = rng.integers(-9 if low < 0 else 0, 9, len(data[::3]))
-            numbers = ", ".join("(-2147483647 - 1)" if v == -2**31 else str(v) for v in data)
+            numbers = ", ".join("(-2147483647 - 1)" if v == -(2**31) else str(v) for v in data)
             text += f"static const {p.dtype.c_type} d{k}_{p.name}[] = {{{numbers}}};\n"
             params.append(f"const {p.dtype.c_type} *{p.name}")
             arguments.append(f"d{k}_{p.name}")
@@ -202,12 +346,16 @@ def program(found: list[LoopNest]) -> str:
         out = one.function.params[-1].dtype
         text += f"static {out.c_type} y{k}v[256], y{k}p[256];\n"
         given = "".join(f"{a}, " for a in arguments)
-        calls += (f"    f{k}v({given}y{k}v);\n    f{k}p({given}y{k}p);\n"
-                  f"    if (memcmp(y{k}v, y{k}p, sizeof y{k}v) != 0) {{\n"
-                  f"        printf(\"%d \", {k});\n        wrong = 1;\n    }}\n")
+        calls += (
+            f"    f{k}v({given}y{k}v);\n    f{k}p({given}y{k}p);\n"
+            f"    if (memcmp(y{k}v, y{k}p, sizeof y{k}v) != 0) {{\n"
+            f'        printf("%d ", {k});\n        wrong = 1;\n    }}\n'
+        )
     names = "".join(f'#include "{h}"\n' if "/" in h else f"#include <{h}>\n" for h in sorted(headers))
-    return (f"#include <stdbool.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <string.h>\n{names}"
-            f"{text}\nint main(void)\n{{\n    int wrong = 0;\n{calls}    return wrong;\n}}\n")
+    return (
+        f"#include <stdbool.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <string.h>\n{names}"
+        f"{text}\nint main(void)\n{{\n    int wrong = 0;\n{calls}    return wrong;\n}}\n"
+    )
 
 
 def test_what_has_vectors() -> None:
@@ -215,16 +363,21 @@ def test_what_has_vectors() -> None:
     assert len(plain) == 3  # halves that differ, what is not there where it is not chosen
     one = nest(0, I8, (12,), lambda i: load(tensor("a", I8, 12), tuple(i)))
     index = index_variables((12,))
-    scalar = loop_nest("f", tensor("y", I8, 12), index, dense_position(index, (12,)),
-                       load(tensor("a", I8, 12), tuple(index)))
+    scalar = loop_nest(
+        "f", tensor("y", I8, 12), index, dense_position(index, (12,)), load(tensor("a", I8, 12), tuple(index))
+    )
     assert "vstr" in one.function.body and "vstr" not in scalar.function.body
 
 
 @pytest.mark.skipif(not available(), reason="needs qemu-system-arm and arm-none-eabi-gcc")
 def test_the_same_numbers(tmp_path: Path) -> None:
     (tmp_path / "program.c").write_text(program(nests()))
-    build_and_run(BOARDS["m55"], ["program.c"], tmp_path, ["-O2", "-std=c99", "-Wall", "-Wextra", "-Werror",
-                                                            f"-I{include_dir()}"])
+    build_and_run(
+        BOARDS["m55"],
+        ["program.c"],
+        tmp_path,
+        ["-O2", "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{include_dir()}"],
+    )
 
 
 def test_no_intrinsic_counts_a_register_up() -> None:

@@ -44,7 +44,8 @@ def island(edge: int, by_channel: bool = False) -> onnx.ModelProto:
 
 def compiled(proto: onnx.ModelProto, folder: Path, target: str) -> Compiled:
     return compile_model(
-        Request(save(proto, folder / "net.onnx"), "net", target, library=Options(io="caller")))
+        Request(save(proto, folder / "net.onnx"), "net", target, library=Options(io="caller"))
+    )
 
 
 @pytest.mark.parametrize("edge", [1, 3])
@@ -66,9 +67,9 @@ def test_values_of_an_island(edge: int, target: str, by_channel: bool, tmp_path:
     plain = onnxruntime.SessionOptions()  # else it quantises the weights by itself
     plain.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(proto.SerializeToString(), plain, ["CPUExecutionProvider"])
-    wanted, = session.run(None, {"x": x})
+    (wanted,) = session.run(None, {"x": x})
     assert np.ptp(wanted.astype(int)) > 60
     program = sanitized(made.view, made.texts, tmp_path)
-    (found,), = program.run([[x]])
+    ((found,),) = program.run([[x]])
     off = np.abs(found.reshape(wanted.shape).astype(int) - wanted.astype(int))
     assert off.max() <= 1 and (off > 0).mean() < 0.002, "sums in another order may round the other way"

@@ -26,21 +26,26 @@ def loops(nest: LoopNest) -> int:
 
 def nest_of(out: Value, element: object, position: Expr | None = None) -> LoopNest:
     index = index_variables(out.shape)
-    return loop_nest("f", out, index,
-                     dense_position(index, out.shape) if position is None else position,
-                     element(index))  # type: ignore[operator]
+    return loop_nest(
+        "f", out, index, dense_position(index, out.shape) if position is None else position, element(index)
+    )  # type: ignore[operator]
 
 
 def test_an_element_wise_operation_is_one_loop() -> None:
     x, y = tensor("x", 2, 3, 4, 5), tensor("y", 2, 3, 4, 5)
     nest = nest_of(y, lambda i: call("neg", load(x, i)))
-    assert loops(
-        nest
-    ) == 1 and "120" in nest.function.body and "/" not in nest.function.body and "%" not in nest.function.body
+    assert (
+        loops(nest) == 1
+        and "120" in nest.function.body
+        and "/" not in nest.function.body
+        and "%" not in nest.function.body
+    )
 
 
-@pytest.mark.parametrize(("perm", "expected"), [((1, 0, 2, 3), 3), ((0, 1, 3, 2), 3), ((3, 2, 1, 0), 4),
-                                                ((2, 3, 0, 1), 2), ((0, 1, 2, 3), 1)])
+@pytest.mark.parametrize(
+    ("perm", "expected"),
+    [((1, 0, 2, 3), 3), ((0, 1, 3, 2), 3), ((3, 2, 1, 0), 4), ((2, 3, 0, 1), 2), ((0, 1, 2, 3), 1)],
+)
 def test_axes_that_stay_together_merge(perm: tuple[int, ...], expected: int) -> None:
     """A transpose has a loop for each group of axes that keep their order."""
     x = tensor("x", 2, 3, 4, 5)
@@ -83,8 +88,10 @@ def test_equal_loops_are_equal_text() -> None:
         turns = var(f"{prefix}r", 4)
         total = reduce("add", (turns,), load(x, (index[0], turns)))
         texts.add(
-            loop_nest("f", y, index, dense_position(index, y.shape), call("mul", total,
-                                                                          load(x, index))).function.body)
+            loop_nest(
+                "f", y, index, dense_position(index, y.shape), call("mul", total, load(x, index))
+            ).function.body
+        )
     assert len(texts) == 1
 
 
@@ -101,9 +108,10 @@ def test_an_input_that_is_read_elsewhere_may_not() -> None:
     assert backwards.overlaps == ()
 
 
-@pytest.mark.parametrize(("of", "to", "slack"), [(DType.INT8, DType.FLOAT32, -3 * 24),
-                                                 (DType.FLOAT32, DType.INT8, 0),
-                                                 (DType.FLOAT32, DType.INT32, 0)])
+@pytest.mark.parametrize(
+    ("of", "to", "slack"),
+    [(DType.INT8, DType.FLOAT32, -3 * 24), (DType.FLOAT32, DType.INT8, 0), (DType.FLOAT32, DType.INT32, 0)],
+)
 def test_wider_results_run_over_inputs_that_are_still_needed(of: DType, to: DType, slack: int) -> None:
     x, y = tensor("x", 4, 6, dtype=of), tensor("y", 4, 6, dtype=to)
     assert nest_of(y, lambda i: call("cast", load(x, i), dtype=to)).overlaps == (Overlap(0, 1, slack),)

@@ -51,14 +51,17 @@ def product(m: Any, x: Value, name: str) -> Value:
 def test_pieces_of_a_concatenation_are_computed_in_it() -> None:
     program = lowered(lambda m, x, y: m.Concat(product(m, x, "a"), product(m, y, "b"), axis=0), X, Y)
     assert calls(program) == ["MatMul", "MatMul"]
-    assert [writes(c) for c in program.calls()] == [(program.outputs[0].name, 0),
-                                                    (program.outputs[0].name, 64)]
+    assert [writes(c) for c in program.calls()] == [
+        (program.outputs[0].name, 0),
+        (program.outputs[0].name, 64),
+    ]
 
 
 def test_pieces_that_are_expressions_are_written_by_it() -> None:
     program = lowered(lambda m, x, y: m.Concat(m.Exp(x), m.Neg(y), axis=1), X, Y)
-    assert calls(program) == ["Concat", "Concat"] and {writes(c)[0]
-                                                       for c in program.calls()} == {program.outputs[0].name}
+    assert calls(program) == ["Concat", "Concat"] and {writes(c)[0] for c in program.calls()} == {
+        program.outputs[0].name
+    }
 
 
 def test_pieces_at_odd_places_are_copied() -> None:
@@ -73,8 +76,9 @@ def test_pieces_at_odd_places_are_copied() -> None:
 
 
 def test_a_view_is_the_memory_of_its_source() -> None:
-    program = lowered(lambda m, x: m.Reshape(product(m, x, "w"), constant("to", np.asarray([16], np.int64))),
-                      X)
+    program = lowered(
+        lambda m, x: m.Reshape(product(m, x, "w"), constant("to", np.asarray([16], np.int64))), X
+    )
     assert calls(program) == ["MatMul"] and writes(next(iter(program.calls())))[0] == program.outputs[0].name
 
 
@@ -88,8 +92,9 @@ def test_a_contiguous_slice_is_a_window() -> None:
     assert "Slice" not in calls(program)
 
 
-@pytest.mark.parametrize("make", [lambda m, x: x, lambda m, x: weights("c", 2, 8)],
-                         ids=["an input", "a constant"])
+@pytest.mark.parametrize(
+    "make", [lambda m, x: x, lambda m, x: weights("c", 2, 8)], ids=["an input", "a constant"]
+)
 def test_outputs_that_nothing_computes_are_copied(make: Callable[..., Any]) -> None:
     program = lowered(lambda m, x: [make(m, x), m.Neg(x)], X)
     assert calls(program) == ["Neg", "Identity"]
@@ -107,7 +112,8 @@ def test_one_value_as_two_outputs_is_two_buffers() -> None:
 
 def test_equal_constants_are_there_once() -> None:
     program = lowered(
-        lambda m, x: m.Add(m.MatMul(x, weights("a", 8, 8)), m.MatMul(m.Neg(x), weights("b", 8, 8))), X)
+        lambda m, x: m.Add(m.MatMul(x, weights("a", 8, 8)), m.MatMul(m.Neg(x), weights("b", 8, 8))), X
+    )
     tables = {
         id(b.root()[0]) for c in program.calls() for b in c.arguments if b.root()[0].role is Role.CONSTANT
     }
@@ -128,9 +134,12 @@ class Refusing(Operator):
 
 def test_every_node_that_cannot_be_lowered_is_named() -> None:
     between, out = value("between", 2, 8), value("out", 2, 8)
-    g = Graph("g", [X], [out],
-              [Node(Refusing(), [X], [between], "first"),
-               Node(Refusing(), [between], [out], "second")])
+    g = Graph(
+        "g",
+        [X],
+        [out],
+        [Node(Refusing(), [X], [between], "first"), Node(Refusing(), [between], [out], "second")],
+    )
     with pytest.raises(CompileError) as error:
         lower(g, parse_target("c"))
     assert [p.where for p in error.value.problems] == ["node 'first' (Refusing)", "node 'second' (Refusing)"]

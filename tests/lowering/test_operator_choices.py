@@ -59,8 +59,18 @@ def test_even_positions_need_no_table(factor: int, count: int, repeated: bool) -
 
 
 @pytest.mark.parametrize(("n", "m"), [(4, 8), (8, 4), (5, 3), (7, 1), (1, 3), (6, 6)])
-@pytest.mark.parametrize("mode", ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
-                                  "half_pixel_symmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        "half_pixel",
+        "pytorch_half_pixel",
+        "align_corners",
+        "asymmetric",
+        "half_pixel_symmetric",
+        "tf_half_pixel_for_nn",
+        "tf_crop_and_resize",
+    ],
+)
 def test_positions_of_a_resize_are_those_of_the_standard(mode: str, n: int, m: int) -> None:
     """Element by element, with sizes that the scale gives exactly and with one that it does not."""
     start, end = 0.25, 0.75
@@ -120,11 +130,15 @@ def test_integer_lstms_have_no_peepholes_normalisation_or_projection(extra: int)
         operator.infer([*inputs, *more])
 
 
-WINDOWS = sorted({
-    key
-    for key, kind in OPERATORS.items() if {"strides", "pads"} & {f.name for f in fields(kind)} and any(
-        len(np.shape(s.inputs[0])) > 2 for s in kind.samples()) and key != ("aot", "MaximumPlace")
-})
+WINDOWS = sorted(
+    {
+        key
+        for key, kind in OPERATORS.items()
+        if {"strides", "pads"} & {f.name for f in fields(kind)}
+        and any(len(np.shape(s.inputs[0])) > 2 for s in kind.samples())
+        and key != ("aot", "MaximumPlace")
+    }
+)
 """MaximumPlace is made for a MaxPool alone, which refuses."""
 
 
@@ -135,7 +149,7 @@ def test_windows_need_an_axis(domain: str, kind: str) -> None:
     sample = max(operator.samples(), key=lambda s: len(np.shape(s.inputs[0])))
     none = {f.name: () for f in fields(operator) if f.name in AXES}
     inputs = [
-        None if a is None else Value(f"i{k}", TensorType(DType.of(np.asarray(a).dtype), (4, 4)[:np.ndim(a)]))
+        None if a is None else Value(f"i{k}", TensorType(DType.of(np.asarray(a).dtype), (4, 4)[: np.ndim(a)]))
         for k, a in enumerate(sample.inputs)
     ]
     with pytest.raises(OperatorError):
@@ -154,8 +168,12 @@ def test_recurrent_layers_whose_sequence_nobody_reads_keep_to_their_memory(kind:
     cases = []
     for names in (["", "h"], ["y", "h"]):
         outputs = [tensor(n, [1, 2, hidden] if n == "h" else [5, 1, 2, hidden]) for n in names if n]
-        proto = model([node(kind, ["x", "w", "r"], names, name="layer", hidden_size=hidden)],
-                      [tensor("x", [5, 2, 3])], outputs, constants)
+        proto = model(
+            [node(kind, ["x", "w", "r"], names, name="layer", hidden_size=hidden)],
+            [tensor("x", [5, 2, 3])],
+            outputs,
+            constants,
+        )
         cases.append(Case(f"{kind} {names}", proto, (rng.uniform(-1, 1, (5, 2, 3)).astype(np.float32),)))
     cases = [cases[0], replace(cases[1], inputs=cases[0].inputs)]
     alone, both = run_cases(cases, "c", flags=("-O0",), jobs=1, make=red_zones.generate_guarded)

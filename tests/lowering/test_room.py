@@ -49,8 +49,14 @@ def network(sizes: tuple[int, ...] = (16, 16, 32, 32), edge: int = 16) -> Graph:
     return graph
 
 
-def compiled(optimize: str, budget: int | None = None, pool: int | None = None,
-             make: Network = network, memory: str | None = None, io: str = "workspace") -> Compiled:
+def compiled(
+    optimize: str,
+    budget: int | None = None,
+    pool: int | None = None,
+    make: Network = network,
+    memory: str | None = None,
+    io: str = "workspace",
+) -> Compiled:
     options = {"optimize": optimize} | ({} if memory is None else {"memory": memory})
     request = Request(Path("net.onnx"), "net", "cortex-m4", options, library=Options(io=io),
                       budgets=Budgets(ram=budget), pools=(Pool("workspace", size=pool),))  # fmt: skip
@@ -117,8 +123,12 @@ def pointwise(edge: int = 16, wide: int = 64) -> Graph:
 
 def copies(made: Compiled) -> list[int]:
     """Bytes of weights that layers copy to RAM."""
-    return [b.nbytes for call in made.view.program.calls()
-            for p, b in zip(call.function.params, call.arguments, strict=True) if p.name == "staged"]
+    return [
+        b.nbytes
+        for call in made.view.program.calls()
+        for p, b in zip(call.function.params, call.arguments, strict=True)
+        if p.name == "staged"
+    ]
 
 
 def test_weights_are_copied_where_flash_is_slow_and_there_is_room() -> None:
@@ -165,10 +175,22 @@ def test_gaps_of_the_plan_hold_copies_where_no_other_plan_does(monkeypatch: pyte
     def of_floats() -> tuple[Compiled, dict[str, tuple[str, int]], int]:
         """What was made, where its tensors lie, bytes of weights that are copied."""
         made = compiled("balanced", make=separable, memory="l4-art", io="caller")
-        places = {b.name: made.view.addresses.of[b] for call in made.view.program.calls()
-                  for b in call.buffers(Access.READ, Access.WRITE) if b in made.view.addresses.of}
-        return made, places, sum(b.nbytes for call in made.view.program.calls()
-                                 for b in call.buffers(Access.SCRATCH) if b.name.endswith("_copied"))
+        places = {
+            b.name: made.view.addresses.of[b]
+            for call in made.view.program.calls()
+            for b in call.buffers(Access.READ, Access.WRITE)
+            if b in made.view.addresses.of
+        }
+        return (
+            made,
+            places,
+            sum(
+                b.nbytes
+                for call in made.view.program.calls()
+                for b in call.buffers(Access.SCRATCH)
+                if b.name.endswith("_copied")
+            ),
+        )
 
     monkeypatch.setattr(room, "_live", lambda lowered: dict.fromkeys(lowered.program.calls(), 10**6))
     found, places, bytes_copied = of_floats()

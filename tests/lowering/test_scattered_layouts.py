@@ -31,10 +31,11 @@ def residual_products() -> onnx.ModelProto:
         helper.make_node("Tanh", ["h"], ["t"]),
         helper.make_node("MatMul", ["t", "v"], ["p"]),
         helper.make_node("Add", ["p", "r"], ["s"]),
-        helper.make_node("Softmax", ["s"], ["y"])
+        helper.make_node("Softmax", ["s"], ["y"]),
     ]
-    return model(nodes, [tensor("x", [1, 9, 24])], [tensor("y", [1, 9, 24])],
-                 {"w": drawn(24, 24), "v": drawn(24, 24)})
+    return model(
+        nodes, [tensor("x", [1, 9, 24])], [tensor("y", [1, 9, 24])], {"w": drawn(24, 24), "v": drawn(24, 24)}
+    )
 
 
 def residual_convolutions() -> onnx.ModelProto:
@@ -46,20 +47,26 @@ def residual_convolutions() -> onnx.ModelProto:
         helper.make_node("Add", ["r", "p"], ["s"]),
         helper.make_node("Conv", ["s", "w"], ["b"], pads=[2, 1, 0, 1]),
         helper.make_node("Add", ["s", "b"], ["c"]),
-        helper.make_node("Conv", ["c", "v"], ["y"])
+        helper.make_node("Conv", ["c", "v"], ["y"]),
     ]
-    return model(nodes, [tensor("x", [1, 12, 5, 4])], [tensor("y", [1, 12, 5, 4])],
-                 {"u": drawn(12, 12, 3, 3), "w": drawn(12, 12, 3, 3) / 8, "v": drawn(12, 12, 1, 1) / 4})
+    return model(
+        nodes,
+        [tensor("x", [1, 12, 5, 4])],
+        [tensor("y", [1, 12, 5, 4])],
+        {"u": drawn(12, 12, 3, 3), "w": drawn(12, 12, 3, 3) / 8, "v": drawn(12, 12, 1, 1) / 4},
+    )
 
 
 def running_sums() -> onnx.ModelProto:
     nodes = [helper.make_node("Relu", ["x"], ["t0"])]
     for k, (axis, reverse) in enumerate([(0, 0), (1, 1), (0, 1), (1, 0)]):
-        nodes.append(helper.make_node("CumSum", [f"t{k}", f"a{axis}"], [f"t{k + 1}"], reverse=reverse,
-                                      exclusive=axis))
+        nodes.append(
+            helper.make_node("CumSum", [f"t{k}", f"a{axis}"], [f"t{k + 1}"], reverse=reverse, exclusive=axis)
+        )
     nodes.append(helper.make_node("Neg", ["t4"], ["y"]))
-    return model(nodes, [tensor("x", [11, 13])], [tensor("y", [11, 13])],
-                 {"a0": np.asarray(0), "a1": np.asarray(1)})
+    return model(
+        nodes, [tensor("x", [11, 13])], [tensor("y", [11, 13])], {"a0": np.asarray(0), "a1": np.asarray(1)}
+    )
 
 
 @pytest.mark.parametrize("made", [residual_products, residual_convolutions, running_sums])

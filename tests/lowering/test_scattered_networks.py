@@ -20,5 +20,5 @@ def test_networks() -> None:
     if not cases:
         pytest.skip(REASON)
     turn = commit_number()
-    wrong, count = differing(cases[turn % PARTS::PARTS], "c", [turn], jobs=1)
+    wrong, count = differing(cases[turn % PARTS :: PARTS], "c", [turn], jobs=1)
     assert count and not wrong, "\n".join(wrong)

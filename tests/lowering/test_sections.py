@@ -66,9 +66,17 @@ def _choice(axis: int, factor: int, base: int, form: str, pieces: tuple[Made, Ma
 
 LEAVES: st.SearchStrategy[Made] = st.sampled_from([piece(X), piece(Z), lambda i: const(7)])
 ELEMENTS = st.recursive(
-    LEAVES, lambda inner: st.builds(_choice, st.integers(0, 1), st.sampled_from([1, -1, 2, -3]),
-                                    st.integers(-45, 45), st.sampled_from(["lt", "le"]),
-                                    st.tuples(inner, inner)), max_leaves=6)
+    LEAVES,
+    lambda inner: st.builds(
+        _choice,
+        st.integers(0, 1),
+        st.sampled_from([1, -1, 2, -3]),
+        st.integers(-45, 45),
+        st.sampled_from(["lt", "le"]),
+        st.tuples(inner, inner),
+    ),
+    max_leaves=6,
+)
 
 
 @settings(max_examples=150, deadline=None)
@@ -116,7 +124,8 @@ def test_names_of_parts_do_not_meet(turns: int, tmp_path: Path) -> None:
     assert nest.function.body.count("for (") == 2
     params = "const int32_t *x0, const int32_t *x1, int32_t *y"
     (tmp_path / "f.c").write_text(
-        f'#include "aot_model/scalar.h"\nvoid f({params});\nvoid f({params})\n{{\n{nest.function.body}\n}}\n')
+        f'#include "aot_model/scalar.h"\nvoid f({params});\nvoid f({params})\n{{\n{nest.function.body}\n}}\n'
+    )
     subprocess.run(["gcc", *STRICT, "-fsyntax-only", f"-I{include_dir()}", "f.c"], cwd=tmp_path, check=True)
 
 

@@ -27,8 +27,9 @@ def inner_stored(make: Callable[..., Any], *inputs: Value, calls: Sequence[str] 
 
 
 def stored_kinds(g: Graph, calls: Sequence[str] = ()) -> list[str]:
-    found = stored_values(g, lambda n: [v for v in n.inputs if v is not None] if n.kind in calls else None,
-                          set())
+    found = stored_values(
+        g, lambda n: [v for v in n.inputs if v is not None] if n.kind in calls else None, set()
+    )
     assert set(g.inputs) | set(g.outputs) <= found
     return [n.kind for n in g.nodes if n.outputs[0] in found and n.outputs[0] not in g.outputs]
 
@@ -67,15 +68,21 @@ def test_a_repeated_window_of_something_dear_is_computed_before() -> None:
 
 def test_a_sum_is_not_repeated_for_every_element_that_reads_it() -> None:
     assert inner_stored(
-        lambda m, x: m.Sub(x, m.ReduceSum(x, constant("axes", np.asarray([1], np.int64)), keepdims=1)),
-        X) == ["ReduceSum"]
-    assert inner_stored(
-        lambda m, x: m.Neg(m.ReduceSum(x, constant("axes", np.asarray([1], np.int64)), keepdims=1)), X) == []
+        lambda m, x: m.Sub(x, m.ReduceSum(x, constant("axes", np.asarray([1], np.int64)), keepdims=1)), X
+    ) == ["ReduceSum"]
+    assert (
+        inner_stored(
+            lambda m, x: m.Neg(m.ReduceSum(x, constant("axes", np.asarray([1], np.int64)), keepdims=1)), X
+        )
+        == []
+    )
 
 
 def test_kernels_read_and_write_memory() -> None:
-    assert inner_stored(lambda m, x: m.Relu(m.MatMul(m.Neg(x), weights("w", 6, 3))), X,
-                        calls=["MatMul"]) == ["Neg", "MatMul"]
+    assert inner_stored(lambda m, x: m.Relu(m.MatMul(m.Neg(x), weights("w", 6, 3))), X, calls=["MatMul"]) == [
+        "Neg",
+        "MatMul",
+    ]
 
 
 def test_operands_of_products_are_stored() -> None:

@@ -26,17 +26,25 @@ def network(turns: int, while_small: bool) -> onnx.ModelProto:
     else:
         nodes.append(helper.make_node("Identity", [again], ["again"]))
     state = helper.make_tensor_value_info("x_out", TensorProto.FLOAT, [1, WIDE])
-    body = helper.make_graph(nodes, "body", [
-        helper.make_tensor_value_info("turn", TensorProto.INT64, []),
-        helper.make_tensor_value_info("again_in", TensorProto.BOOL, []),
-        helper.make_tensor_value_info("x_in", TensorProto.FLOAT, [1, WIDE])
-    ], [helper.make_tensor_value_info("again", TensorProto.BOOL, []), state])
+    body = helper.make_graph(
+        nodes,
+        "body",
+        [
+            helper.make_tensor_value_info("turn", TensorProto.INT64, []),
+            helper.make_tensor_value_info("again_in", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("x_in", TensorProto.FLOAT, [1, WIDE]),
+        ],
+        [helper.make_tensor_value_info("again", TensorProto.BOOL, []), state],
+    )
     loop = helper.make_node("Loop", ["turns", "", "x"], ["y"], body=body)
     constants = {"turns": np.int64(turns), "w": weights, "most": np.float32(3)}
-    graph = helper.make_graph([loop], "loop",
-                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, WIDE])],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, WIDE])],
-                              [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()])
+    graph = helper.make_graph(
+        [loop],
+        "loop",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, WIDE])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, WIDE])],
+        [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()],
+    )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 

@@ -1,4 +1,5 @@
-"""What the planner is compared with: a byte-by-byte simulation, an exhaustive search, and random instances.
+"""What the planner is compared with: a byte-by-byte simulation, an exhaustive search, and random
+instances.
 """
 
 from __future__ import annotations
@@ -63,12 +64,16 @@ def faults(instance: Instance, placements: Mapping[str, Placement]) -> list[str]
             for one in bytes_here:
                 for two in bytes_here:
                     if one < two and not any(
-                            not held(early, step + 1) and not held(late, step - 1) and overlap.early in
-                            covering[early] and overlap.late in covering[late] and span(overlap.early)[1] ==
-                            step == span(overlap.late)[0] and placements[overlap.late].offset
-                            - placements[overlap.early].offset <= overlap.slack
-                            for early, late in ((one, two), (two, one))
-                            for overlap in instance.overlaps):
+                        not held(early, step + 1)
+                        and not held(late, step - 1)
+                        and overlap.early in covering[early]
+                        and overlap.late in covering[late]
+                        and span(overlap.early)[1] == step == span(overlap.late)[0]
+                        and placements[overlap.late].offset - placements[overlap.early].offset
+                        <= overlap.slack
+                        for early, late in ((one, two), (two, one))
+                        for overlap in instance.overlaps
+                    ):
                         found.append(f"step {step}: {one} and {two} at {address}")
     return found
 
@@ -97,9 +102,9 @@ def smallest(problem: Problem) -> int:
         index = bodies[len(offsets)]
         body = problem.bodies[index]
         for offset in range(body.residue, size - body.size + 1, body.align):
-            if any(low < offset - offsets[other] < high
-                   for other in offsets
-                   for low, high in rules[index, other]):
+            if any(
+                low < offset - offsets[other] < high for other in offsets for low, high in rules[index, other]
+            ):
                 continue
             if fits(size, {**offsets, index: offset}):
                 return True
@@ -111,8 +116,9 @@ def smallest(problem: Problem) -> int:
     return size
 
 
-def blocks_strategy(most: int, largest: int, steps: int,
-                    aligns: Sequence[int]) -> st.SearchStrategy[tuple[Block, ...]]:
+def blocks_strategy(
+    most: int, largest: int, steps: int, aligns: Sequence[int]
+) -> st.SearchStrategy[tuple[Block, ...]]:
     def build(rows: list[tuple[int, int, int, int]]) -> tuple[Block, ...]:
         return tuple(
             Block(f"b{number}", size, align, min(one, two), max(one, two))

@@ -81,7 +81,8 @@ def test_two_blocks_born_at_a_step_do_not_share() -> None:
 
 
 def test_concatenation_in_place_lets_others_use_what_is_not_written_yet() -> None:
-    """Inception: the branches write their slices; a branch's wide temporary lies in the slice of a later one.
+    """Inception: the branches write their slices; a branch's wide temporary lies in the slice of a later
+    one.
     """
     blocks = [
         Block("x", 100, 4, 0, 5),

@@ -17,7 +17,8 @@ def _chain(count: int, seed: int, align: int = 16) -> list[Block]:
 
 
 def _mobilenet(pixels: int) -> tuple[list[Block], list[Overlap]]:
-    """Pointwise up, depthwise, pointwise down and a residual in place, in blocks whose images become smaller.
+    """Pointwise up, depthwise, pointwise down and a residual in place, in blocks whose images become
+    smaller.
     """
     blocks, overlaps, step = [Block("input", pixels * pixels * 3, 16, 0, 1)], [], 1
     skip, channels = "", 8
@@ -87,7 +88,8 @@ def test_pool_alignment_is_the_strictest_of_its_blocks() -> None:
 
 
 def test_residual_diamond() -> None:
-    """x feeds two branches that are added: at the widest step x, one branch and the other's input are live.
+    """x feeds two branches that are added: at the widest step x, one branch and the other's input are
+    live.
     """
     blocks = [
         Block("x", 400, 16, 0, 3),

@@ -111,7 +111,8 @@ def test_the_hash_seed_does_not_matter(tmp_path: Path) -> None:
         "not b]\n"
         "for name in algorithm_names():\n"
         "    result = plan(blocks, overlaps, algorithm=name)\n"
-        "    print(result.report(), sorted(result.offsets.items()))\n")
+        "    print(result.report(), sorted(result.offsets.items()))\n"
+    )
     outputs = {
         subprocess.run(
             [sys.executable, str(script)],

@@ -33,8 +33,11 @@ def test_candidates_are_tried_in_the_order_of_the_block() -> None:
     ]
     result = plan(blocks, pools=pools)
     verify(result.offsets, blocks, pools=pools)
-    assert {name: place.pool
-            for name, place in result.offsets.items()} == {"a": "sram", "b": "dtcm", "c": "sdram"}
+    assert {name: place.pool for name, place in result.offsets.items()} == {
+        "a": "sram",
+        "b": "dtcm",
+        "c": "sdram",
+    }
 
 
 def test_overlaps_count_in_a_common_pool_only() -> None:
@@ -53,9 +56,11 @@ def test_plan_error_has_a_table() -> None:
     assert (rows["c"].first, rows["c"].last) == (1, 1)
     assert [pool for pool, _, _ in rows["c"].tried] == ["dtcm", "sram"]
     assert "c: 500 bytes, live over steps 1..1; dtcm has 20 of 120 bytes free, sram has 60 of 60" in str(
-        failure.value)
-    assert [row.size for row in failure.value.rows] == sorted((row.size for row in failure.value.rows),
-                                                              reverse=True)
+        failure.value
+    )
+    assert [row.size for row in failure.value.rows] == sorted(
+        (row.size for row in failure.value.rows), reverse=True
+    )
 
 
 def test_a_limit_that_is_just_enough_is_enough() -> None:

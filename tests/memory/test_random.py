@@ -75,8 +75,7 @@ def test_verify_rejects_what_the_simulation_rejects(instance: Instance, seed: in
     """Without views the two say the same of any placement, right or wrong."""
     choice = random.Random(seed)
     placements = {
-        block.id: Placement("workspace",
-                            choice.randrange(0, 8) * block.align) for block in instance.blocks
+        block.id: Placement("workspace", choice.randrange(0, 8) * block.align) for block in instance.blocks
     }
     try:
         verify(placements, instance.blocks, instance.overlaps)
@@ -111,12 +110,13 @@ def test_verify_with_views_never_accepts_what_the_simulation_rejects(instance: I
 def test_limited_pools_are_kept(
     algorithm: str, instance: Instance, sizes: tuple[int, int], data: st.DataObject
 ) -> None:
-    """Whatever the limits and candidates are: a plan that holds, or an error that names blocks without room.
+    """Whatever the limits and candidates are: a plan that holds, or an error that names blocks without
+    room.
     """
     pools = [
         Pool("fast", sizes[0]),
         Pool("middle", sizes[1]),
-        Pool("slow", data.draw(st.sampled_from([None, 40])))
+        Pool("slow", data.draw(st.sampled_from([None, 40]))),
     ]
     viewed = {name for view in instance.views for name in (view.child, view.parent)}
     orders: list[tuple[str, ...]] = [(), ("fast", "slow"), ("middle", "fast"), ("slow",)]

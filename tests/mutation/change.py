@@ -13,18 +13,55 @@ from pathlib import Path
 SKIPPED = frozenset(("samples", "reference", "__repr__", "__str__"))
 """Functions that are tests or texts for people."""
 MESSAGES = frozenset(
-    ("OperatorError", "fail", "CompileError", "Problem", "ValueError", "hasattr", "TypeVar", "operator"))
+    ("OperatorError", "fail", "CompileError", "Problem", "ValueError", "hasattr", "TypeVar", "operator")
+)
 OPERATORS: dict[str, tuple[str, ...]] = {
-    "+": ("-",), "-": ("+",), "*": ("+", "//"), "//": ("*",), "/": ("*",), "%": ("//",), "**": ("*",),
-    "<<": (">>",), ">>": ("<<",), "&": ("|",), "|": ("&",), "^": ("|",), "<": ("<=", ">"),
-    "<=": ("<", ">="), ">": (">=", "<"), ">=": (">", "<="), "==": ("!=",), "!=": ("==",), "and": ("or",),
-    "or": ("and",), "not": ("",), "is": ("is not",), "in": ("not in",), "min": ("max",),
-    "max": ("min",), "any": ("all",), "all": ("any",), "True": ("False",), "False": ("True",),
-    "+=": ("-=",), "-=": ("+=",),
+    "+": ("-",),
+    "-": ("+",),
+    "*": ("+", "//"),
+    "//": ("*",),
+    "/": ("*",),
+    "%": ("//",),
+    "**": ("*",),
+    "<<": (">>",),
+    ">>": ("<<",),
+    "&": ("|",),
+    "|": ("&",),
+    "^": ("|",),
+    "<": ("<=", ">"),
+    "<=": ("<", ">="),
+    ">": (">=", "<"),
+    ">=": (">", "<="),
+    "==": ("!=",),
+    "!=": ("==",),
+    "and": ("or",),
+    "or": ("and",),
+    "not": ("",),
+    "is": ("is not",),
+    "in": ("not in",),
+    "min": ("max",),
+    "max": ("min",),
+    "any": ("all",),
+    "all": ("any",),
+    "True": ("False",),
+    "False": ("True",),
+    "+=": ("-=",),
+    "-=": ("+=",),
 }
 IN_TEXT = {
-    " + ": " - ", " - ": " + ", " * ": " + ", " < ": " <= ", " <= ": " < ", " > ": " >= ", " >> ": " << ",
-    " << ": " >> ", " == ": " != ", " & ": " | ", "++": "--", " && ": " || ", "+=": "-="
+    " + ": " - ",
+    " - ": " + ",
+    " * ": " + ",
+    " < ": " <= ",
+    " <= ": " < ",
+    " > ": " >= ",
+    " >> ": " << ",
+    " << ": " >> ",
+    " == ": " != ",
+    " & ": " | ",
+    "++": "--",
+    " && ": " || ",
+    "+=": "-=",
 }
 """Of C: with the spaces that this project writes around operators."""
 
@@ -66,9 +103,11 @@ def mutants_of(file: Path) -> list[Mutant]:
     for line in lines:
         begins.append(begins[-1] + len(line))
     skipped = _skipped(tree, file)
-    names = {(n.lineno, n.col_offset)
-             for n in ast.walk(tree)
-             if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    names = {
+        (n.lineno, n.col_offset)
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
+    }
     found: list[Mutant] = []
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         (row, column), end_column = token.start, token.end[1]
@@ -80,8 +119,17 @@ def mutants_of(file: Path) -> list[Mutant]:
             at = start + offset
             inner = row + text[start:at].count("\n")
             found.append(
-                Mutant(file, at, at + len(before), inner, at - begins[inner - 1], before, after,
-                       lines[inner - 1].rstrip("\n")))
+                Mutant(
+                    file,
+                    at,
+                    at + len(before),
+                    inner,
+                    at - begins[inner - 1],
+                    before,
+                    after,
+                    lines[inner - 1].rstrip("\n"),
+                )
+            )
     return found
 
 
@@ -98,16 +146,18 @@ def _changes(token: tokenize.TokenInfo, called: bool, rest: str) -> list[tuple[i
     if token.type == tokenize.STRING:
         if not re.search(r"[;\[{]|&&|[<>=]=", word) or word.lstrip("rfRF").startswith('"""'):
             return []
-        spots = [(m.start(), m.group(0), b)
-                 for a, b in IN_TEXT.items()
-                 for m in re.finditer(re.escape(a), word)]
+        spots = [
+            (m.start(), m.group(0), b) for a, b in IN_TEXT.items() for m in re.finditer(re.escape(a), word)
+        ]
         return [s for s in spots if word.lstrip("rfRF")[0] in "\"'"]
     if word in ("min", "max", "any", "all") and not called:
         return []
     if word in ("*", "**") and re.search(r"[(,\[{]\s*$", token.line[: token.start[1]]):
         return []  # of arguments
-    if word in ("is", "in", "not") and ((word == "not" and rest.lstrip().startswith("in ")) or
-                                        (word == "is" and rest.lstrip().startswith("not "))):
+    if word in ("is", "in", "not") and (
+        (word == "not" and rest.lstrip().startswith("in "))
+        or (word == "is" and rest.lstrip().startswith("not "))
+    ):
         return []
     if token.type in (tokenize.OP, tokenize.NAME) and word in OPERATORS:
         return [(0, word, other) for other in OPERATORS[word]]
@@ -135,20 +185,25 @@ def _skipped(tree: ast.Module, file: Path) -> list[Span]:
     found: list[Span] = []
 
     def skip(node: ast.AST) -> None:
-        found.append(((node.lineno, node.col_offset), (node.end_lineno,
-                                                       node.end_col_offset)))  # type: ignore[attr-defined]
+        found.append(((node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)))  # type: ignore[attr-defined]
 
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             if node.name in SKIPPED or node.name in only_for_tests:
                 skip(node)
-            for part in (node.returns, *(a.annotation for a in (*node.args.args, *node.args.kwonlyargs)),
-                         *node.decorator_list):
+            for part in (
+                node.returns,
+                *(a.annotation for a in (*node.args.args, *node.args.kwonlyargs)),
+                *node.decorator_list,
+            ):
                 if part is not None:
                     skip(part)
         elif isinstance(node, ast.AnnAssign):
-            skip(node if isinstance(node.target, ast.Name) and node.target.id in only_for_tests else node.
-                 annotation)
+            skip(
+                node
+                if isinstance(node.target, ast.Name) and node.target.id in only_for_tests
+                else node.annotation
+            )
         elif isinstance(node, ast.Starred):
             found.append(((node.lineno, node.col_offset), (node.lineno, node.col_offset + 1)))
         elif isinstance(node, (ast.Raise, ast.Import, ast.ImportFrom, ast.Assert)):
@@ -156,13 +211,20 @@ def _skipped(tree: ast.Module, file: Path) -> list[Span]:
         elif isinstance(node, ast.ClassDef):
             for part in node.decorator_list:
                 skip(part)
-        elif (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)) or (isinstance(
-                node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MESSAGES) or (
-                    isinstance(node, ast.keyword)
-                    and node.arg in ("note", "hint", "strict")) or (isinstance(node, ast.Assign) and any(
-                        isinstance(t, ast.Name) and t.id in only_for_tests
-                        for t in node.targets)) or (isinstance(node, ast.If) and isinstance(
-                            node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
+        elif (
+            (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+            or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MESSAGES)
+            or (isinstance(node, ast.keyword) and node.arg in ("note", "hint", "strict"))
+            or (
+                isinstance(node, ast.Assign)
+                and any(isinstance(t, ast.Name) and t.id in only_for_tests for t in node.targets)
+            )
+            or (
+                isinstance(node, ast.If)
+                and isinstance(node.test, ast.Name)
+                and node.test.id == "TYPE_CHECKING"
+            )
+        ):
             skip(node)
     return found
 
@@ -175,6 +237,7 @@ def _names_for_tests() -> frozenset[str]:
     users: dict[str, set[str]] = {}
     defined: set[str] = set()
     for path in sorted((Path(__file__).resolve().parents[2] / "compiler" / "aot_model").rglob("*.py")):
+
         def known(name: str, path: Path = path) -> str:
             """Names with an underscore are those of their file."""
             return f"{path.name}:{name}" if name.startswith("_") and not name.startswith("__") else name
@@ -192,7 +255,9 @@ def _names_for_tests() -> frozenset[str]:
     tests: set[str] = set()
     while True:
         more = {
-            n for n in defined - tests if ":_" in n or n in ("ramp", "texts")
+            n
+            for n in defined - tests
+            if ":_" in n or n in ("ramp", "texts")
             if users.get(n) and users[n] <= tests | SKIPPED
         }
         if not more:
@@ -205,8 +270,9 @@ def _scopes(top: ast.stmt) -> list[tuple[ast.AST, str]]:
     if isinstance(top, ast.ClassDef):
         methods = [(n, n.name) for n in top.body if isinstance(n, ast.FunctionDef)]
         return [
-            *methods, *((n, f"class {top.name}") for n in top.body if not isinstance(n, ast.FunctionDef)),
-            *((n, f"class {top.name}") for n in (*top.bases, *top.decorator_list))
+            *methods,
+            *((n, f"class {top.name}") for n in top.body if not isinstance(n, ast.FunctionDef)),
+            *((n, f"class {top.name}") for n in (*top.bases, *top.decorator_list)),
         ]
     if isinstance(top, ast.FunctionDef):
         return [(top, top.name)]

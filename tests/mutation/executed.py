@@ -73,8 +73,11 @@ def forget() -> None:
 
 def functions(text: str) -> list[tuple[int, int]]:
     """(line of its "def", last line) of each function of a text; what is inside runs when it is called."""
-    return [(n.body[0].lineno - 1, n.end_lineno or n.lineno) for n in ast.walk(ast.parse(text))
-            if isinstance(n, ast.FunctionDef)]
+    return [
+        (n.body[0].lineno - 1, n.end_lineno or n.lineno)
+        for n in ast.walk(ast.parse(text))
+        if isinstance(n, ast.FunctionDef)
+    ]
 
 
 def run_with(text: str, line: int, known: Container[int]) -> list[int]:
@@ -83,8 +86,11 @@ def run_with(text: str, line: int, known: Container[int]) -> list[int]:
     """
     if line in known:
         return [line]
-    parts = [(n.end_lineno or n.lineno, n.lineno) for n in ast.walk(ast.parse(text))
-             if isinstance(n, (ast.expr, *SIMPLE)) and n.lineno <= line <= (n.end_lineno or n.lineno)]
+    parts = [
+        (n.end_lineno or n.lineno, n.lineno)
+        for n in ast.walk(ast.parse(text))
+        if isinstance(n, (ast.expr, *SIMPLE)) and n.lineno <= line <= (n.end_lineno or n.lineno)
+    ]
     for end, start in sorted(parts, key=lambda p: p[0] - p[1]):
         found = [k for k in range(start, end + 1) if k in known]
         if found:

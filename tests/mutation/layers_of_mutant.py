@@ -36,9 +36,11 @@ def loaded() -> dict[str, Compiled]:
     """All layers, by target and name, of the compiler that this process finds first."""
     from test_instructions import layers
 
-    return {f"{target} {case.name}": Compiled(layer, replace(case, name=f"{target} {case.name}"), target)
-            for target in ("c", "host", *BOARDS)
-            for layer, case in layers(target)}
+    return {
+        f"{target} {case.name}": Compiled(layer, replace(case, name=f"{target} {case.name}"), target)
+        for target in ("c", "host", *BOARDS)
+        for layer, case in layers(target)
+    }
 
 
 def _text(row: Compiled, folder: str) -> tuple[str, Any]:
@@ -115,8 +117,9 @@ def _problem(target: str, rows: list[Compiled]) -> str:
 
     cases = [row.case for row in rows]
     flags = ("-O0", *(["-march=native"] if target == "host" else []))
-    plain: dict[str,
-                Any] = {"board": BOARDS[target], "sanitize": False} if target in BOARDS else {"flags": flags}
+    plain: dict[str, Any] = (
+        {"board": BOARDS[target], "sanitize": False} if target in BOARDS else {"flags": flags}
+    )
     for how in ({"flags": flags, "make": generate_guarded}, plain):
         outcomes = run_cases(cases, target, jobs=1, **how)
         run = [(row.layer, o) for row, o in zip(rows, outcomes, strict=True) if o.status != "same"]

@@ -127,8 +127,9 @@ def place_of(mutant: Mutant, package: Path) -> Place:
 
 def read_places(file: Path) -> list[Place]:
     """Those that a file lists."""
-    return [Place(e["file"], e["code"], e["after"], e.get("reason", "")) for e in
-    json.loads(file.read_text())]
+    return [
+        Place(e["file"], e["code"], e["after"], e.get("reason", "")) for e in json.loads(file.read_text())
+    ]
 
 
 def equivalents() -> list[Place]:

@@ -49,7 +49,8 @@ _BY_PART: dict[str, tuple[str, ...]] = {
     "kernels": ("tests/kernels/test_parts.py", "tests/kernels/test_instruction_tables.py"),
     "kernels/(float32|reading)": ("tests/kernels/test_float32.py", "tests/kernels/test_float32_copies.py"),
     "passes/dead": ("tests/passes/test_dead_channels.py",),
-    "passes/.*qdq": ("tests/passes/test_fuse_qdq.py",), "passes/weight": ("tests/passes/test_int4.py",),
+    "passes/.*qdq": ("tests/passes/test_fuse_qdq.py",),
+    "passes/weight": ("tests/passes/test_int4.py",),
     "passes": ("tests/passes tests/emit/test_golden.py",),
     "ops": (_together("operators", "attributes", "refused_windows"), "tests/passes/test_after_passes.py"),
     "ops/(quantised|softmax)": ("tests/passes/test_fuse_qdq.py", "tests/tflite_operators"),
@@ -58,8 +59,9 @@ _BY_PART: dict[str, tuple[str, ...]] = {
     "ops/(dynamic|control)": ("tests/frontends/test_sizes_by_data.py",),
     "ops/(strings|text|lookup|ml_)": ("tests/test_strings.py",),
     "ops/random": ("tests/test_random_numbers.py",),
-    "ops/.*(audio|detection|lstm|svm|suppression|ordering|recurrent|trees|unique)":
-        ("tests/operators/test_scratch.py",),
+    "ops/.*(audio|detection|lstm|svm|suppression|ordering|recurrent|trees|unique)": (
+        "tests/operators/test_scratch.py",
+    ),
     "ops/.*(resize|resample|sampling)": ("tests/operators/test_resize_positions.py",),
     "kernels|passes/(dead|widen|move|manager)": ("tests/test_baseline.py",),
     ".*": ("tests/test_random_graphs.py",),

@@ -9,13 +9,24 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-for _name in ("numpy", "onnx", "onnx.reference", "onnxruntime", "onnx_ir", "ml_dtypes", "jinja2",
-              "flatbuffers", "tflite"):
+for _name in (
+    "numpy",
+    "onnx",
+    "onnx.reference",
+    "onnxruntime",
+    "onnx_ir",
+    "ml_dtypes",
+    "jinja2",
+    "flatbuffers",
+    "tflite",
+):
     importlib.import_module(_name)
 
 RUN: dict[str, dict[str, Any]] = {
-    "c": {"flags": ("-O1",)}, "host": {"flags": ("-O1", "-march=native")},
-    "cortex-m4": {"board": "m4", "sanitize": False}, "cortex-m55": {"board": "m55", "sanitize": False},
+    "c": {"flags": ("-O1",)},
+    "host": {"flags": ("-O1", "-march=native")},
+    "cortex-m4": {"board": "m4", "sanitize": False},
+    "cortex-m55": {"board": "m55", "sanitize": False},
 }
 MOST = {"c": 12, "host": 12, "cortex-m4": 10, "cortex-m55": 10}
 """Rows that run on a target at a time."""
@@ -38,8 +49,9 @@ def _constants(labels: list[str], known: dict[str, Any]) -> str:
                 outputs = None
                 if "scale" not in str(error):
                     return f"{row.label} of constants: {type(error).__name__}: {error}"[:300]
-            problem = "" if outputs is None else verdict(row, Outcome("ok", "", tuple(outputs)),
-                                                         expected(row))
+            problem = (
+                "" if outputs is None else verdict(row, Outcome("ok", "", tuple(outputs)), expected(row))
+            )
             if problem:
                 return f"{row.label} of constants: {problem[:150]}"
     return ""
@@ -52,10 +64,9 @@ def loaded() -> dict[str, Any]:
     return subjects()
 
 
-def judged(known: dict[str, Any],
-           rows: list[tuple[str, str]],
-           texts: dict[str, str],
-           first: int = 6) -> dict[str, object]:
+def judged(
+    known: dict[str, Any], rows: list[tuple[str, str]], texts: dict[str, str], first: int = 6
+) -> dict[str, object]:
     """What some rows say of the compiler as it is loaded. The first few, then the others."""
     from batch import compiled_case, run_cases
 
@@ -69,7 +80,7 @@ def judged(known: dict[str, Any],
                 except Exception as error:
                     return {
                         "status": "caught",
-                        "by": f"{label} for {target}: {type(error).__name__}: {error}"[:300]
+                        "by": f"{label} for {target}: {type(error).__name__}: {error}"[:300],
                     }
                 if sha256(text.encode()).hexdigest() != texts.get(f"{label} {target}"):
                     by_target[target].append(label)
@@ -79,12 +90,14 @@ def judged(known: dict[str, Any],
             return {"status": "caught", "by": problem}
         for target, all_labels in by_target.items():
             labels = all_labels[: MOST[target]]
-            for label, found in zip(labels,
-                                    run_cases([known[n].case for n in labels], target, jobs=1, **RUN[target]),
-                                    strict=True):
+            for label, found in zip(
+                labels, run_cases([known[n].case for n in labels], target, jobs=1, **RUN[target]), strict=True
+            ):
                 problem = known[label].problem(found)
                 if problem:
                     return {
-                        "status": "caught", "by": f"{label} on {target}: {problem[:150]}", "changed": total
+                        "status": "caught",
+                        "by": f"{label} on {target}: {problem[:150]}",
+                        "changed": total,
                     }
     return {"status": "", "by": "", "changed": total}

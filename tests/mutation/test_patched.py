@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from patched import patch
 
-SOURCE = '''
+SOURCE = """
 from functools import cache
 
 FACTOR = 2
@@ -33,7 +33,7 @@ class Shape:
     @classmethod
     def made(cls):
         return cls().sides - 1
-'''
+"""
 
 
 @pytest.mark.parametrize(

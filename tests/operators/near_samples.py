@@ -48,9 +48,13 @@ def near(row: Row) -> Iterator[Row]:
             continue
         for n, shape in enumerate(changed(array.shape)):
             if np.prod(shape) <= ELEMENTS:
-                inputs = (*arrays[:k], np.resize(array, shape), *arrays[k + 1:])
-                yield Row(f"{row.label} input {k} of {array.dtype}{list(array.shape)} as {list(shape)} ({n})",
-                          row.kind, row.number, replace(row.sample, inputs=inputs))
+                inputs = (*arrays[:k], np.resize(array, shape), *arrays[k + 1 :])
+                yield Row(
+                    f"{row.label} input {k} of {array.dtype}{list(array.shape)} as {list(shape)} ({n})",
+                    row.kind,
+                    row.number,
+                    replace(row.sample, inputs=inputs),
+                )
 
 
 @cache
@@ -62,10 +66,17 @@ def forms(pattern: str = "*") -> tuple[Row, ...]:
         bodies = any(isinstance(v, Graph) for v in row.sample.attributes.values())
         if row.in_onnx and not bodies and fnmatch.fnmatch(label_of(row.kind), pattern):
             for form in near(row):
-                shapes = [None if x is None else (np.asarray(x).dtype.str, np.shape(x))
-                          for x in form.sample.inputs]
-                text = repr((label_of(row.kind), sorted(map(repr, form.sample.attributes.items())), shapes,
-                             sorted(form.sample.constants)))
+                shapes = [
+                    None if x is None else (np.asarray(x).dtype.str, np.shape(x)) for x in form.sample.inputs
+                ]
+                text = repr(
+                    (
+                        label_of(row.kind),
+                        sorted(map(repr, form.sample.attributes.items())),
+                        shapes,
+                        sorted(form.sample.constants),
+                    )
+                )
                 found.setdefault(text, form)
     return tuple(found.values())
 
@@ -87,8 +98,9 @@ class Oracles:
         self._start()
 
     def _start(self) -> None:
-        self._pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_find_modules,
-                                         initargs=(sys.path,))
+        self._pool = ProcessPoolExecutor(
+            1, mp_context=get_context("spawn"), initializer=_find_modules, initargs=(sys.path,)
+        )
 
     def __call__(self, number: int) -> Expected:
         try:

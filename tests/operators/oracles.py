@@ -15,8 +15,13 @@ from rows import RUNTIME, Row, onnx_model
 
 TOLERANCE = {"float64": 1e-9, "float16": 2e-3, "bfloat16": 2e-2}
 """Relative and absolute, of element types; 2e-5 of the others."""
-REFUSALS = (refusal.Fail, refusal.NotImplemented, refusal.InvalidGraph, refusal.InvalidArgument,
-            refusal.RuntimeException)
+REFUSALS = (
+    refusal.Fail,
+    refusal.NotImplemented,
+    refusal.InvalidGraph,
+    refusal.InvalidArgument,
+    refusal.RuntimeException,
+)
 EVALUATOR, ONNX_RUNTIME, OWN = "reference evaluator", "ONNX Runtime", "the operator's reference()"
 
 
@@ -62,9 +67,9 @@ def _run(row: Row, found: Expected) -> None:
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
     try:
-        session = onnxruntime.InferenceSession(model.SerializeToString(),
-                                               options,
-                                               providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
         found.outputs[ONNX_RUNTIME] = [np.asarray(v) for v in session.run(None, feeds)]
     except (RuntimeError, ValueError, *REFUSALS) as error:
         found.refusals[ONNX_RUNTIME] = str(error)
@@ -88,10 +93,9 @@ def difference(outputs: Sequence[np.ndarray], wanted: Sequence[np.ndarray], allo
             continue
         relative, absolute = (0.0, allowed) if allowed else (TOLERANCE.get(str(want.dtype), 2e-5),) * 2
         try:
-            np.testing.assert_allclose(got.astype(np.float64),
-                                       want.astype(np.float64),
-                                       rtol=relative,
-                                       atol=absolute)
+            np.testing.assert_allclose(
+                got.astype(np.float64), want.astype(np.float64), rtol=relative, atol=absolute
+            )
         except AssertionError as error:
             return f"output {k}: {error}"
     return ""

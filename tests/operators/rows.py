@@ -56,12 +56,16 @@ class Row:
         """The arrays that are inputs of the model."""
         known = self.sample.constants | self.sample.states
         return tuple(
-            np.asarray(x) for k, x in enumerate(self.sample.inputs) if x is not None and k not in known)
+            np.asarray(x) for k, x in enumerate(self.sample.inputs) if x is not None and k not in known
+        )
 
     @property
     def case(self) -> Case:
-        model = onnx_model(self) if self.in_onnx else partial(_registered, self.kind.domain, self.kind.name,
-                                                              self.number)
+        model = (
+            onnx_model(self)
+            if self.in_onnx
+            else partial(_registered, self.kind.domain, self.kind.name, self.number)
+        )
         return Case(self.label, model, self.fed, runs=2 if self.sample.states else 1)
 
 
@@ -96,8 +100,11 @@ def graph(row: Row) -> Graph:
     """The operator with inputs and constants; what it stores in a state is read in the run after."""
     values: list[Value | None] = []
     for k, x in enumerate(row.sample.inputs):
-        values.append(None if x is None else _value(f"x{k}", _slots(np.asarray(x)), k in
-                                                    row.sample.constants, k in row.sample.states))
+        values.append(
+            None
+            if x is None
+            else _value(f"x{k}", _slots(np.asarray(x)), k in row.sample.constants, k in row.sample.states)
+        )
     result = Graph("sample", [v for v in values if v is not None and not v.is_const and not v.state])
     build = Build(result.nodes, "node")
     before = [
@@ -108,9 +115,9 @@ def graph(row: Row) -> Graph:
     operator = row.operator
     sized = operator.sized_by_data(values)
     count = len(operator.infer(values)) - len(sized)
-    results = build.many(operator,
-                         *values,
-                         outputs=[*(f"y{k}" for k in range(count)), *(f"y{k}.shape" for k in sized)])
+    results = build.many(
+        operator, *values, outputs=[*(f"y{k}" for k in range(count)), *(f"y{k}.shape" for k in sized)]
+    )
     result.outputs = before if operator.effects else results
     return result
 
@@ -118,10 +125,9 @@ def graph(row: Row) -> Graph:
 def _value(name: str, array: np.ndarray, is_constant: bool, state: bool) -> Value:
     if is_constant:
         return constant(name, array)
-    return Value(name,
-                 TensorType(DType.of(array.dtype), array.shape),
-                 state=state,
-                 initial=array if state else None)
+    return Value(
+        name, TensorType(DType.of(array.dtype), array.shape), state=state, initial=array if state else None
+    )
 
 
 def _slots(array: np.ndarray) -> np.ndarray:
@@ -147,10 +153,13 @@ def onnx_model(row: Row) -> onnx.ModelProto:
             constants.append(numpy_helper.from_array(np.asarray(x), f"x{k}"))
         else:
             inputs.append(
-                helper.make_tensor_value_info(f"x{k}", helper.np_dtype_to_tensor_dtype(np.asarray(x).dtype),
-                                              np.shape(x)))
-    graph = helper.make_graph([node], "sample", inputs, [onnx.ValueInfoProto(name=o) for o in outputs],
-                              constants)
+                helper.make_tensor_value_info(
+                    f"x{k}", helper.np_dtype_to_tensor_dtype(np.asarray(x).dtype), np.shape(x)
+                )
+            )
+    graph = helper.make_graph(
+        [node], "sample", inputs, [onnx.ValueInfoProto(name=o) for o in outputs], constants
+    )
     opsets = [helper.make_opsetid("", version if not domain else OPSET)]
     if domain:
         opsets.append(helper.make_opsetid(domain, version))
@@ -158,7 +167,8 @@ def onnx_model(row: Row) -> onnx.ModelProto:
 
 
 def last_version(domain: str, name: str) -> int:
-    """The newest opset, if there is one not above VERSIONS, in which the operator is and is not deprecated.
+    """The newest opset, if there is one not above VERSIONS, in which the operator is and is not
+    deprecated.
     """
     newest = VERSIONS.get(domain, 1)
     for version in (*range(newest, 0, -1), *range(newest + 1, onnx.defs.onnx_opset_version() + 1)):
@@ -185,8 +195,9 @@ def _body(graph: Graph) -> onnx.GraphProto:
     held = {v.name: v for n in graph.nodes for v in n.inputs if v is not None and v.is_const}
     held.update((v.name, v) for v in graph.outputs if v.is_const)
     constants = [numpy_helper.from_array(np.asarray(v.data), name) for name, v in held.items()]
-    return helper.make_graph([_node(n) for n in graph.nodes], graph.name, _ports(graph.inputs),
-                             _ports(graph.outputs), constants)
+    return helper.make_graph(
+        [_node(n) for n in graph.nodes], graph.name, _ports(graph.inputs), _ports(graph.outputs), constants
+    )
 
 
 def _ports(values: Sequence[Value]) -> list[onnx.ValueInfoProto]:
@@ -204,10 +215,13 @@ def _node(node: Node) -> onnx.NodeProto:
         if f.name in known and getattr(node.op, f.name) is not None
     }  # type: ignore[arg-type]
     names = ["" if v is None else v.name for v in node.inputs]
-    return helper.make_node(node.kind,
-                            names, [v.name for v in node.outputs],
-                            domain=node.op.domain,
-                            **{k: _attribute(v) for k, v in given.items()})
+    return helper.make_node(
+        node.kind,
+        names,
+        [v.name for v in node.outputs],
+        domain=node.op.domain,
+        **{k: _attribute(v) for k, v in given.items()},
+    )
 
 
 # --- with nothing but constants -----------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from batch import run_cases
 NOT_COMPARED = {
     ("TopK", "sorted"): "whatever order is right",
     ("ai.onnx.ml.TreeEnsemble", "post_transform"): "the evaluator does without, ONNX Runtime counts them "
-                                                   "otherwise than the standard",
+    "otherwise than the standard",
 }
 
 
@@ -58,9 +58,11 @@ def _sequences() -> Iterator[Row]:
             if inputs[4] is None and len(inputs) >= 5:
                 for direction, lengths in (("forward", (0, 5)), ("reverse", (3, 0))):
                     inputs[4] = np.asarray(lengths, np.int32)
-                    sample = replace(row.sample,
-                                     inputs=tuple(inputs),
-                                     attributes={**row.sample.attributes, "direction": direction})
+                    sample = replace(
+                        row.sample,
+                        inputs=tuple(inputs),
+                        attributes={**row.sample.attributes, "direction": direction},
+                    )
                     yield Row(f"{row.label}-lengths-{direction}", row.kind, row.number, sample)
 
 
@@ -68,8 +70,12 @@ def _tensors() -> Iterator[Row]:
     """Lists of numbers as the tensors that an operator takes in their place."""
     for _, kind in sorted(OPERATORS.items()):
         names = {f.name for f in fields(kind)}  # type: ignore[arg-type]
-        places = {n: tensor for n in names for tensor in (f"{n}_as_tensor", f"{n.split('_')[0]}_tensor")
-                  if tensor in names - {n}}
+        places = {
+            n: tensor
+            for n in names
+            for tensor in (f"{n}_as_tensor", f"{n.split('_')[0]}_tensor")
+            if tensor in names - {n}
+        }
         for row in rows_of(kind) if places else ():
             given = {
                 places.get(n, n): _array(v) if n in places else v for n, v in row.sample.attributes.items()
@@ -111,6 +117,7 @@ def test_lists_may_be_tensors() -> None:
     asked = [(row, outcome, expected(row)) for row, outcome in zip(rows, outcomes, strict=True)]
     found = {
         row.label: verdict(row, outcome, replace(known, outputs={ONNX_RUNTIME: known.outputs[ONNX_RUNTIME]}))
-        for row, outcome, known in asked if ONNX_RUNTIME in known.outputs
+        for row, outcome, known in asked
+        if ONNX_RUNTIME in known.outputs
     }
     assert len(found) > 8 and not any(found.values()), found

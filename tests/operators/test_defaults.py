@@ -37,8 +37,12 @@ def _differences(kind: type[Operator]) -> list[str]:
     found = []
     for f in fields(kind):  # type: ignore[arg-type]
         attribute = schema.attributes.get(f.name)
-        if attribute is None or f.name == "activations" or attribute.required or (
-                f.default is MISSING and f.default_factory is MISSING):
+        if (
+            attribute is None
+            or f.name == "activations"
+            or attribute.required
+            or (f.default is MISSING and f.default_factory is MISSING)
+        ):
             continue
         if attribute.default_value.type == 0:
             if f.default not in ((WITHOUT_ONE[f.name],) if f.name in WITHOUT_ONE else (None, (), "", 0)):
@@ -46,8 +50,9 @@ def _differences(kind: type[Operator]) -> list[str]:
             continue
         standard = helper.get_attribute_value(attribute.default_value)
         ours = f.default if f.default_factory is MISSING else f.default_factory()
-        if _plain(ours) != _plain(standard) and not (isinstance(ours, float)
-                                                     and abs(ours - standard) <= 1e-6 * abs(ours)):
+        if _plain(ours) != _plain(standard) and not (
+            isinstance(ours, float) and abs(ours - standard) <= 1e-6 * abs(ours)
+        ):
             found.append(f"{f.name}: {ours!r}, not {standard!r}")
     return found
 

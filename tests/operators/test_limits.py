@@ -141,26 +141,57 @@ def test_pads_may_leave_nothing_but_not_less() -> None:
 @pytest.mark.parametrize(("targets", "fits"), [((0, 1), True), ((0, 2), False), ((-1, 0), False)])
 def test_leaves_vote_for_targets_that_there_are(targets: tuple[int, ...], fits: bool) -> None:
     """Of a tree of one branch, whose leaves vote for one each."""
-    forest = Forest((0, 0, 0), (0.5, 0.0, 0.0), (1, 0, 0), (2, 0, 0), ("BRANCH_LEQ", LEAF, LEAF), (0, 0, 0),
-                    (0,), ((), (0,), (1,)), targets, (1.0, 2.0))
+    forest = Forest(
+        (0, 0, 0),
+        (0.5, 0.0, 0.0),
+        (1, 0, 0),
+        (2, 0, 0),
+        ("BRANCH_LEQ", LEAF, LEAF),
+        (0, 0, 0),
+        (0,),
+        ((), (0,), (1,)),
+        targets,
+        (1.0, 2.0),
+    )
     node = OPERATORS["aot", "TreeSums"](forest, 2)  # type: ignore[call-arg]
     assert taken(node, TensorType(DType.FLOAT32, (3, 1)), said="votes for another") is fits
 
 
-@pytest.mark.parametrize(("shape", "strides", "strided"), [
-    ((2, 3, 4), (24, 8, 1), True), ((2, 3, 4), (48, 8, 1), False), ((2, 3, 4), (8, 16, 1), False),
-    ((1, 3, 4), (7, 8, 1), True), ((5, 2, 3, 4), (48, 24, 8, 1), True),
-    ((5, 2, 3, 4), (96, 24, 8, 1), False)])
-def test_rows_that_meet_a_constant_lie_one_behind_the_other(shape: tuple[int, ...],
-                                                            strides: tuple[int, ...], strided: bool) -> None:
+@pytest.mark.parametrize(
+    ("shape", "strides", "strided"),
+    [
+        ((2, 3, 4), (24, 8, 1), True),
+        ((2, 3, 4), (48, 8, 1), False),
+        ((2, 3, 4), (8, 16, 1), False),
+        ((1, 3, 4), (7, 8, 1), True),
+        ((5, 2, 3, 4), (48, 24, 8, 1), True),
+        ((5, 2, 3, 4), (96, 24, 8, 1), False),
+    ],
+)
+def test_rows_that_meet_a_constant_lie_one_behind_the_other(
+    shape: tuple[int, ...], strides: tuple[int, ...], strided: bool
+) -> None:
     x, w = Value("x", TensorType(DType.FLOAT32, shape)), constant("w", np.ones((4, 2), np.float32))
     assert MatMul().reads_strided([x, w], 0, strides) is strided
     assert MatMul().reads_strided([x, Value("w", w.type)], 0, strides)
 
 
-@pytest.mark.parametrize(("positions", "table"), [
-    ([0], False), ([0, 0, 0], False), ([0, 1, 2], False), ([0, 0, 1, 1], False), ([0, 0, 0, 1, 1, 1], False),
-    ([0, 2, 4], False), ([0, 3], False), ([1, 2], True), ([0, 0, 1], True), ([4, 0, 2], True), ([], False)])
+@pytest.mark.parametrize(
+    ("positions", "table"),
+    [
+        ([0], False),
+        ([0, 0, 0], False),
+        ([0, 1, 2], False),
+        ([0, 0, 1, 1], False),
+        ([0, 0, 0, 1, 1, 1], False),
+        ([0, 2, 4], False),
+        ([0, 3], False),
+        ([1, 2], True),
+        ([0, 0, 1], True),
+        ([4, 0, 2], True),
+        ([], False),
+    ],
+)
 def test_positions_that_follow_a_rule_need_no_table(positions: list[int], table: bool) -> None:
     places = constant("positions", np.array(positions, np.int32))
 

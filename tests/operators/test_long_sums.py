@@ -37,8 +37,9 @@ def normalised(x: Array, shape: tuple[int, ...], epsilon: float = 1e-5) -> Array
     return result.reshape(x.shape)
 
 
-def one(op: str, x: Array, constants: dict[str, Array], opset: int = 21,
-        **attributes: Any) -> onnx.ModelProto:
+def one(
+    op: str, x: Array, constants: dict[str, Array], opset: int = 21, **attributes: Any
+) -> onnx.ModelProto:
     node = helper.make_node(op, ["x", *constants], ["y"], **attributes)
     return model([node], [tensor("x", x.shape)], [tensor("y", None)], constants, opset)
 
@@ -84,4 +85,5 @@ def test_like_doubles(kind: str) -> None:
         got = outcome.outputs[0].astype(np.float64)
         assert np.isfinite(got).all(), case.name
         assert np.abs(got - wanted.reshape(got.shape)).max() <= error, (
-            f"{case.name}: {np.abs(got - wanted.reshape(got.shape)).max()} > {error}")
+            f"{case.name}: {np.abs(got - wanted.reshape(got.shape)).max()} > {error}"
+        )

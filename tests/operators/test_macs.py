@@ -11,7 +11,11 @@ from rows import Row, label_of, registry_rows
 from batch import compiled_case
 
 WEIGHTS = {
-    "LSTM": (1, 2), "GRU": (1, 2), "RNN": (1, 2), "aot.HybridLstm": (3, 4), "aot.SequenceLstm": (3, 4, 8)
+    "LSTM": (1, 2),
+    "GRU": (1, 2),
+    "RNN": (1, 2),
+    "aot.HybridLstm": (3, 4),
+    "aot.SequenceLstm": (3, 4, 8),
 }
 """Inputs that are matrices; the input 0 has a row for each step of each sequence."""
 

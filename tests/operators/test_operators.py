@@ -81,7 +81,8 @@ def test_constants(label: str) -> None:
         assert not problem, problem
 
 
-@pytest.mark.parametrize("kind", [k for _, k in sorted(OPERATORS.items()) if label_of(k) not in ELSEWHERE],
-                         ids=label_of)
+@pytest.mark.parametrize(
+    "kind", [k for _, k in sorted(OPERATORS.items()) if label_of(k) not in ELSEWHERE], ids=label_of
+)
 def test_every_operator_has_samples(kind: type[Operator]) -> None:
     assert kind.samples(), f"{label_of(kind)} has no samples: nothing tests it"

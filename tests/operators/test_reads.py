@@ -112,14 +112,19 @@ def expressed(node_op: Operator, inputs: list[Value | None], reads: Reads, depth
 
 def forms(row: Row) -> Iterator[list[Value | None]]:
     """The inputs of a sample, then with one shape changed each."""
-    given = [None if v is None else with_data(
-        v if v.data is not None else constant(v.name, np.asarray(x)) if v.dtype.numpy.kind != "S" else v)
-        for v, x in zip(graph(row).nodes[-1].inputs, row.sample.inputs, strict=False)]
+    given = [
+        None
+        if v is None
+        else with_data(
+            v if v.data is not None else constant(v.name, np.asarray(x)) if v.dtype.numpy.kind != "S" else v
+        )
+        for v, x in zip(graph(row).nodes[-1].inputs, row.sample.inputs, strict=False)
+    ]
     yield given
     for k, value in enumerate(given):
         if value is not None:
             for shape in changed(value.shape):
-                yield [*given[:k], with_data(value, shape), *given[k + 1:]]
+                yield [*given[:k], with_data(value, shape), *given[k + 1 :]]
 
 
 @functools.cache
@@ -137,13 +142,16 @@ def check(row: Row) -> tuple[set[str], int]:
         except (OperatorError, CompileError):
             continue
         count += reads.count
-        wrong |= {f"{label_of(row.kind)} {row.sample.attributes} of "
-                  f"{[str(v.type) if v else None for v in inputs]} reads {w}" for w in reads.wrong}
+        wrong |= {
+            f"{label_of(row.kind)} {row.sample.attributes} of "
+            f"{[str(v.type) if v else None for v in inputs]} reads {w}"
+            for w in reads.wrong
+        }
     return wrong, count
 
 
 def test_reads_lie_within_their_tensors() -> None:
-    rows = [r for r in _rows() if label_of(r.kind) not in PRECONDITIONS][commit_number() % PARTS::PARTS]
+    rows = [r for r in _rows() if label_of(r.kind) not in PRECONDITIONS][commit_number() % PARTS :: PARTS]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = [check(row) for row in rows]

@@ -39,7 +39,7 @@ def changed(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         yield (shape[0] + 1, *shape[1:])
         yield (*shape, 1)
     for k in range(1, max(len(shape) - 1, min(len(shape), 2))):
-        yield (*shape[:k], shape[k] + 1, *shape[k + 1:])
+        yield (*shape[:k], shape[k] + 1, *shape[k + 1 :])
 
 
 def _value(value: Value, shape: tuple[int, ...], dtype: DType) -> Value:
@@ -49,7 +49,8 @@ def _value(value: Value, shape: tuple[int, ...], dtype: DType) -> Value:
         value.name,
         TensorType(dtype, shape),
         state=value.state,
-        initial=None if value.initial is None else np.resize(value.initial, shape).astype(dtype.numpy))
+        initial=None if value.initial is None else np.resize(value.initial, shape).astype(dtype.numpy),
+    )
 
 
 def outcomes(row: Row) -> str:
@@ -108,7 +109,7 @@ def test_a_scale_that_is_none_is_refused_without_warnings(scale: float) -> None:
         for k, value in enumerate(node.inputs):
             if value is None or value.data is None or value.dtype is not DType.FLOAT32:
                 continue
-            inputs = [*node.inputs[:k], constant("s", np.full_like(value.data, scale)), *node.inputs[k + 1:]]
+            inputs = [*node.inputs[:k], constant("s", np.full_like(value.data, scale)), *node.inputs[k + 1 :]]
             try:
                 row.operator.expand(Build([], "n"), inputs)
             except OperatorError as error:

@@ -37,18 +37,21 @@ def test_operators_keep_to_their_memory() -> None:
     rows = _rows()
     outcomes = run_cases([row.case for row in rows], "c", flags=("-O0",), make=generate_guarded)
     wrong = [
-        f"{row.label}: {problem}" for row, outcome in zip(rows, outcomes, strict=True)
+        f"{row.label}: {problem}"
+        for row, outcome in zip(rows, outcomes, strict=True)
         if (problem := _problem(row, outcome))
     ]
     assert not wrong, "\n".join(wrong)
-    assert sum(outcome.status == "ok"
-               for outcome in outcomes) > 150, "most operators with a workspace are not run at all"
+    assert sum(outcome.status == "ok" for outcome in outcomes) > 150, (
+        "most operators with a workspace are not run at all"
+    )
 
 
 @pytest.mark.parametrize("sanitize", [True, False])
 @pytest.mark.parametrize("label", ["LSTM-0", "TopK-0", "Softmax-0"])
-def test_memory_that_is_too_small_is_noticed(label: str, sanitize: bool,
-                                             monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_is_too_small_is_noticed(
+    label: str, sanitize: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Zones that begin four bytes early are buffers that are four bytes too small."""
     zones = red_zones.zones
     monkeypatch.setattr(red_zones, "zones", lambda view: [(max(a - 4, 0), b) for a, b in zones(view)])

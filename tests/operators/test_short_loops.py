@@ -14,9 +14,34 @@ from aot_model.c.turns import TURNS
 from aot_model.kernels.target import Target
 from batch import run_cases
 
-KINDS = ("Reduce", "Softmax", "LayerNormalization", "InstanceNormalization", "CumSum", "Add", "Mul", "Relu",
-         "Clip", "Transpose", "Pad", "Tile", "Gather", "Slice", "Resize", "DepthToSpace", "ArgMax", "LpPool",
-         "Concat", "Einsum", "QuantizeLinear", "DequantizeLinear", "Col2Im", "Where", "OneHot", "Expand")
+KINDS = (
+    "Reduce",
+    "Softmax",
+    "LayerNormalization",
+    "InstanceNormalization",
+    "CumSum",
+    "Add",
+    "Mul",
+    "Relu",
+    "Clip",
+    "Transpose",
+    "Pad",
+    "Tile",
+    "Gather",
+    "Slice",
+    "Resize",
+    "DepthToSpace",
+    "ArgMax",
+    "LpPool",
+    "Concat",
+    "Einsum",
+    "QuantizeLinear",
+    "DequantizeLinear",
+    "Col2Im",
+    "Where",
+    "OneHot",
+    "Expand",
+)
 
 
 def test_turns_are_those_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:

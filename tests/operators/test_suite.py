@@ -52,9 +52,11 @@ def verdicts(kind: type[Operator], target: str = "c") -> list[str]:
     return [verdict(r, outcome, expected(r)) for r, outcome in zip(rows, found, strict=True)]
 
 
-@pytest.mark.parametrize("empty_place", [("", "Tanh"), ("com.microsoft", "Gelu"),
-                                         ("com.microsoft", "QuickGelu"), ("", "Mish")],
-                         indirect=True)
+@pytest.mark.parametrize(
+    "empty_place",
+    [("", "Tanh"), ("com.microsoft", "Gelu"), ("com.microsoft", "QuickGelu"), ("", "Mish")],
+    indirect=True,
+)
 def test_an_operator_that_returns_its_input_is_caught(empty_place: tuple[str, str]) -> None:
     domain, name = empty_place
     (problem,) = verdicts(operator(name, domain)(type("Lazy", (Lazy,), {})))

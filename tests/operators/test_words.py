@@ -14,11 +14,16 @@ from aot_model.pipeline import Request, compile_model
 
 FREE = {"pattern", "delimiter", "default_string", "locale"}
 """Text of the user's."""
-WORDS = [(kind, f.name)
-         for _, kind in sorted(OPERATORS.items())
-         for f in fields(kind)
-         if str(f.type).startswith("str") and f.name not in FREE and kind.domain != "aot" and rows_of(kind)
-         and rows_of(kind)[0].in_onnx]
+WORDS = [
+    (kind, f.name)
+    for _, kind in sorted(OPERATORS.items())
+    for f in fields(kind)
+    if str(f.type).startswith("str")
+    and f.name not in FREE
+    and kind.domain != "aot"
+    and rows_of(kind)
+    and rows_of(kind)[0].in_onnx
+]
 
 
 @pytest.mark.parametrize(("kind", "attribute"), WORDS, ids=[f"{label_of(k)}-{a}" for k, a in WORDS])

@@ -11,10 +11,11 @@ ERRS: dict[tuple[str, str], str] = {
     (EVALUATOR, "GridSample"): "cubic interpolation beside the border",
     (EVALUATOR, "GlobalMaxPool"): "takes four axes for granted",
     (EVALUATOR, "LRN"): "the window of an even number of channels, and its end",
-    (EVALUATOR, "LogSoftmax"): "the logarithm of 0", (EVALUATOR, "Loop"): "results are joined, not stacked",
+    (EVALUATOR, "LogSoftmax"): "the logarithm of 0",
+    (EVALUATOR, "Loop"): "results are joined, not stacked",
     (EVALUATOR, "LpNormalization"): "p = 1 without absolute values",
     (EVALUATOR, "MaxPool"): "padding of both sides exchanged, indices of column-major order, the output's "
-                            "extents of auto_pad",
+    "extents of auto_pad",
     (EVALUATOR, "ai.onnx.preview.training.Adam"): "the result is of float64",
     (EVALUATOR, "ai.onnx.ml.LabelEncoder"): "a key that is not a number",
     (EVALUATOR, "ai.onnx.ml.LinearClassifier"): "scores of two classes",
@@ -46,7 +47,8 @@ def verdict(row: Row, outcome: Outcome, expected: Expected, steps: int = 0) -> s
         reasons = "".join(f"\n{oracle}: {reason}" for oracle, reason in expected.refusals.items())
         return f"no oracle computes {row.label}: give {row.kind.__name__} a reference(){reasons}"
     problems = [
-        f"{oracle}: {text}" for oracle, outputs in asked.items()
+        f"{oracle}: {text}"
+        for oracle, outputs in asked.items()
         if (text := difference(outcome.outputs, outputs, row.sample.tolerance if oracle == OWN else steps))
     ]
     return "\n".join(problems)

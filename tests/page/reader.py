@@ -19,8 +19,9 @@ class Element:
     def all(self, tag: str = "", css: str = "") -> Iterator[Element]:
         """Elements below this one, with that tag and class."""
         for child in self.children:
-            if (not tag or child.tag == tag) and (not css
-                                                  or css in child.attributes.get("class", "").split()):
+            if (not tag or child.tag == tag) and (
+                not css or css in child.attributes.get("class", "").split()
+            ):
                 yield child
             yield from child.all(tag, css)
 

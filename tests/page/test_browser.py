@@ -41,67 +41,64 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for k in range(6):
         constants[f"w{k}"] = rng.standard_normal((8, 3, 3, 3)).astype(np.float32) / 5
         nodes.append(
-            helper.make_node("Conv", ["x", f"w{k}"], [f"branch{k}"],
-                             name=f"branch{k}",
-                             strides=[1 + k % 2] * 2,
-                             pads=[1] * 4))
+            helper.make_node(
+                "Conv",
+                ["x", f"w{k}"],
+                [f"branch{k}"],
+                name=f"branch{k}",
+                strides=[1 + k % 2] * 2,
+                pads=[1] * 4,
+            )
+        )
         nodes.append(helper.make_node("GlobalMaxPool", [f"branch{k}"], [f"most{k}"], name=f"most{k}"))
     nodes.append(helper.make_node("Concat", [f"most{k}" for k in range(6)], ["y"], name="together", axis=1))
-    path = save(model(nodes, [tensor("x", (1, 3, 12, 12))], [tensor("y", (1, 48, 1, 1))], constants),
-                folder / "wide.onnx")
+    path = save(
+        model(nodes, [tensor("x", (1, 3, 12, 12))], [tensor("y", (1, 48, 1, 1))], constants),
+        folder / "wide.onnx",
+    )
     np.savez(folder / "d.npz", x=rng.standard_normal((2, 3, 12, 12)).astype(np.float32))
     compiled = ["--target", "c", "-o", str(folder), "-q"]
     assert main(["compile", str(path), *compiled]) == 0
     layers = json.loads((folder / "wide.json").read_text())["layers"]
-    timed = [{
-        "layer": x["name"],
-        "op": x["op"],
-        "macs": x["macs"],
-        "cycles": 9 + k,
-        "by_reason": {
-            "issue": 9,
-            "loads": k
+    timed = [
+        {
+            "layer": x["name"],
+            "op": x["op"],
+            "macs": x["macs"],
+            "cycles": 9 + k,
+            "by_reason": {"issue": 9, "loads": k},
         }
-    } for k, x in enumerate(layers)]
+        for k, x in enumerate(layers)
+    ]
     (folder / "t.json").write_text(
-        json.dumps({
-            "cycles": sum(x["cycles"] for x in timed),
-            "target": "c",
-            "layers": timed
-        }))
+        json.dumps({"cycles": sum(x["cycles"] for x in timed), "target": "c", "layers": timed})
+    )
     axes = {
-        "x": {
-            "key": "c",
-            "label": "cycles",
-            "better": "less"
-        },
-        "y": {
-            "key": "a",
-            "label": "accuracy",
-            "better": "more"
-        }
+        "x": {"key": "c", "label": "cycles", "better": "less"},
+        "y": {"key": "a", "label": "accuracy", "better": "more"},
     }
     (folder / "f.json").write_text(
-        json.dumps({
-            **axes, "points": [{
-                "name": "a",
-                "c": 1,
-                "a": 2
-            }, {
-                "name": "b",
-                "c": 2,
-                "a": 3,
-                "chosen": True
-            }]
-        }))
+        json.dumps(
+            {**axes, "points": [{"name": "a", "c": 1, "a": 2}, {"name": "b", "c": 2, "a": 3, "chosen": True}]}
+        )
+    )
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
-        assert main([
-            "compare",
-            str(path),
-            str(path), "--b", "reference", "--inputs",
-            str(folder / "d.npz"), "--json"
-        ]) == 0
+        assert (
+            main(
+                [
+                    "compare",
+                    str(path),
+                    str(path),
+                    "--b",
+                    "reference",
+                    "--inputs",
+                    str(folder / "d.npz"),
+                    "--json",
+                ]
+            )
+            == 0
+        )
     (folder / "c.json").write_text(said.getvalue())
     given = {"comparison": "c.json", "times": "t.json", "against": "wide.json", "frontier": "f.json"}
     options = [word for name, file in given.items() for word in (f"--{name}", str(folder / file))]
@@ -126,8 +123,10 @@ def opened(browser: Any, page_file: Path, request: pytest.FixtureRequest) -> Ite
 
 
 def _inside(inner: dict[str, float], outer: dict[str, float]) -> bool:
-    return all(outer[a] <= inner[a] + 1 and inner[a] + inner[n] <= outer[a] + outer[n] + 1
-               for a, n in (("x", "width"), ("y", "height")))
+    return all(
+        outer[a] <= inner[a] + 1 and inner[a] + inner[n] <= outer[a] + outer[n] + 1
+        for a, n in (("x", "width"), ("y", "height"))
+    )
 
 
 def test_search_and_click(opened: Any) -> None:
@@ -144,8 +143,9 @@ def test_search_and_click(opened: Any) -> None:
     opened.locator(".box", has_text="branch").first.scroll_into_view_if_needed()
     boxes = opened.locator("a.box.weighs")
     boxes.nth(1).click()
-    assert opened.locator("a.box.weighs.chosen").count() == 1 and opened.locator(
-        ".edges path.near").count() >= 1
+    assert (
+        opened.locator("a.box.weighs.chosen").count() == 1 and opened.locator(".edges path.near").count() >= 1
+    )
 
 
 def test_keyboard_and_zoom(opened: Any) -> None:
@@ -156,8 +156,9 @@ def test_keyboard_and_zoom(opened: Any) -> None:
     opened.keyboard.press("-")
     assert opened.locator("#flow").bounding_box()["width"] < before
     opened.keyboard.press("0")
-    assert opened.locator("#flow").bounding_box()["width"] <= opened.locator(
-        ".scroll").bounding_box()["width"]
+    assert (
+        opened.locator("#flow").bounding_box()["width"] <= opened.locator(".scroll").bounding_box()["width"]
+    )
     opened.keyboard.press("1")
     opened.get_by_role("button", name="Larger").click()
     assert opened.locator("#flow").bounding_box()["width"] > before
@@ -189,7 +190,8 @@ def test_dark_and_on_a_phone(opened: Any) -> None:
     assert opened.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     assert _inside(opened.locator(".box").first.bounding_box(), opened.locator(".scroll").bounding_box())
     ground, ink = opened.evaluate(
-        "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
+        "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
+    )
     brightness = [sum(map(int, c[4:-1].split(","))) for c in (ground, ink)]
     dark = opened.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
     assert (brightness[0] < brightness[1]) == dark and abs(brightness[0] - brightness[1]) > 400

@@ -37,13 +37,15 @@ def _cells(section: Element, name: str) -> list[list[str]]:
 
 def test_accuracy(cnn: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shape = [d.dim_value for d in small_cnn().graph.input[0].type.tensor_type.shape.dim]
-    np.savez(cnn.parent / "d.npz",
-             in_0=np.random.default_rng(1).standard_normal((3, *shape)).astype(np.float32))
-    assert main(
-        ["compare",
-         str(cnn),
-         str(cnn), "--inputs",
-         str(cnn.parent / "d.npz"), "--target", "c", "--json"]) == 0
+    np.savez(
+        cnn.parent / "d.npz", in_0=np.random.default_rng(1).standard_normal((3, *shape)).astype(np.float32)
+    )
+    assert (
+        main(
+            ["compare", str(cnn), str(cnn), "--inputs", str(cnn.parent / "d.npz"), "--target", "c", "--json"]
+        )
+        == 0
+    )
     facts = json.loads(capsys.readouterr().out)
     hostile = facts["tensors"][-1]
     hostile["findings"] = [{"kind": "saturated", "words": "<script>alert(1)</script>"}]
@@ -60,11 +62,13 @@ def test_accuracy(cnn: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert last.text == "3.2"
     steps = {row[0] for row in rows if row[0]}
     assert steps and all(
-        any(a.attributes.get("id") == f"step-{s}" for a in root.all("article")) for s in steps)
+        any(a.attributes.get("id") == f"step-{s}" for a in root.all("article")) for s in steps
+    )
     assert len(list(root.all("rect", "heat"))) == len(steps)
     for row, t in zip(section.all("svg", "histogram"), facts["tensors"], strict=True):
         used = [
-            k for k, pair in enumerate(zip(t["histogram"]["a"], t["histogram"]["b"], strict=True))
+            k
+            for k, pair in enumerate(zip(t["histogram"]["a"], t["histogram"]["b"], strict=True))
             if any(pair)
         ]
         line = next(row.all("path", "of-a")).attributes["d"]
@@ -75,20 +79,18 @@ def test_time(cnn: Path) -> None:
     assert main(["compile", str(cnn), "--target", "c", "-o", str(cnn.parent), "-q"]) == 0
     layers = json.loads((cnn.parent / "net.json").read_text())["layers"]
     facts = {
-        "target":
-        "c",
-        "cycles":
-        100 * len(layers),
-        "layers": [{
-            "layer": x["name"],
-            "op": x["op"],
-            "macs": x["macs"],
-            "cycles": 50 + 10 * k,
-            "by_reason": {
-                "issue": 40,
-                "loads": 10 + 10 * k
+        "target": "c",
+        "cycles": 100 * len(layers),
+        "layers": [
+            {
+                "layer": x["name"],
+                "op": x["op"],
+                "macs": x["macs"],
+                "cycles": 50 + 10 * k,
+                "by_reason": {"issue": 40, "loads": 10 + 10 * k},
             }
-        } for k, x in enumerate(layers)]
+            for k, x in enumerate(layers)
+        ],
     }
     path = cnn.parent / "t.json"
     path.write_text(json.dumps(facts))
@@ -99,17 +101,18 @@ def test_time(cnn: Path) -> None:
     assert len(list(section.all("circle"))) == len(weighing) > 1
     facts["layers"].pop()
     path.write_text(json.dumps(facts))
-    assert main(["report",
-                 str(cnn), "--target", "c", "-o",
-                 str(cnn.parent / "x.html"), "--times",
-                 str(path)]) == 1
+    assert (
+        main(["report", str(cnn), "--target", "c", "-o", str(cnn.parent / "x.html"), "--times", str(path)])
+        == 1
+    )
 
 
 def test_against_an_older_build(cnn: Path) -> None:
     assert main(["compile", str(cnn), "--target", "c", "-o", str(cnn.parent), "-q"]) == 0
     old = json.loads((cnn.parent / "net.json").read_text())
     assert "No layer is another one" in "".join(
-        e.text for e in _section(_page(cnn, "--against", cnn.parent / "net.json"), "against").all("p"))
+        e.text for e in _section(_page(cnn, "--against", cnn.parent / "net.json"), "against").all("p")
+    )
     gone = {**old["layers"][0], "name": "was here"}
     old["layers"][1]["constant_bytes"] -= 4
     old["constants_bytes"] -= 4
@@ -121,8 +124,10 @@ def test_against_an_older_build(cnn: Path) -> None:
     difference = f"+4 ({400 / (now - 4):+.1f} %)"
     assert ["constants", f"{now - 4:,}", f"{now:,}", difference] in totals
     rows = _cells(section, "against-table")
-    assert {(r[1].split(" (")[0], r[2])
-            for r in rows} == {("was here", "gone"), (old["layers"][1]["name"], "changed")}
+    assert {(r[1].split(" (")[0], r[2]) for r in rows} == {
+        ("was here", "gone"),
+        (old["layers"][1]["name"], "changed"),
+    }
 
 
 def test_a_frontier(cnn: Path) -> None:
@@ -161,8 +166,12 @@ def test_a_frontier(cnn: Path) -> None:
     path = cnn.parent / "f.json"
     path.write_text(json.dumps(facts))
     section = _section(_page(cnn, "--frontier", path), "frontier")
-    assert [(r[0], r[3]) for r in _cells(section, "frontier-table")] == [("a", "on the frontier"), ("b", ""),
-                                                                         ("c", "chosen"), ("d", "")]
+    assert [(r[0], r[3]) for r in _cells(section, "frontier-table")] == [
+        ("a", "on the frontier"),
+        ("b", ""),
+        ("c", "chosen"),
+        ("d", ""),
+    ]
     quantised = {
         "schema":
         1,
@@ -196,19 +205,22 @@ def test_a_frontier(cnn: Path) -> None:
     }  # fmt: skip
     path.write_text(json.dumps(quantised))
     section = _section(_page(cnn, "--frontier", path), "frontier")
-    assert _cells(section, "frontier-table") == [["int8", "100", "0.8", "chosen"],
-                                                 ["int16", "200", "0.7", ""]]
+    assert _cells(section, "frontier-table") == [
+        ["int8", "100", "0.8", "chosen"],
+        ["int16", "200", "0.7", ""],
+    ]
     path.write_text("{}")
     assert main(["report", str(cnn), "-o", str(cnn.parent / "x.html"), "--frontier", str(path)]) == 1
 
 
 @pytest.mark.parametrize("command", ["report", "compile"])
-def test_a_page_when_a_budget_is_exceeded(cnn: Path, command: str,
-                                          capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_when_a_budget_is_exceeded(
+    cnn: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     page = cnn.parent / "net.html"
-    output = ["-o", str(page)] if command == "report" else [
-        "-o", str(cnn.parent / "out"), "--report", str(page)
-    ]
+    output = (
+        ["-o", str(page)] if command == "report" else ["-o", str(cnn.parent / "out"), "--report", str(page)]
+    )
     assert main([command, str(cnn), "--target", "c", *output, "--max-ram", "16", "--max-flash", "8"]) == 1
     assert "the budget is 16" in capsys.readouterr().err
     words = [p.text for p in _section(read(page.read_text()), "budget").all("p")]
@@ -220,11 +232,12 @@ def test_nodes_of_the_file(tmp_path: Path) -> None:
     """A layer names all that was fused into it."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["p"], name="product"),
-        helper.make_node("Relu", ["p"], ["y"], name="bend")
+        helper.make_node("Relu", ["p"], ["y"], name="bend"),
     ]
     path = save(
         model(nodes, [tensor("x", (2, 3))], [tensor("y", (2, 4))], {"w": np.ones((3, 4), np.float32)}),
-        tmp_path / "net.onnx")
+        tmp_path / "net.onnx",
+    )
     root = _page(path)
     [article] = root.all("article")
     assert "MatMul product, Relu bend" in "".join(e.text for e in article.all("dd"))

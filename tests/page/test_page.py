@@ -20,8 +20,10 @@ from aot_model.pipeline import Compiled, Request, compile_model, page_of
 from corpus import MODELS, REASON
 from onnx_models import model, save, small_cnn, tensor, unary
 
-EVIL = ('</title></script><script>alert(1)</script><img src=x onerror=alert(1)>"\' onload=x &lt; {{ 7*7 }} '
-        '{% raw %} \u202e \x1b[31m ]]> -->')
+EVIL = (
+    "</title></script><script>alert(1)</script><img src=x onerror=alert(1)>\"' onload=x &lt; {{ 7*7 }} "
+    "{% raw %} \u202e \x1b[31m ]]> -->"
+)
 
 
 def compiled(proto: ModelProto, folder: Path, target: str = "cortex-m4") -> Compiled:
@@ -49,20 +51,24 @@ def test_every_layer_of_the_metadata_is_there(cnn: Compiled) -> None:
     assert len(rows) == len(facts["layers"]) > 2
     for row, layer in zip(rows, facts["layers"], strict=True):
         assert row[1:4] == [layer["name"], layer["op"], layer["function"].removeprefix("net_")]
-        assert [bare(row[k]) for k in (5, 6, 7, 9)
-                ] == [layer[f] for f in ("macs", "workspace_bytes", "scratch_bytes", "constant_bytes")]
+        assert [bare(row[k]) for k in (5, 6, 7, 9)] == [
+            layer[f] for f in ("macs", "workspace_bytes", "scratch_bytes", "constant_bytes")
+        ]
     articles = list(root.all("article"))
-    assert [layer["function"] in a.text
-            for a, layer in zip(articles, facts["layers"], strict=True)] == [True] * len(articles)
+    assert [layer["function"] in a.text for a, layer in zip(articles, facts["layers"], strict=True)] == [
+        True
+    ] * len(articles)
     code = {pre.text for pre in root.all("pre")}
     for layer in facts["layers"]:
-        assert any(f"{layer['function']}(" in text and text.rstrip().endswith("}")
-                   for text in code), layer["function"]
+        assert any(f"{layer['function']}(" in text and text.rstrip().endswith("}") for text in code), layer[
+            "function"
+        ]
     assert all(text in cnn.texts["net.c"] for text in code)
     for port in (*facts["inputs"], *facts["outputs"]):
         assert any(
             row.text.count(port["name"])
-            for row in next(e for e in root.all("section") if e.attributes["id"] == "about").all("tr"))
+            for row in next(e for e in root.all("section") if e.attributes["id"] == "about").all("tr")
+        )
 
 
 def test_every_buffer_is_a_rectangle_and_a_row(cnn: Compiled) -> None:
@@ -71,9 +77,9 @@ def test_every_buffer_is_a_rectangle_and_a_row(cnn: Compiled) -> None:
     planned = [r for r in rows if r[2] != "caller"]
     want = sorted((b.name, a, b.nbytes, *view.addresses.live[b]) for b, (_, a) in view.addresses.of.items())
     assert sorted((r[0], *map(bare, r[3:7])) for r in planned) == want and want
-    assert {r[0]
-            for r in rows
-            if r[2] == "caller"} == {b.name for b in (*view.program.inputs, *view.program.outputs)}
+    assert {r[0] for r in rows if r[2] == "caller"} == {
+        b.name for b in (*view.program.inputs, *view.program.outputs)
+    }
     assert len(list(root.all("a", "held"))) == len(rows)
     size = {p.name: p.size for p in view.pools}
     assert all(bare(r[3]) + bare(r[4]) <= size[r[2]] for r in planned)
@@ -96,9 +102,9 @@ def test_peak_is_what_the_metadata_says(cnn: Compiled) -> None:
 
 
 def links(root: Element) -> tuple[list[str], list[str]]:
-    return [e.attributes["id"]
-            for e in root.all()
-            if "id" in e.attributes], [e.attributes["href"] for e in root.all("a")]
+    return [e.attributes["id"] for e in root.all() if "id" in e.attributes], [
+        e.attributes["href"] for e in root.all("a")
+    ]
 
 
 def test_links_lead_somewhere(cnn: Compiled) -> None:
@@ -116,9 +122,11 @@ def test_nothing_is_loaded(cnn: Compiled) -> None:
         assert not any(name.startswith("on") for name in element.attributes)
     assert "@import" not in text and "url(" not in text
     script = next(root.all("script"))
-    policy = next(e.attributes["content"]
-                  for e in root.all("meta")
-                  if e.attributes.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        e.attributes["content"]
+        for e in root.all("meta")
+        if e.attributes.get("http-equiv") == "Content-Security-Policy"
+    )
     digest = base64.b64encode(hashlib.sha256(script.text.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in policy and "default-src 'none'" in policy
 
@@ -126,7 +134,8 @@ def test_nothing_is_loaded(cnn: Compiled) -> None:
 def test_for_keyboards_and_screen_readers(cnn: Compiled) -> None:
     root = read(page_of(cnn))
     assert all(e.attributes.get("aria-label") for e in root.all("a", "box")) and all(
-        e.attributes.get("aria-label") for e in root.all("a", "held"))
+        e.attributes.get("aria-label") for e in root.all("a", "held")
+    )
     assert all(e.text.strip() or e.attributes.get("aria-label") for e in root.all("button"))
     assert all(e.attributes.get("scope") == "col" for head in root.all("thead") for e in head.all("th"))
     css = next(root.all("style")).text
@@ -137,7 +146,7 @@ def evil_names() -> ModelProto:
     x, h, y = f"x{EVIL}", f"h{EVIL}", f"y{EVIL}"
     nodes = [
         helper.make_node("Relu", [x], [h], name=f"n{EVIL}"),
-        helper.make_node("MatMul", [h, f"w{EVIL}"], [y], name=f"m{EVIL}")
+        helper.make_node("MatMul", [h, f"w{EVIL}"], [y], name=f"m{EVIL}"),
     ]
     return model(nodes, [tensor(x, (1, 4))], [tensor(y, (1, 3))], {f"w{EVIL}": np.ones((4, 3), np.float32)})
 
@@ -154,8 +163,11 @@ def test_names_cannot_be_markup(tmp_path: Path) -> None:
     for value in (*harmless.graph.input, *harmless.graph.output, *harmless.graph.initializer):
         value.name = value.name[0]
     assert tags == [e.tag for e in read(page_of(compiled(harmless, tmp_path))).all()]
-    assert text.count("<script") == text.count(
-        "</script") == 1 and "<img" not in text and "onerror=alert(1)>" not in text
+    assert (
+        text.count("<script") == text.count("</script") == 1
+        and "<img" not in text
+        and "onerror=alert(1)>" not in text
+    )
     assert "{{ 7*7 }}" in text, "a name is text, never a template"
     assert not re.search("[\u202e\x1b]", text)
     text.encode()
@@ -172,18 +184,38 @@ def test_same_bytes(tmp_path: Path) -> None:
 def test_command_line(tmp_path: Path) -> None:
     net = str(save(small_cnn(), tmp_path / "net.onnx"))
     assert main(["report", net, "--target", "cortex-m4", "-o", str(tmp_path / "a/r.html")]) == 0
-    assert main([
-        "compile", net, "--target", "cortex-m4", "-o",
-        str(tmp_path / "out"), "--report",
-        str(tmp_path / "out/r.html")
-    ]) == 0
+    assert (
+        main(
+            [
+                "compile",
+                net,
+                "--target",
+                "cortex-m4",
+                "-o",
+                str(tmp_path / "out"),
+                "--report",
+                str(tmp_path / "out/r.html"),
+            ]
+        )
+        == 0
+    )
     assert (tmp_path / "a/r.html").read_bytes() == (tmp_path / "out/r.html").read_bytes()
     assert sorted(p.name for p in (tmp_path / "a").iterdir()) == ["r.html"]
-    assert main([
-        "compile", net, "--target", "cortex-m4", "-o",
-        str(tmp_path / "out"), "--report",
-        str(tmp_path / "out/r.txt")
-    ]) == 0
+    assert (
+        main(
+            [
+                "compile",
+                net,
+                "--target",
+                "cortex-m4",
+                "-o",
+                str(tmp_path / "out"),
+                "--report",
+                str(tmp_path / "out/r.txt"),
+            ]
+        )
+        == 0
+    )
     assert (tmp_path / "out/r.txt").read_text().startswith("net for cortex-m4:")
 
 
@@ -192,8 +224,11 @@ def test_the_cache_tells_page_and_table_apart(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("AOT_MODEL_CACHE_DIR", str(tmp_path / "cache"))
     for name in ("r.txt", "r.html", "s.txt", "s.html"):
         assert main(["compile", net, "-o", str(tmp_path / "out"), "--report", str(tmp_path / name)]) == 0
-    assert (tmp_path / "r.txt").read_bytes() == (tmp_path / "s.txt").read_bytes() != (
-        tmp_path / "r.html").read_bytes()
+    assert (
+        (tmp_path / "r.txt").read_bytes()
+        == (tmp_path / "s.txt").read_bytes()
+        != (tmp_path / "r.html").read_bytes()
+    )
     assert (tmp_path / "r.html").read_bytes() == (tmp_path / "s.html").read_bytes()
     assert (tmp_path / "r.html").read_text().startswith("<!DOCTYPE html>")
 

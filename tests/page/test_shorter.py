@@ -16,18 +16,21 @@ TORCH = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "room", "label"), [
-    (TORCH[0], 60, TORCH[0]),
-    (TORCH[0], 28, "/t/layers.0/self_attn/MatMul"),
-    (TORCH[0], 27, "…layers.0/self_attn/MatMul"),
-    (TORCH[0], 22, "…0/self_attn/MatMul"),
-    (TORCH[0], 10, "…MatMul"),
-    (TORCH[1], 7, "…Mul_1"),
-    (TORCH[0], 5, "…Mat…"),
-    (TORCH[3], 22, "/n/LayerNormalization"),
-    (TORCH[3], 12, "/n/LayerNor…"),
-    ("input", 4, "inp…"),
-])
+@pytest.mark.parametrize(
+    ("name", "room", "label"),
+    [
+        (TORCH[0], 60, TORCH[0]),
+        (TORCH[0], 28, "/t/layers.0/self_attn/MatMul"),
+        (TORCH[0], 27, "…layers.0/self_attn/MatMul"),
+        (TORCH[0], 22, "…0/self_attn/MatMul"),
+        (TORCH[0], 10, "…MatMul"),
+        (TORCH[1], 7, "…Mul_1"),
+        (TORCH[0], 5, "…Mat…"),
+        (TORCH[3], 22, "/n/LayerNormalization"),
+        (TORCH[3], 12, "/n/LayerNor…"),
+        ("input", 4, "inp…"),
+    ],
+)
 def test_what_tells_names_apart_stays(name: str, room: int, label: str) -> None:
     assert Shorter(TORCH).of(name, room) == label
 
@@ -38,8 +41,10 @@ def test_an_ending_stays_where_it_is_all_that_differs() -> None:
     assert Shorter(["encoder/out", "decoder/out"]).of("encoder/out", 9) == "encoder"
 
 
-@given(st.lists(st.text(alphabet=string.ascii_letters[:3] + "/._:é", max_size=30), max_size=8),
-       st.integers(0, 30))
+@given(
+    st.lists(st.text(alphabet=string.ascii_letters[:3] + "/._:é", max_size=30), max_size=8),
+    st.integers(0, 30),
+)
 def test_labels_fit(names: list[str], room: int) -> None:
     short = Shorter(names)
     assert all(len(short.of(n, room)) <= room for n in names)

@@ -133,10 +133,7 @@ RULES: dict[str, Rule] = {
         ),
         [(11, 9)],
     ),
-    "split, the second piece": (
-        lambda n, x: n.m.Split(x, numbers([3, 5, 1], INT64), axis=-1)[1],
-        [(7, 9)],
-    ),
+    "split, the second piece": (lambda n, x: n.m.Split(x, numbers([3, 5, 1], INT64), axis=-1)[1], [(7, 9)]),
     "split evenly, the last piece": (lambda n, x: n.m.Split(x, axis=0, num_outputs=3)[2], [(8, 9)]),
     "split and moved": (
         lambda n, x: n.m.Transpose(n.m.Split(x, axis=1, num_outputs=2)[1], perm=(1, 0)),
@@ -177,8 +174,13 @@ def case_of(rule: Rule, scales: Scales, units: int = 1) -> PassCase:
 
 def _regimes() -> Iterator[tuple[str, str, Rule, Scales]]:
     """Odd scales for every rule and type; the others for types in turn."""
-    others = {"powers of two": POWERS, "ends": ENDS, "saturated": SATURATED, "coarse": COARSE,
-              "far beyond": BEYOND}
+    others = {
+        "powers of two": POWERS,
+        "ends": ENDS,
+        "saturated": SATURATED,
+        "coarse": COARSE,
+        "far beyond": BEYOND,
+    }
     for number, (name, rule) in enumerate({**RULES, **BYTE_RULES}.items()):
         types = BYTES if name in BYTE_RULES else (*BYTES, *SHORTS)
         for dtype in types:

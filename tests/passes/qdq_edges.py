@@ -220,9 +220,7 @@ OTHERS: dict[str, PassCase] = {
     "ties beyond what is summed": case_of(
         _wide(1), replace(POWERS, x=(2**-20, 0), w=(2**-20, 0), to=(1.0, 0))
     ),
-    "a factor beyond what a multiplier holds": case_of(
-        RULES["product"], replace(POWERS, to=(2.0**-50, 0))
-    ),
+    "a factor beyond what a multiplier holds": case_of(RULES["product"], replace(POWERS, to=(2.0**-50, 0))),
     "zero point of weights": case_of(RULES["gemm"], WEIGHTS_WITH_ZERO),
     "product, zero point of weights": case_of(RULES["product"], WEIGHTS_WITH_ZERO),
     "the same scale": case_of(RULES["rescaled"], replace(ODD, to=ODD.x)),

@@ -54,13 +54,24 @@ def network(seed: int, pads: bool, zero_point: int) -> Graph:
 
     edge = (1, 1, 1, 1) if pads else (0, 0, 0, 0)
     y = finish(
-        build(Convolution((1, 1), edge, x_zero_point=3), graph.inputs[0],
-              build.constant(weights(12, 3, 3, 3, dead=0.5))), -128)
+        build(
+            Convolution((1, 1), edge, x_zero_point=3),
+            graph.inputs[0],
+            build.constant(weights(12, 3, 3, 3, dead=0.5)),
+        ),
+        -128,
+    )
     y = finish(
-        build(Convolution((1, 1), edge, group=12, x_zero_point=zero_point), y,
-              build.constant(weights(12, 3, 3, 1, dead=0.3))), -128)
-    y = finish(build(Convolution(x_zero_point=zero_point), y, build.constant(weights(9, 1, 1, 12, dead=0.4))),
-               -128)
+        build(
+            Convolution((1, 1), edge, group=12, x_zero_point=zero_point),
+            y,
+            build.constant(weights(12, 3, 3, 1, dead=0.3)),
+        ),
+        -128,
+    )
+    y = finish(
+        build(Convolution(x_zero_point=zero_point), y, build.constant(weights(9, 1, 1, 12, dead=0.4))), -128
+    )
     y = build(Pool("average", y.shape[1:3], (1, 1)), y)
     flat = build(op_view(y.shape[-1]), y)
     acc = build(MatMul(x_zero_point=zero_point), flat, build.constant(weights(9, 4, dead=0.2)))
@@ -78,8 +89,9 @@ def outputs(graph: Graph, inputs: list[np.ndarray], folder: Path) -> list[np.nda
     target = parse_target("c")
     program = lower(graph, target)
     view = ModelView.of("net", program, plan_memory(program), target, Options(metadata="none"), "net", "")
-    built = host_run.build(view, dict(zip(("net.h", "net.c"), header_and_source(view), strict=True)), folder,
-                           ["-O0"])
+    built = host_run.build(
+        view, dict(zip(("net.h", "net.c"), header_and_source(view), strict=True)), folder, ["-O0"]
+    )
     return [row[0] for row in built.run([[x] for x in inputs])]
 
 
@@ -107,11 +119,13 @@ def test_ranges_hold_for_every_value(tmp_path: Path) -> None:
     target = parse_target("c")
     program = lower(graph, target)
     view = ModelView.of("net", program, plan_memory(program), target, Options(metadata="none"), "net", "")
-    built = host_run.build(view, dict(zip(("net.h", "net.c"), header_and_source(view), strict=True)),
-                           tmp_path, ["-O0"])
+    built = host_run.build(
+        view, dict(zip(("net.h", "net.c"), header_and_source(view), strict=True)), tmp_path, ["-O0"]
+    )
     rng = np.random.default_rng(1)
-    rows = built.run([[np.asarray(rng.choice([-128, 127, 0], (1, SIZE, SIZE, 3)), dtype=np.int8)]
-                      for _ in range(8)])
+    rows = built.run(
+        [[np.asarray(rng.choice([-128, 127, 0], (1, SIZE, SIZE, 3)), dtype=np.int8)] for _ in range(8)]
+    )
     for row in rows:
         for value, data in zip(inner, row, strict=True):
             flat = data.reshape(-1, value.shape[-1]).astype(np.int64)

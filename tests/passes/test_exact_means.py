@@ -32,13 +32,18 @@ def means(dtype: str) -> onnx.ModelProto:
         attributes = {"kernel_shape": [size, size]} if kind == "AveragePool" else {}
         nodes += [
             helper.make_node("DequantizeLinear", [f"x{k}", "s", "z"], [f"f{k}"]),
-            helper.make_node(kind, [f"f{k}", "axes"][:1 + (kind == "ReduceMean")], [f"m{k}"], **attributes),
+            helper.make_node(kind, [f"f{k}", "axes"][: 1 + (kind == "ReduceMean")], [f"m{k}"], **attributes),
             helper.make_node("QuantizeLinear", [f"m{k}", f"s{k}", "z"], [f"y{k}"]),
         ]
         inputs.append(helper.make_tensor_value_info(f"x{k}", element, shape))
         outputs.append(helper.make_tensor_value_info(f"y{k}", element, None))
-    graph = helper.make_graph(nodes, "means", inputs, outputs,
-                              [numpy_helper.from_array(np.asarray(v), n) for n, v in constants.items()])
+    graph = helper.make_graph(
+        nodes,
+        "means",
+        inputs,
+        outputs,
+        [numpy_helper.from_array(np.asarray(v), n) for n, v in constants.items()],
+    )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
@@ -54,8 +59,10 @@ def test_ties_are_those_of_onnx_runtime(dtype: str, tmp_path: Path) -> None:
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     rng, limits = np.random.default_rng(5), np.iinfo(dtype)
-    feed = {i.name: np.asarray(rng.integers(limits.min, limits.max + 1, i.shape), dtype)
-            for i in session.get_inputs()}
+    feed = {
+        i.name: np.asarray(rng.integers(limits.min, limits.max + 1, i.shape), dtype)
+        for i in session.get_inputs()
+    }
     outputs = session.run(None, feed)
     vectors = {f"in_{k}": v[None] for k, v in enumerate(feed.values())}
     np.savez(tmp_path / "m.npz", **vectors, **{f"out_{k}": v[None] for k, v in enumerate(outputs)})

@@ -1,4 +1,5 @@
-"""`--explain PASS`: every node that a pass nearly changed is named, with the reason; what it changed is not.
+"""`--explain PASS`: every node that a pass nearly changed is named, with the reason; what it changed is
+not.
 """
 
 from __future__ import annotations
@@ -105,55 +106,88 @@ CASES = {
     "unsigned weights": Case(signed_weights, unsigned_weights(), "its weights less 100 are not all from"),
     "long function": Case(fuse_tables, negated(40), "by 40 operators, more than 32"),
     "pads with ones": Case(fold_pads, padded_with_ones(), "it pads with 1.0, which is not 0"),
-    "factor by row": Case(fuse_affine, graph(lambda m, x: scaled(m, x, weights("f", 2, 1)), X),
-                          "Mul 'mul1': 'f' is not one number for each of 4 channels"),
-    "factor not constant": Case(fuse_affine, graph(lambda m, x, f: scaled(m, x, f), X, value("f", 4)),
-                                "Mul 'mul1': 'f' (factor) is not constant"), "weights not constant": Case(
-                                    fuse_affine,
-                                    graph(lambda m, x, w: m.Mul(m.MatMul(x, w), numbers("f", [2.0])), X,
-                                          value("w", 3, 4)), "Mul 'mul1': 'w' (weights) is not constant"),
-    "product read elsewhere": Case(fuse_affine, graph(read_twice, X),
-                                   "Mul 'mul1': the result of MatMul 'matmul0' is read elsewhere"),
-    "no product": Case(fuse_affine, graph(lambda m, x: m.Mul(m.Relu(x), numbers("f", [2.0])), X),
-                       "is the result of Relu 'relu0', not that of Add"),
+    "factor by row": Case(
+        fuse_affine,
+        graph(lambda m, x: scaled(m, x, weights("f", 2, 1)), X),
+        "Mul 'mul1': 'f' is not one number for each of 4 channels",
+    ),
+    "factor not constant": Case(
+        fuse_affine,
+        graph(lambda m, x, f: scaled(m, x, f), X, value("f", 4)),
+        "Mul 'mul1': 'f' (factor) is not constant",
+    ),
+    "weights not constant": Case(
+        fuse_affine,
+        graph(lambda m, x, w: m.Mul(m.MatMul(x, w), numbers("f", [2.0])), X, value("w", 3, 4)),
+        "Mul 'mul1': 'w' (weights) is not constant",
+    ),
+    "product read elsewhere": Case(
+        fuse_affine, graph(read_twice, X), "Mul 'mul1': the result of MatMul 'matmul0' is read elsewhere"
+    ),
+    "no product": Case(
+        fuse_affine,
+        graph(lambda m, x: m.Mul(m.Relu(x), numbers("f", [2.0])), X),
+        "is the result of Relu 'relu0', not that of Add",
+    ),
     "integers of 8 bits": Case(
         keep_integers,
         graph(
             lambda m, x: m.MatMul(
-                x, m.DequantizeLinear(numbers("q", np.zeros((3, 64)), "int8"), numbers("s", 0.5))), X),
+                x, m.DequantizeLinear(numbers("q", np.zeros((3, 64)), "int8"), numbers("s", 0.5))
+            ),
+            X,
+        ),
         "MatMul 'matmul1': DequantizeLinear 'dequantizelinear0' has int8 without blocks",
-    ), "few integers": Case(
+    ),
+    "few integers": Case(
         keep_integers,
         graph(lambda m, x: m.MatMul(x, m.DequantizeLinear(nibbles("q", 3, 4), numbers("s", 0.5))), X),
         "MatMul 'matmul1': 'q' (q) has fewer than 64 elements",
-    ), "scales along the sum": Case(
+    ),
+    "scales along the sum": Case(
         keep_integers,
         graph(
-            lambda m, x: m.MatMul(x, m.DequantizeLinear(nibbles("q", 3, 64), numbers("s", [0.5] * 3), axis=0)
-                                  ), X),
+            lambda m, x: m.MatMul(
+                x, m.DequantizeLinear(nibbles("q", 3, 64), numbers("s", [0.5] * 3), axis=0)
+            ),
+            X,
+        ),
         "MatMul 'matmul1': the scale is another one for every element of a sum",
-    ), "no way through": Case(
+    ),
+    "no way through": Case(
         move_transposes,
         graph(lambda m, x: m.CumSum(m.Transpose(x, perm=(0, 3, 1, 2)), numbers("a", 1, "int64")), IMAGE),
-        "no transpose moves through it"), "dearer before": Case(
-            move_transposes,
-            graph(lambda m, x, y: m.Add(m.Transpose(x, perm=(0, 3, 1, 2)), y), IMAGE, value("y", 1, 3, 4, 5)),
-            "Add 'add1': more elements would be transposed on the way in than are saved",
-        ),
-    "too large": Case(fold_constants,
-                      graph(lambda m: m.Expand(numbers("v", [1.0]), numbers("shape", [300, 300], "int64"))),
-                      "its result would be 90,000 constant elements, made of 3"),
+        "no transpose moves through it",
+    ),
+    "dearer before": Case(
+        move_transposes,
+        graph(lambda m, x, y: m.Add(m.Transpose(x, perm=(0, 3, 1, 2)), y), IMAGE, value("y", 1, 3, 4, 5)),
+        "Add 'add1': more elements would be transposed on the way in than are saved",
+    ),
+    "too large": Case(
+        fold_constants,
+        graph(lambda m: m.Expand(numbers("v", [1.0]), numbers("shape", [300, 300], "int64"))),
+        "its result would be 90,000 constant elements, made of 3",
+    ),
     "channels in the result": Case(
         dead_channels,
-        graph(lambda m, x: m.MatMul(x, numbers("w", np.zeros((3, 8)), "int8")),
-              value("x", 2, 3, dtype=DType.INT8)), "MatMul 'matmul0': its channels are in the result",
-    ), "float between integers": Case(
+        graph(
+            lambda m, x: m.MatMul(x, numbers("w", np.zeros((3, 8)), "int8")),
+            value("x", 2, 3, dtype=DType.INT8),
+        ),
+        "MatMul 'matmul0': its channels are in the result",
+    ),
+    "float between integers": Case(
         fuse_qdq,
         graph(
             lambda m, x: m.QuantizeLinear(
-                m.CumSum(m.DequantizeLinear(x, numbers("s", 0.5)), numbers("a", 0, "int64")), numbers(
-                    "t", 0.5), numbers("z", 0, "int8")), value("x", 2, 3, dtype=DType.INT8),
-        ), "CumSum 'cumsum1': ",
+                m.CumSum(m.DequantizeLinear(x, numbers("s", 0.5)), numbers("a", 0, "int64")),
+                numbers("t", 0.5),
+                numbers("z", 0, "int8"),
+            ),
+            value("x", 2, 3, dtype=DType.INT8),
+        ),
+        "CumSum 'cumsum1': ",
     ),
 }
 

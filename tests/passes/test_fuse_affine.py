@@ -1,4 +1,5 @@
-"""Multiplications by constants that go into weights: the same numbers, and nothing is multiplied afterwards.
+"""Multiplications by constants that go into weights: the same numbers, and nothing is multiplied
+afterwards.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ def _single(channels: int) -> np.ndarray:
     return np.asarray(1.75, np.float32)
 
 
-@pytest.mark.parametrize("factor", [_per_channel(5), _per_channel(6, 1), _single],
-                         ids=["channels", "row", "single"])
+@pytest.mark.parametrize(
+    "factor", [_per_channel(5), _per_channel(6, 1), _single], ids=["channels", "row", "single"]
+)
 @pytest.mark.parametrize("kind", SUMS)
 def test_a_factor_goes_into_the_weights(kind: str, factor: Any) -> None:
     graph = _network(kind, ("Mul", factor))
@@ -69,9 +71,11 @@ def test_a_factor_moves_through_an_addition(kind: str, offset: Any) -> None:
     assert "Mul" not in kinds(graph)
 
 
-@pytest.mark.parametrize("factor",
-                         [lambda c: real(3, 4, 1), lambda c: real(3, 4, c), lambda c: real(3, 2, 1, 1)],
-                         ids=["rows", "elements", "more axes"])
+@pytest.mark.parametrize(
+    "factor",
+    [lambda c: real(3, 4, 1), lambda c: real(3, 4, c), lambda c: real(3, 2, 1, 1)],
+    ids=["rows", "elements", "more axes"],
+)
 def test_a_factor_that_is_no_number_by_channel_stays(factor: Any) -> None:
     graph = _network("matrix", ("Mul", factor))
     keeps_meaning(fuse_affine, graph)

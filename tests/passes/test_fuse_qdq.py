@@ -30,7 +30,8 @@ TYPES = {"int8": TensorProto.INT8, "uint8": TensorProto.UINT8, "int16": TensorPr
 
 
 class Net:
-    """A network of quantised tensors: every call adds an operator with its dequantisations and quantisation.
+    """A network of quantised tensors: every call adds an operator with its dequantisations and
+    quantisation.
     """
 
     def __init__(self, kind: str, seed: int) -> None:
@@ -51,8 +52,11 @@ class Net:
         return name
 
     def parameters(self) -> tuple[str, str]:
-        zero = 0 if self.kind == "int16" else int(self.rng.integers(
-            100, 140)) - (0 if self.kind == "uint8" else 128)
+        zero = (
+            0
+            if self.kind == "int16"
+            else int(self.rng.integers(100, 140)) - (0 if self.kind == "uint8" else 128)
+        )
         scale = self.rng.uniform(0.01, 0.05) * (1 / 128 if self.kind == "int16" else 1)
         return self.constant(scale), self.constant(zero, self.kind)
 
@@ -68,11 +72,9 @@ class Net:
         data = self.constant(self.rng.integers(-128, 128, shape), "int8")
         if axis is None:
             return self.op("DequantizeLinear", data, self.constant(scale[0]), self.constant(3, "int8"))
-        return self.op("DequantizeLinear",
-                       data,
-                       self.constant(scale),
-                       self.constant(np.zeros(count), "int8"),
-                       axis=axis)
+        return self.op(
+            "DequantizeLinear", data, self.constant(scale), self.constant(np.zeros(count), "int8"), axis=axis
+        )
 
     def op(self, kind: str, *inputs: str, **attributes: object) -> str:
         out = self.name()
@@ -91,12 +93,15 @@ def conv(n: Net) -> str:
     bias = n.constant(n.rng.uniform(-1, 1, 4))
     return n.op(
         "Relu",
-        n.op("Conv",
-             n.input(1, 3, 7, 6),
-             n.weights(4, 3, 3, 3, axis=0),
-             bias,
-             pads=[1, 1, 0, 1],
-             strides=[2, 1]))
+        n.op(
+            "Conv",
+            n.input(1, 3, 7, 6),
+            n.weights(4, 3, 3, 3, axis=0),
+            bias,
+            pads=[1, 1, 0, 1],
+            strides=[2, 1],
+        ),
+    )
 
 
 def depthwise(n: Net) -> str:
@@ -113,8 +118,9 @@ def gemm(n: Net) -> str:
 
 
 def dense(n: Net) -> str:
-    return n.op("Add", n.op("MatMul", n.input(2, 9), n.weights(9, 5, axis=1)),
-                n.constant(n.rng.uniform(-1, 1, 5)))
+    return n.op(
+        "Add", n.op("MatMul", n.input(2, 9), n.weights(9, 5, axis=1)), n.constant(n.rng.uniform(-1, 1, 5))
+    )
 
 
 def attention(n: Net) -> str:
@@ -164,14 +170,31 @@ def softmax(n: Net) -> str:
 
 
 BYTE_ONLY: tuple[Callable[[Net], str], ...] = (pool,)
-CASES = (conv, depthwise, transposed, gemm, dense, attention, add, sub, mul, concat, global_pool, mean, moved,
-         softmax, pool, table)
+CASES = (
+    conv,
+    depthwise,
+    transposed,
+    gemm,
+    dense,
+    attention,
+    add,
+    sub,
+    mul,
+    concat,
+    global_pool,
+    mean,
+    moved,
+    softmax,
+    pool,
+    table,
+)
 
 
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("case", CASES)
-def test_integers_are_within_a_unit_of_the_literal_meaning(case: Callable[[Net], str], kind: str,
-                                                           tmp_path: Path) -> None:
+def test_integers_are_within_a_unit_of_the_literal_meaning(
+    case: Callable[[Net], str], kind: str, tmp_path: Path
+) -> None:
     if kind == "int16" and case in BYTE_ONLY:
         pytest.skip("16 bits stay literal")
     net = Net(kind, CASES.index(case))
@@ -179,13 +202,14 @@ def test_integers_are_within_a_unit_of_the_literal_meaning(case: Callable[[Net],
     path = save(proto, tmp_path / "model.onnx")
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(proto.SerializeToString(),
-                                           options,
-                                           providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
     low, high = np.iinfo(kind).min, np.iinfo(kind).max
-    vectors = [[
-        np.asarray(net.rng.integers(low, high + 1, i.shape), dtype=kind) for i in session.get_inputs()
-    ] for _ in range(3)]
+    vectors = [
+        [np.asarray(net.rng.integers(low, high + 1, i.shape), dtype=kind) for i in session.get_inputs()]
+        for _ in range(3)
+    ]
 
     graph = read_onnx(path).graph
     assert fuse_qdq(graph)
@@ -196,13 +220,15 @@ def test_integers_are_within_a_unit_of_the_literal_meaning(case: Callable[[Net],
     with scratch_folder() as folder:
         program = sanitized(compiled.view, compiled.texts, Path(folder))
         for vector, (got,) in zip(vectors, program.run(vectors), strict=True):
-            expected = session.run(None,
-                                   {i.name: v for i, v in zip(session.get_inputs(), vector, strict=True)})[0]
+            expected = session.run(
+                None, {i.name: v for i, v in zip(session.get_inputs(), vector, strict=True)}
+            )[0]
             assert np.abs(got.astype(np.int64) - expected.astype(np.int64)).max(initial=0) <= 1
 
 
-def _exact(nodes: list[onnx.NodeProto], count: int, scale: float, to: float, kind: str,
-           folder: Path) -> tuple[np.ndarray, np.ndarray, set[str]]:
+def _exact(
+    nodes: list[onnx.NodeProto], count: int, scale: float, to: float, kind: str, folder: Path
+) -> tuple[np.ndarray, np.ndarray, set[str]]:
     """What this project and ONNX Runtime make of quantised inputs x0 ... that nodes turn into r, and the
     operators that are left."""
     n = Net(kind, 3)
@@ -239,20 +265,36 @@ def test_a_sum_in_one_scale_rounds_nothing(function: str, tmp_path: Path) -> Non
     assert got.tolist() == want.tolist() and want.max() == 32767
 
 
-@pytest.mark.parametrize("kind, to_kind", [("uint8", "uint8"), ("int8", "int8"), ("int16", "int8"),
-                                           ("int16", "int16"), ("uint16", "uint8"), ("int8", "int16")])
+@pytest.mark.parametrize(
+    "kind, to_kind",
+    [
+        ("uint8", "uint8"),
+        ("int8", "int8"),
+        ("int16", "int8"),
+        ("int16", "int16"),
+        ("uint16", "uint8"),
+        ("int8", "int16"),
+    ],
+)
 @pytest.mark.parametrize("keys, scale", [(5, 0.2), (64, 0.05), (512, 0.21)])
 def test_softmax_is_rounded_once(kind: str, to_kind: str, keys: int, scale: float, tmp_path: Path) -> None:
     """What multiplies a softmax by large numbers sees every unit: none but those at a tie may differ. Rows of
     equal keys are ties for powers of two, which go to even."""
-    zero, to = {"uint8": (0, np.float32(1 / 256)), "int8": (-128, np.float32(0.0038751268)),
-                "int16": (0, np.float32(2**-16))}[to_kind]
+    zero, to = {
+        "uint8": (0, np.float32(1 / 256)),
+        "int8": (-128, np.float32(0.0038751268)),
+        "int16": (0, np.float32(2**-16)),
+    }[to_kind]
     scale *= 2.0 ** (8 - np.iinfo(kind).bits)
     rng = np.random.default_rng(keys)
     x = np.asarray(rng.integers(np.iinfo(kind).min, np.iinfo(kind).max + 1, (40, keys)), kind)
     x[0], x[1, : keys // 2] = 7, 9
-    constants = {"xs": np.float32(scale), "xz": np.asarray(3, kind), "ys": to,
-                 "yz": np.asarray(zero, to_kind)}
+    constants = {
+        "xs": np.float32(scale),
+        "xz": np.asarray(3, kind),
+        "ys": to,
+        "yz": np.asarray(zero, to_kind),
+    }
     nodes = [
         helper.make_node("DequantizeLinear", ["x", "xs", "xz"], ["xf"]),
         helper.make_node("Softmax", ["xf"], ["p"], axis=-1),
@@ -260,14 +302,21 @@ def test_softmax_is_rounded_once(kind: str, to_kind: str, keys: int, scale: floa
     ]
     of, result = (helper.np_dtype_to_tensor_dtype(np.dtype(k)) for k in (kind, to_kind))
     path = save(
-        model(nodes, [helper.make_tensor_value_info("x", of, x.shape)],
-              [helper.make_tensor_value_info("y", result, x.shape)], constants, opset=21),
-        tmp_path / "m.onnx")
+        model(
+            nodes,
+            [helper.make_tensor_value_info("x", of, x.shape)],
+            [helper.make_tensor_value_info("y", result, x.shape)],
+            constants,
+            opset=21,
+        ),
+        tmp_path / "m.onnx",
+    )
     compiled = compile_model(Request(path, "m", "c"))
     assert not [c for c in compiled.view.program.calls() if c.op in ("Softmax", "Exp")], "it has integers"
     (got,) = sanitized(compiled.view, compiled.texts, tmp_path).run([[x]])[0]
     e = np.exp(
-        float(np.float32(scale)) * (x.astype(np.float64) - x.max(axis=-1, keepdims=True).astype(np.float64)))
+        float(np.float32(scale)) * (x.astype(np.float64) - x.max(axis=-1, keepdims=True).astype(np.float64))
+    )
     real = e / e.sum(axis=-1, keepdims=True) / float(to)
     want = np.clip(np.rint(real) + zero, np.iinfo(to_kind).min, np.iinfo(to_kind).max)
     tie = np.abs(real - np.floor(real) - 0.5) < (1e-5 if "16" not in kind + to_kind else 2**-9)
@@ -296,15 +345,17 @@ def test_a_bias_between_units_of_the_sums(function: str, kind: str, tmp_path: Pa
         helper.make_node(function, ["xf", "wf", "b"], ["r"], **({} if function == "Conv" else {"transB": 1})),
         helper.make_node("QuantizeLinear", ["r", "y", offset], ["yq"]),
     ]
-    proto = model(nodes, [tensor("q", shapes[0], TYPES[kind])], [tensor("yq", None, TYPES[kind])], constants,
-                  opset=21)
+    proto = model(
+        nodes, [tensor("q", shapes[0], TYPES[kind])], [tensor("yq", None, TYPES[kind])], constants, opset=21
+    )
     path = save(proto, tmp_path / "model.onnx")
     graph = read_onnx(path).graph
     fuse_qdq(graph)
     assert not {n.kind for n in graph.nodes} & {"QuantizeLinear", "DequantizeLinear"}
     wide = {k: v.astype(np.float64) if v.dtype == np.float32 else v for k, v in constants.items()}
-    reals = model(nodes, [tensor("q", shapes[0], TYPES[kind])], [tensor("yq", None, TYPES[kind])], wide,
-                  opset=21)
+    reals = model(
+        nodes, [tensor("q", shapes[0], TYPES[kind])], [tensor("yq", None, TYPES[kind])], wide, opset=21
+    )
     x = rng.integers(np.iinfo(kind).min // 4, np.iinfo(kind).max // 4, shapes[0]).astype(kind)
     (want,) = ReferenceEvaluator(reals).run(None, {"q": x})
     compiled = compile_model(Request(path, "m", "c"))
@@ -373,18 +424,31 @@ def test_products_of_activations_of_16_bits_are_exact(kind: str, tmp_path: Path)
     assert want.max() > limits.max // 2 and got.tolist() == want.tolist()
 
 
-@pytest.mark.parametrize(("multiplier", "most", "factor"), [
-    (2**31 - 1, 1.0, (2**31 - 1, -16)), (2**31 - 1, 2.0**40, (2**21 - 1, -6)),
-    (3 << 29, 2.0**40, (3 << 19, -6)), ((3 << 29) + 511, 2.0**40, (3 << 19, -6)),
-    ((3 << 29) + 512, 2.0**40, ((3 << 19) + 1, -6))])
-def test_factors_have_as_many_bits_as_their_products_leave(multiplier: int, most: float,
-                                                           factor: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    ("multiplier", "most", "factor"),
+    [
+        (2**31 - 1, 1.0, (2**31 - 1, -16)),
+        (2**31 - 1, 2.0**40, (2**21 - 1, -6)),
+        (3 << 29, 2.0**40, (3 << 19, -6)),
+        ((3 << 29) + 511, 2.0**40, (3 << 19, -6)),
+        ((3 << 29) + 512, 2.0**40, ((3 << 19) + 1, -6)),
+    ],
+)
+def test_factors_have_as_many_bits_as_their_products_leave(
+    multiplier: int, most: float, factor: tuple[int, int]
+) -> None:
     assert qdq_site._wide_factor(multiplier, 0, most) == factor
 
 
-@pytest.mark.parametrize(("bias", "dtype", "fits"), [
-    (2.0**31 - 1001, DType.INT8, True), (2.0**31 - 1000, DType.INT8, False), (-(2.0**31), DType.UINT8, False),
-    (2.0**40, DType.INT16, True)])
+@pytest.mark.parametrize(
+    ("bias", "dtype", "fits"),
+    [
+        (2.0**31 - 1001, DType.INT8, True),
+        (2.0**31 - 1000, DType.INT8, False),
+        (-(2.0**31), DType.UINT8, False),
+        (2.0**40, DType.INT16, True),
+    ],
+)
 def test_sums_with_their_bias_are_within_32_bits(bias: float, dtype: DType, fits: bool) -> None:
     """Sums of up to 1000; those of 16-bit activations have 64 bits."""
     x = qdq_site.Scaled(Value("x", TensorType(dtype, (1,))), np.ones(1), np.zeros(1))

@@ -23,8 +23,9 @@ GATE = [(k * k) % 251 - 125 for k in range(256)]
 HALF = Rescale(-3, 1518500250, -6)
 
 
-def graph_of(make: Callable[[Build, Value], list[Value]], dtype: DType = DType.INT8,
-             shape: tuple[int, ...] = (1, 3, 4)) -> Graph:
+def graph_of(
+    make: Callable[[Build, Value], list[Value]], dtype: DType = DType.INT8, shape: tuple[int, ...] = (1, 3, 4)
+) -> Graph:
     load_all()
     x = Value("x", TensorType(dtype, shape))
     graph = Graph("g", [x])
@@ -45,8 +46,9 @@ def the_table(graph: Graph) -> list[int]:
 def silu(build: Build, x: Value) -> list[Value]:
     gate = build(lookup(x.dtype, GATE if x.dtype is DType.INT8 else [g + 128 for g in GATE]), x)
     low, high = (int(v) for v in x.dtype.limits)
-    return [build(QuantisedMul(5, -7, Rescale(low + 9, HALF.multiplier, HALF.shift), low, high, x.dtype), x,
-                  gate)]
+    return [
+        build(QuantisedMul(5, -7, Rescale(low + 9, HALF.multiplier, HALF.shift), low, high, x.dtype), x, gate)
+    ]
 
 
 @pytest.mark.parametrize("dtype", [DType.INT8, DType.UINT8])
@@ -64,12 +66,19 @@ def test_wider_integers_and_constants_between() -> None:
 
     def make(build: Build, x: Value) -> list[Value]:
         wide = build(op("Add"), build(Cast(DType.INT32), x), build.constant([[[1000]]], DType.INT32))
-        return [build(Requantise(2, -100, 90), wide, build.constant([1717986918], DType.INT32),
-                      build.constant([-3], DType.INT32))]
+        return [
+            build(
+                Requantise(2, -100, 90),
+                wide,
+                build.constant([1717986918], DType.INT32),
+                build.constant([-3], DType.INT32),
+            )
+        ]
 
     graph = graph_of(make)
     (wanted,) = Requantise(2, -100, 90).reference(
-        [np.arange(-128, 128, dtype=np.int32) + 1000, np.asarray([1717986918]), np.asarray([-3])])
+        [np.arange(-128, 128, dtype=np.int32) + 1000, np.asarray([1717986918]), np.asarray([-3])]
+    )
     assert fuse_tables(graph) and the_table(graph) == wanted.tolist()
 
 

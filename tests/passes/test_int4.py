@@ -37,8 +37,7 @@ class Net:
 
     def constant(self, data: object, dtype: object = np.float32) -> str:
         name = f"c{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.asarray(data).astype(dtype),
-                                                      name))  # type: ignore[call-overload]
+        self.constants.append(numpy_helper.from_array(np.asarray(data).astype(dtype), name))  # type: ignore[call-overload]
         return name
 
     def op(self, kind: str, *inputs: str, **attributes: object) -> str:
@@ -47,8 +46,10 @@ class Net:
         return name
 
     def activations(self, x: str) -> str:
-        parameters = self.constant(self.rng.uniform(0.02,
-                                                    0.05)), self.constant(self.rng.integers(-10, 10), np.int8)
+        parameters = (
+            self.constant(self.rng.uniform(0.02, 0.05)),
+            self.constant(self.rng.integers(-10, 10), np.int8),
+        )
         return self.op("DequantizeLinear", self.op("QuantizeLinear", x, *parameters), *parameters)
 
     def weights(self, shape: tuple[int, ...], axis: int | None, zero: int = 0) -> str:
@@ -57,32 +58,36 @@ class Net:
         self.weight_count += int(np.prod(shape))
         count = () if axis is None else (shape[axis],)
         data = self.constant(self.rng.integers(low, high + 1, shape), to)
-        return self.op("DequantizeLinear",
-                       data,
-                       self.constant(self.rng.uniform(0.05, 0.1, count)),
-                       self.constant(np.full(count, zero), to),
-                       axis=axis or 0)
+        return self.op(
+            "DequantizeLinear",
+            data,
+            self.constant(self.rng.uniform(0.05, 0.1, count)),
+            self.constant(np.full(count, zero), to),
+            axis=axis or 0,
+        )
 
     def proto(self, shape: tuple[int, ...], y: str) -> onnx.ModelProto:
-        x, out = (helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
-                  for n, s in (("x", shape), (y, None)))
+        x, out = (
+            helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", shape), (y, None))
+        )
         graph = helper.make_graph(self.nodes, "g", [x], [out], self.constants)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
-def _convolution(channels: int,
-                 groups: int,
-                 kernel: int,
-                 wide: bool = False) -> Callable[[Net, int], tuple[tuple[int, ...], str]]:
+def _convolution(
+    channels: int, groups: int, kernel: int, wide: bool = False
+) -> Callable[[Net, int], tuple[tuple[int, ...], str]]:
     def build(n: Net, zero: int) -> tuple[tuple[int, ...], str]:
         inputs = 64 if wide else 6
         bias = n.constant(n.rng.uniform(-1, 1, channels))
-        y = n.op("Conv",
-                 n.activations("x"),
-                 n.weights((channels, inputs // groups, kernel, kernel), 0, zero),
-                 bias,
-                 group=groups,
-                 pads=[kernel // 2] * 4)
+        y = n.op(
+            "Conv",
+            n.activations("x"),
+            n.weights((channels, inputs // groups, kernel, kernel), 0, zero),
+            bias,
+            group=groups,
+            pads=[kernel // 2] * 4,
+        )
         return (1, inputs, 5, 6), n.activations(n.op("Relu", y))
 
     return build
@@ -90,21 +95,27 @@ def _convolution(channels: int,
 
 def _dense(rows: int, columns: int) -> Callable[[Net, int], tuple[tuple[int, ...], str]]:
     def build(n: Net, zero: int) -> tuple[tuple[int, ...], str]:
-        y = n.op("Gemm",
-                 n.activations("x"),
-                 n.weights((columns, 33), None, zero),
-                 n.constant(n.rng.uniform(-1, 1, columns)),
-                 transB=1)
+        y = n.op(
+            "Gemm",
+            n.activations("x"),
+            n.weights((columns, 33), None, zero),
+            n.constant(n.rng.uniform(-1, 1, columns)),
+            transB=1,
+        )
         return (rows, 33), n.activations(n.op("MatMul", n.activations(y), n.weights((columns, 8), 1, zero)))
 
     return build
 
 
 NETS = {
-    "conv3x3": _convolution(8, 1, 3), "odd channels": _convolution(7, 1, 3),
-    "pointwise": _convolution(11, 1, 1), "grouped": _convolution(9, 3, 3), "depthwise": _convolution(6, 6, 3),
-    "larger than its room": _convolution(70, 1, 3, wide=True), "dense": _dense(3,
-                                                                               10), "one row": _dense(1, 11),
+    "conv3x3": _convolution(8, 1, 3),
+    "odd channels": _convolution(7, 1, 3),
+    "pointwise": _convolution(11, 1, 1),
+    "grouped": _convolution(9, 3, 3),
+    "depthwise": _convolution(6, 6, 3),
+    "larger than its room": _convolution(70, 1, 3, wide=True),
+    "dense": _dense(3, 10),
+    "one row": _dense(1, 11),
 }
 
 
@@ -121,11 +132,13 @@ def _outcomes(target: str) -> dict[tuple[str, str], Outcome]:
     for label, kind in keys:
         proto, x, _ = _build(label, kind)
         cases.append(Case(f"{label} {kind}", proto, (x,)))
-    found = run_cases(cases,
-                      target,
-                      sanitize=TARGETS[target] is None,
-                      board=TARGETS[target],
-                      flags=("-O2", "-march=native") if target == "host" else ("-O2",))
+    found = run_cases(
+        cases,
+        target,
+        sanitize=TARGETS[target] is None,
+        board=TARGETS[target],
+        flags=("-O2", "-march=native") if target == "host" else ("-O2",),
+    )
     return dict(zip(keys, found, strict=True))
 
 
@@ -134,16 +147,21 @@ def _literally(proto: onnx.ModelProto, x: np.ndarray) -> np.ndarray:
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     return np.asarray(
-        onnxruntime.InferenceSession(proto.SerializeToString(), options,
-                                     providers=["CPUExecutionProvider"]).run(None, {"x": x})[0])
+        onnxruntime.InferenceSession(
+            proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        ).run(None, {"x": x})[0]
+    )
 
 
 @pytest.mark.parametrize("kind", LIMITS)
 @pytest.mark.parametrize("label", NETS)
-@pytest.mark.parametrize("target", [
-    pytest.param(t, marks=pytest.mark.skipif(b is not None and not available(), reason="no QEMU"))
-    for t, b in TARGETS.items()
-])
+@pytest.mark.parametrize(
+    "target",
+    [
+        pytest.param(t, marks=pytest.mark.skipif(b is not None and not available(), reason="no QEMU"))
+        for t, b in TARGETS.items()
+    ],
+)
 def test_results(target: str, label: str, kind: str) -> None:
     """Within a unit of the last quantisation, on kernels and loops."""
     outcome = _outcomes(target)[label, kind]
@@ -153,7 +171,8 @@ def test_results(target: str, label: str, kind: str) -> None:
     scale = max(
         float(numpy_helper.to_array(c))
         for c in proto.graph.initializer
-        if c.data_type == TensorProto.FLOAT and not c.dims)
+        if c.data_type == TensorProto.FLOAT and not c.dims
+    )
     assert np.abs(outcome.outputs[0] - expected).max() <= 1.001 * scale
     assert np.abs(expected).max() > 5 * scale
 
@@ -161,28 +180,26 @@ def test_results(target: str, label: str, kind: str) -> None:
 # --- weights only: activations are floats -------------------------------------------------------------------
 
 
-def _matrix(n: Net,
-            shape: tuple[int, int],
-            axis: int,
-            block: int,
-            zero: bool,
-            least: float = 0.05) -> str:
+def _matrix(n: Net, shape: tuple[int, int], axis: int, block: int, zero: bool, least: float = 0.05) -> str:
     """A dequantised matrix, quantised by blocks along an axis, or as `axis` says without them; `least` is
     that of the scales.
     """
     low, high = LIMITS[n.kind]
     to = getattr(ml_dtypes, n.kind)
     n.weight_count += shape[0] * shape[1]
-    many: tuple[int, ...] = tuple(-(-d // block) if k == axis else d
-                                  for k, d in enumerate(shape)) if block else (shape[axis],)
+    many: tuple[int, ...] = (
+        tuple(-(-d // block) if k == axis else d for k, d in enumerate(shape)) if block else (shape[axis],)
+    )
     data = n.constant(n.rng.integers(low, high + 1, shape), to)
     more = [n.constant(n.rng.integers(low, high + 1, many), to)] if zero else []
-    return n.op("DequantizeLinear",
-                data,
-                n.constant(n.rng.uniform(least, 0.1, many)),
-                *more,
-                axis=axis,
-                **({"block_size": block} if block else {}))
+    return n.op(
+        "DequantizeLinear",
+        data,
+        n.constant(n.rng.uniform(least, 0.1, many)),
+        *more,
+        axis=axis,
+        **({"block_size": block} if block else {}),
+    )
 
 
 def _embedding(n: Net) -> tuple[tuple[int, ...], str]:
@@ -192,19 +209,31 @@ def _embedding(n: Net) -> tuple[tuple[int, ...], str]:
 
 WEIGHT_ONLY: dict[str, Callable[[Net], tuple[tuple[int, ...], str]]] = {
     "product by blocks": lambda n: ((2, 3, 40), n.op("MatMul", "x", _matrix(n, (40, 24), 0, 8, True))),
-    "by columns": lambda n: ((1, 33),
-                             n.op(
-                                 "Relu",
-                                 n.op("Add", n.op("MatMul", "x", _matrix(n, (33, 21), 1, 0, False)),
-                                      n.constant(n.rng.uniform(-1, 1, 21))))), "gemm": lambda n:
-    ((2, 32),
-     n.op("Gemm", "x", _matrix(n, (17, 32), 1, 16, True), n.constant(n.rng.uniform(-1, 1, 17)), transB=1)),
+    "by columns": lambda n: (
+        (1, 33),
+        n.op(
+            "Relu",
+            n.op(
+                "Add",
+                n.op("MatMul", "x", _matrix(n, (33, 21), 1, 0, False)),
+                n.constant(n.rng.uniform(-1, 1, 21)),
+            ),
+        ),
+    ),
+    "gemm": lambda n: (
+        (2, 32),
+        n.op("Gemm", "x", _matrix(n, (17, 32), 1, 16, True), n.constant(n.rng.uniform(-1, 1, 17)), transB=1),
+    ),
     "transposed": lambda n: (
-        (2, 32), n.op("MatMul", "x", n.op("Transpose", _matrix(n, (17, 32), 1, 16, False), perm=[1, 0]))),
+        (2, 32),
+        n.op("MatMul", "x", n.op("Transpose", _matrix(n, (17, 32), 1, 16, False), perm=[1, 0])),
+    ),
     "embedding": _embedding,
     "scales of both signs": lambda n: ((2, 40), n.op("MatMul", "x", _matrix(n, (40, 24), 0, 8, True, -0.1))),
     "columns of both signs": lambda n: (
-        (2, 40), n.op("MatMul", "x", _matrix(n, (40, 24), 1, 0, False, -0.1))),
+        (2, 40),
+        n.op("MatMul", "x", _matrix(n, (40, 24), 1, 0, False, -0.1)),
+    ),
 }
 
 
@@ -216,9 +245,9 @@ def test_weights_only(label: str, kind: str, target: str, tmp_path: Path) -> Non
     net = Net(kind, list(WEIGHT_ONLY).index(label))
     shape, y = WEIGHT_ONLY[label](net)
     proto, x = net.proto(shape, y), np.asarray(net.rng.uniform(-1, 1, shape), np.float32)
-    (outcome,) = run_cases([Case(label, proto, (x,))],
-                            target,
-                            flags=("-O1", "-march=native") if target == "host" else ("-O1",))
+    (outcome,) = run_cases(
+        [Case(label, proto, (x,))], target, flags=("-O1", "-march=native") if target == "host" else ("-O1",)
+    )
     assert outcome.status == "ok", outcome.message
     expected = _literally(proto, x)
     np.testing.assert_allclose(outcome.outputs[0], expected, rtol=2e-5, atol=2e-5)
@@ -243,9 +272,10 @@ def test_flash(label: str, kind: str, target: str, tmp_path: Path) -> None:
     assert small <= large - 0.4 * count
 
 
-@pytest.mark.parametrize(("dialect", "flags", "needs"), [("v8", ("-mavx2", "-mfma"), "fma"),
-                                                         ("v16", ("-mavx512f",), "avx512f"),
-                                                         ("v4", (), "sse2")])
+@pytest.mark.parametrize(
+    ("dialect", "flags", "needs"),
+    [("v8", ("-mavx2", "-mfma"), "fma"), ("v16", ("-mavx512f",), "avx512f"), ("v4", (), "sse2")],
+)
 def test_panels_of_a_host(dialect: str, flags: tuple[str, ...], needs: str) -> None:
     """Columns, rows and blocks that fill no panel; one zero point, several, none that is an integer; with
     what is fused behind.
@@ -253,53 +283,64 @@ def test_panels_of_a_host(dialect: str, flags: tuple[str, ...], needs: str) -> N
     if needs not in Path("/proc/cpuinfo").read_text().split():
         pytest.skip("no such processor")
     rng, cases = np.random.default_rng(3), []
-    for rows, depth, columns, bits, block, zeros, then in ((7, 72, 37, 4, 16, "own",
-                                                            "Relu"), (5, 70, 64, 8, 32, "", "Sigmoid"),
-                                                           (1, 64, 130, 4, 32, "float",
-                                                            ""), (13, 30, 10, 4, 32, "own",
-                                                                  ""), (4, 96, 96, 8, 32, "own", "Tanh"),
-                                                           ):
+    for rows, depth, columns, bits, block, zeros, then in (
+        (7, 72, 37, 4, 16, "own", "Relu"),
+        (5, 70, 64, 8, 32, "", "Sigmoid"),
+        (1, 64, 130, 4, 32, "float", ""),
+        (13, 30, 10, 4, 32, "own", ""),
+        (4, 96, 96, 8, 32, "own", "Tanh"),
+    ):
         blocks = -(-depth // block)
         weights = {
             "b": rng.integers(0, 256, (columns, blocks, block * bits // 8)).astype(np.uint8),
-            "s": rng.uniform(0.01, 0.1, (columns, blocks)).astype(np.float32)
+            "s": rng.uniform(0.01, 0.1, (columns, blocks)).astype(np.float32),
         }
         if zeros:
-            weights["z"] = rng.uniform(0, 15,
-                                       (columns,
-                                        blocks)).astype(np.float32) if zeros == "float" else rng.integers(
-                                            0, 256, (columns, -(-blocks * bits // 8))).astype(np.uint8)
+            weights["z"] = (
+                rng.uniform(0, 15, (columns, blocks)).astype(np.float32)
+                if zeros == "float"
+                else rng.integers(0, 256, (columns, -(-blocks * bits // 8))).astype(np.uint8)
+            )
         nodes = [
-            helper.make_node("MatMulNBits", ["x", *weights], ["p"],
-                             domain="com.microsoft",
-                             K=depth,
-                             N=columns,
-                             bits=bits,
-                             block_size=block)
+            helper.make_node(
+                "MatMulNBits",
+                ["x", *weights],
+                ["p"],
+                domain="com.microsoft",
+                K=depth,
+                N=columns,
+                bits=bits,
+                block_size=block,
+            )
         ]
         nodes.append(helper.make_node(then or "Identity", ["p"], ["y"]))
         proto = model(nodes, [tensor("x", [rows, depth])], [tensor("y", [rows, columns])], weights)
         proto.opset_import.append(helper.make_opsetid("com.microsoft", 1))
         cases.append(
-            Case(f"{rows}x{depth}x{columns}", proto, (rng.uniform(-1, 1,
-                                                                  (rows, depth)).astype(np.float32),)))
-    for case, outcome in zip(cases,
-                             run_cases(cases, f"host,vector={dialect}", flags=("-O2", *flags)),
-                             strict=True):
+            Case(f"{rows}x{depth}x{columns}", proto, (rng.uniform(-1, 1, (rows, depth)).astype(np.float32),))
+        )
+    for case, outcome in zip(
+        cases, run_cases(cases, f"host,vector={dialect}", flags=("-O2", *flags)), strict=True
+    ):
         assert outcome.status == "ok", outcome.message
         assert isinstance(case.model, onnx.ModelProto)
-        np.testing.assert_allclose(outcome.outputs[0],
-                                   _literally(case.model, case.inputs[0]),
-                                   rtol=2e-5,
-                                   atol=2e-5)
+        np.testing.assert_allclose(
+            outcome.outputs[0], _literally(case.model, case.inputs[0]), rtol=2e-5, atol=2e-5
+        )
 
 
-@pytest.mark.parametrize(("target", "label", "before"), [("cortex-m55", "conv3x3", True),
-                                                         ("cortex-m55", "larger than its room", False),
-                                                         ("cortex-m4", "grouped", True),
-                                                         ("cortex-m4", "conv3x3", False)])
-def test_weights_are_put_together_before_where_there_is_room(target: str, label: str, before: bool,
-                                                             tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("target", "label", "before"),
+    [
+        ("cortex-m55", "conv3x3", True),
+        ("cortex-m55", "larger than its room", False),
+        ("cortex-m4", "grouped", True),
+        ("cortex-m4", "conv3x3", False),
+    ],
+)
+def test_weights_are_put_together_before_where_there_is_room(
+    target: str, label: str, before: bool, tmp_path: Path
+) -> None:
     """And where they lie among other numbers: kernels of these cores pack both. A kernel of the DSP extension
     reads those of one group as they are."""
     proto, x, _ = _build(label, "int4")

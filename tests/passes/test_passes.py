@@ -46,8 +46,13 @@ def run(graph: Graph, inputs: Sequence[Array]) -> list[Array]:
     known: dict[Value, Value] = {v: constant(v.name, a) for v, a in zip(graph.inputs, inputs, strict=True)}
     for node in graph.nodes:
         results = compute(
-            Node(node.op, [None if v is None else known.get(v, v) for v in node.inputs], node.outputs,
-                 node.name))
+            Node(
+                node.op,
+                [None if v is None else known.get(v, v) for v in node.inputs],
+                node.outputs,
+                node.name,
+            )
+        )
         assert results is not None, f"{node} cannot be computed"
         known.update((v, constant(v.name, a)) for v, a in zip(node.outputs, results, strict=True))
     return [known.get(v, v).data for v in graph.outputs]  # type: ignore[misc]
@@ -83,10 +88,24 @@ def _step(data: st.DataObject, build: Build, values: list[Value]) -> Value:
     x = data.draw(st.sampled_from(values))
     rank = len(x.shape)
     kind = data.draw(
-        st.sampled_from([
-            "transpose", "transpose", "relu", "add", "bias", "concat", "pad", "slice", "mean", "reshape",
-            "split", "quantise", "count"
-        ]))
+        st.sampled_from(
+            [
+                "transpose",
+                "transpose",
+                "relu",
+                "add",
+                "bias",
+                "concat",
+                "pad",
+                "slice",
+                "mean",
+                "reshape",
+                "split",
+                "quantise",
+                "count",
+            ]
+        )
+    )
     axis = data.draw(st.integers(0, rank - 1)) if rank else 0
     if kind == "transpose":
         return build(Transpose(tuple(data.draw(st.permutations(range(rank))))), x)
@@ -99,19 +118,26 @@ def _step(data: st.DataObject, build: Build, values: list[Value]) -> Value:
     if kind == "concat":
         return build(Concat(axis), x, data.draw(st.sampled_from([v for v in values if v.shape == x.shape])))
     if kind == "pad":
-        pads = np.asarray(data.draw(st.lists(st.integers(0, 2), min_size=2 * rank, max_size=2 * rank)),
-                          np.int64)
+        pads = np.asarray(
+            data.draw(st.lists(st.integers(0, 2), min_size=2 * rank, max_size=2 * rank)), np.int64
+        )
         return build(Pad("constant"), x, build.constant(pads))
     if kind == "slice" and x.shape[axis] > 1:
         begin = data.draw(st.integers(0, x.shape[axis] - 2))
         numbers = [build.constant(np.asarray([n], np.int64)) for n in (begin, x.shape[axis], axis)]
         return build(Slice(), x, *numbers)
     if kind == "mean":
-        return build(onnx_op("ReduceMean", keepdims=data.draw(st.integers(0, 1))), x,
-                     build.constant(np.asarray([axis], np.int64)))
+        return build(
+            onnx_op("ReduceMean", keepdims=data.draw(st.integers(0, 1))),
+            x,
+            build.constant(np.asarray([axis], np.int64)),
+        )
     if kind == "reshape":
-        shape = [d for d in x.shape
-                 if d != 1] if data.draw(st.booleans()) else [*x.shape[:axis], 1, *x.shape[axis:]]
+        shape = (
+            [d for d in x.shape if d != 1]
+            if data.draw(st.booleans())
+            else [*x.shape[:axis], 1, *x.shape[axis:]]
+        )
         return build(ReshapeTo(tuple(shape)), x)
     if kind == "quantise":
         size = x.shape[axis] if data.draw(st.booleans()) else 1
@@ -204,8 +230,11 @@ def test_constants_are_folded_through_several_nodes() -> None:
     x = value("x", (3,))
     graph = Graph("g", [x])
     build = Build(graph.nodes, "n")
-    total = build(op("Add"), build(op("Mul"), build.constant(real(0, 3)), build.constant(real(1, 3))),
-                  build.constant(real(2, 3)))
+    total = build(
+        op("Add"),
+        build(op("Mul"), build.constant(real(0, 3)), build.constant(real(1, 3))),
+        build.constant(real(2, 3)),
+    )
     graph.outputs = [build(op("Add"), x, total), total]
     keeps_meaning(fold_constants, graph)
     assert kinds(graph) == ["Add"] and graph.outputs[1].is_const
@@ -216,8 +245,9 @@ def test_a_fold_does_not_blow_constants_up() -> None:
     graph = Graph("g")
     build = Build(graph.nodes, "n")
     graph.outputs = [
-        build(onnx_op("Expand"), build.constant(np.float32(1)), build.constant(np.asarray([1 << 20],
-                                                                                          np.int64)))
+        build(
+            onnx_op("Expand"), build.constant(np.float32(1)), build.constant(np.asarray([1 << 20], np.int64))
+        )
     ]
     assert not fold_constants(graph)
 
@@ -283,8 +313,9 @@ def test_pads_with_the_zero_point(zero: int) -> None:
     x = Value("x", TensorType(DType.INT8, (1, 4, 4, 2)))
     graph = Graph("pads", [x])
     build = Build(graph.nodes, "pads")
-    padded = build(Pad(), x, constant("around", np.asarray([0, 1, 1, 0] * 2, np.int64)),
-                   constant("fill", np.int8(-7)))
+    padded = build(
+        Pad(), x, constant("around", np.asarray([0, 1, 1, 0] * 2, np.int64)), constant("fill", np.int8(-7))
+    )
     w = np.arange(18, dtype=np.int8).reshape(1, 3, 3, 2)
     graph.outputs = [build(Convolution(x_zero_point=zero), padded, constant("w", w))]
     data = np.arange(32, dtype=np.int8).reshape(1, 4, 4, 2)

@@ -52,12 +52,21 @@ class Function:
 
     def net(self) -> ModelProto:
         """Dequantised, the function, quantised."""
-        constants = {"xs": np.float32(self.x), "xz": np.asarray(self.zeros[0], self.kinds[0]),
-                     "ys": np.float32(self.y), "yz": np.asarray(self.zeros[1], self.kinds[1])}
-        nodes = [helper.make_node("DequantizeLinear", ["x", "xs", "xz"], ["xf"]), *self.nodes(),
-                 helper.make_node("QuantizeLinear", ["yf", "ys", "yz"], ["y"])]
-        x, y = (helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(np.dtype(k)), self.shape)
-                for n, k in zip("xy", self.kinds, strict=True))
+        constants = {
+            "xs": np.float32(self.x),
+            "xz": np.asarray(self.zeros[0], self.kinds[0]),
+            "ys": np.float32(self.y),
+            "yz": np.asarray(self.zeros[1], self.kinds[1]),
+        }
+        nodes = [
+            helper.make_node("DequantizeLinear", ["x", "xs", "xz"], ["xf"]),
+            *self.nodes(),
+            helper.make_node("QuantizeLinear", ["yf", "ys", "yz"], ["y"]),
+        ]
+        x, y = (
+            helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(np.dtype(k)), self.shape)
+            for n, k in zip("xy", self.kinds, strict=True)
+        )
         return model(nodes, [x], [y], constants, opset=22)
 
     def arguments(self) -> np.ndarray:
@@ -81,17 +90,29 @@ FUNCTIONS = {
     "Gelu": Function(one("Gelu"), lambda x: x * (1 + erf(x / math.sqrt(2))) / 2, 2.0**-12, 2.0**-13),
     "Gelu tanh": Function(
         one("Gelu", approximate="tanh"),
-        lambda x: x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2, 2.0**-13, 2.0**-14),
-    "Gelu, wide range": Function(one("Gelu"), lambda x: x * (1 + erf(x / math.sqrt(2))) / 2, 2.0**-11,
-                                 2.0**-11),
-    "Gelu, zero points": Function(one("Gelu"), lambda x: x * (1 + erf(x / math.sqrt(2))) / 2, 2e-4, 1.1e-4,
-                                  ("uint16", "uint16"), (33000, 1600)),
+        lambda x: x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2,
+        2.0**-13,
+        2.0**-14,
+    ),
+    "Gelu, wide range": Function(
+        one("Gelu"), lambda x: x * (1 + erf(x / math.sqrt(2))) / 2, 2.0**-11, 2.0**-11
+    ),
+    "Gelu, zero points": Function(
+        one("Gelu"),
+        lambda x: x * (1 + erf(x / math.sqrt(2))) / 2,
+        2e-4,
+        1.1e-4,
+        ("uint16", "uint16"),
+        (33000, 1600),
+    ),
     "SiLU": Function(silu, lambda x: x * sigmoid(x), 2.0**-12, 2.0**-12),
     "Sigmoid": Function(one("Sigmoid"), sigmoid),
-    "Sigmoid to int8": Function(one("Sigmoid"), sigmoid, 2.0**-12, 2.0**-8, ("int16", "int8"), (0, -128),
-                                close=CLOSE_BYTES),
-    "Tanh to uint8": Function(one("Tanh"), np.tanh, 2.0**-14, 0.0061, ("uint16", "uint8"), (30000, 120),
-                              close=CLOSE_BYTES),
+    "Sigmoid to int8": Function(
+        one("Sigmoid"), sigmoid, 2.0**-12, 2.0**-8, ("int16", "int8"), (0, -128), close=CLOSE_BYTES
+    ),
+    "Tanh to uint8": Function(
+        one("Tanh"), np.tanh, 2.0**-14, 0.0061, ("uint16", "uint8"), (30000, 120), close=CLOSE_BYTES
+    ),
     "Tanh": Function(one("Tanh"), np.tanh, 2.0**-13),
     "Tanh, wide range": Function(one("Tanh"), np.tanh, close=0.5),  # within a unit, and no more
     "Erf": Function(one("Erf"), erf, 2.0**-13),
@@ -134,17 +155,23 @@ def test_every_argument_on_a_core(name: str, core: str, tmp_path: Path) -> None:
 
 def test_size_takes_half_as_many(tmp_path: Path) -> None:
     path = save(FUNCTIONS["Gelu, wide range"].net(), tmp_path / "m.onnx")
-    kinds = [[c.op for c in compile_model(Request(path, "m", f"cortex-m4,optimize={w}")).view.program.calls()]
-             for w in ("balanced", "size")]
+    kinds = [
+        [c.op for c in compile_model(Request(path, "m", f"cortex-m4,optimize={w}")).view.program.calls()]
+        for w in ("balanced", "size")
+    ]
     assert kinds[0] == ["Piecewise"] and "Piecewise" not in kinds[1]
 
 
-@pytest.mark.parametrize("function", [
-    Function(one("Sqrt"), np.sqrt),  # no polynomial has its slope at 0
-    Function(one("Reciprocal"), np.reciprocal),
-    Function(one("Tanh"), np.tanh, 2.0**-8),
-    Function(one("HardSwish"), np.abs, 3.1e-4, 3.1e-4),  # corners within pieces
-], ids=["Sqrt", "Reciprocal", "Tanh", "HardSwish"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        Function(one("Sqrt"), np.sqrt),  # no polynomial has its slope at 0
+        Function(one("Reciprocal"), np.reciprocal),
+        Function(one("Tanh"), np.tanh, 2.0**-8),
+        Function(one("HardSwish"), np.abs, 3.1e-4, 3.1e-4),  # corners within pieces
+    ],
+    ids=["Sqrt", "Reciprocal", "Tanh", "HardSwish"],
+)
 def test_what_has_no_pieces_stays_literal(function: Function, tmp_path: Path) -> None:
     graph = read_onnx(save(function.net(), tmp_path / "m.onnx")).graph
     with reasons() as said:

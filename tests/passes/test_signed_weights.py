@@ -44,8 +44,10 @@ def sums(graph: Graph, x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", LAYERS)
-@pytest.mark.parametrize(("dtype", "low", "high", "zero"), [(np.uint8, 0, 256, 128), (np.uint8, 30, 200, 121),
-                                                            (np.int8, -100, 100, 7), (np.uint8, 0, 128, 0)])
+@pytest.mark.parametrize(
+    ("dtype", "low", "high", "zero"),
+    [(np.uint8, 0, 256, 128), (np.uint8, 30, 200, 121), (np.int8, -100, 100, 7), (np.uint8, 0, 128, 0)],
+)
 def test_same_sums(kind: str, dtype: type, low: int, high: int, zero: int) -> None:
     weights = RNG.integers(low, high, LAYERS[kind][2]).astype(dtype)
     weights.reshape(-1)[:2] = low, high - 1
@@ -59,8 +61,9 @@ def test_same_sums(kind: str, dtype: type, low: int, high: int, zero: int) -> No
     assert not signed_weights(graph)
 
 
-@pytest.mark.parametrize(("low", "high", "zero"), [(0, 256, 127), (0, 200, 0), (0, 130, 129),
-                                                   (255, 256, 100)])
+@pytest.mark.parametrize(
+    ("low", "high", "zero"), [(0, 256, 127), (0, 200, 0), (0, 130, 129), (255, 256, 100)]
+)
 def test_weights_that_do_not_fit_stay(low: int, high: int, zero: int) -> None:
     weights = RNG.integers(low, high, (6, 5)).astype(np.uint8)
     weights.reshape(-1)[:2] = low, high - 1

@@ -28,8 +28,10 @@ def branches(fill: float | None, mode: str) -> Builder:
     return b
 
 
-@pytest.mark.parametrize(("fill", "mode", "floats"), [(None, "constant", 0), (0.0, "constant", 0),
-                                                      (None, "reflect", 0), (0.5, "constant", 1)])
+@pytest.mark.parametrize(
+    ("fill", "mode", "floats"),
+    [(None, "constant", 0), (0.0, "constant", 0), (None, "reflect", 0), (0.5, "constant", 1)],
+)
 def test_pieces_and_padding(fill: float | None, mode: str, floats: int, tmp_path: Path) -> None:
     model = branches(fill, mode).model({"x": (1, 3, 8, 8)}, {"y": (1, 8, 9, 9)}, opset=18)
     file, samples = saved(tmp_path, model)

@@ -262,10 +262,7 @@ def test_16_bits_where_they_pay(transformer: tuple[Calibration, Candidate, Sensi
     assert widened(base, sensitivity, ram, 0.0) is None
     one = wide.plan.method.replace(f"{wide.plan.method.split()[-2]} wide", "1 wide")
     first = widened(
-        base,
-        sensitivity,
-        lambda c: 9999 * (1 + (c.plan.method not in (base.plan.method, one))),
-        0.2,
+        base, sensitivity, lambda c: 9999 * (1 + (c.plan.method not in (base.plan.method, one))), 0.2
     )
     assert wide.plan.method == one or (first is not None and first.plan.method == one), "what fits"
     assert widened(base, sensitivity, lambda c: 9999 * (1 + (c is not base)), 0.2) is None

@@ -50,8 +50,13 @@ def quantised(model: onnx.ModelProto, fed: dict[str, Array], number: int) -> onn
                 quantization.quantize_dynamic(model, target, weight_type=weights, **common)
             else:
                 others = range(3)
-                samples = [fed, *({k: rng.normal(0, 1, v.shape).astype(np.float32) for k, v in fed.items()}
-                                  for _ in others)]
+                samples = [
+                    fed,
+                    *(
+                        {k: rng.normal(0, 1, v.shape).astype(np.float32) for k, v in fed.items()}
+                        for _ in others
+                    ),
+                ]
                 form = QuantFormat.QOperator if number % 3 == 1 else QuantFormat.QDQ
                 kind = pick(QuantType.QInt8, QuantType.QUInt8)
                 quantization.quantize_static(
@@ -81,10 +86,7 @@ def scales(model: onnx.ModelProto) -> dict[str, tuple[float, int]]:
     for port in model.graph.output:
         node = made.get(port.name)
         if node is not None and node.op_type == "DequantizeLinear" and node.input[1] in constants:
-            found[port.name] = (
-                float(constants[node.input[1]]),
-                8 * constants[node.input[2]].dtype.itemsize,
-            )
+            found[port.name] = (float(constants[node.input[1]]), 8 * constants[node.input[2]].dtype.itemsize)
     return found
 
 

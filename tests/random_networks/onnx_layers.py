@@ -63,9 +63,7 @@ def blocks(n: Network, x: str, shape: Shape) -> str | None:
     if len(shape) != 4:
         return None
     if shape[2] % 2 == 0 and shape[3] % 2 == 0 and n.number(0, 1):
-        return n.add(
-            "SpaceToDepth", [x], (shape[0], 4 * shape[1], shape[2] // 2, shape[3] // 2), blocksize=2
-        )
+        return n.add("SpaceToDepth", [x], (shape[0], 4 * shape[1], shape[2] // 2, shape[3] // 2), blocksize=2)
     size = (n.number(1, 7), n.number(1, 7))
     grid = n.constant(n.rng.uniform(-1.3, 1.3, (shape[0], *size, 2)), "float32")
     more = {"mode": "linear", "padding_mode": n.pick("zeros", "border"), "align_corners": n.number(0, 1)}

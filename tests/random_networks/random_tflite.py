@@ -203,11 +203,7 @@ def pair(n: Network, x: Activation) -> Activation | None:
 
 @anywhere
 def extreme(n: Network, x: Activation) -> Activation | None:
-    same = [
-        v
-        for v in n.values
-        if v.shape == x.shape and n.alike(v, x) and v.number != x.number
-    ]
+    same = [v for v in n.values if v.shape == x.shape and n.alike(v, x) and v.number != x.number]
     if not same:
         return None
     return n.add(
@@ -228,9 +224,7 @@ def joined(n: Network, x: Activation) -> Activation | None:
     same = [
         v
         for v in n.values
-        if len(v.shape) == len(x.shape)
-        and rest(v.shape) == rest(x.shape)
-        and n.alike(v, x)
+        if len(v.shape) == len(x.shape) and rest(v.shape) == rest(x.shape) and n.alike(v, x)
     ]
     others = [n.pick(*same) for _ in range(n.number(1, 2))]
     size = x.shape[axis] + sum(o.shape[axis] for o in others)

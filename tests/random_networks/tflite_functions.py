@@ -27,10 +27,7 @@ def curve(n: Network, x: Activation) -> Activation | None:
         return None
     if kind == "LOG_SOFTMAX" and (x.shape[-1] < 2 or len(x.shape) > 4):
         return None
-    ends = {
-        "LOG_SOFTMAX": (16 / 256, n.low + 255),
-        "L2_NORMALIZATION": (1 / 128, n.low + 128),
-    }
+    ends = {"LOG_SOFTMAX": (16 / 256, n.low + 255), "L2_NORMALIZATION": (1 / 128, n.low + 128)}
     fixed = ends.get(kind) if n.whole else None
     size = n.spread(x)
     width = {"EXP": float(np.exp(min(size, 3))), "SQUARE": size**2}.get(kind, size)

@@ -97,8 +97,11 @@ def product(n: Network, x: Activation) -> Activation | None:
     if n.kind == UINT8 or len(x.shape) < 3:
         return None
     fitting = [
-        (v, flip) for v in n.values for flip in (False, True)
-        if len(v.shape) == len(x.shape) and v.shape[:-2] == x.shape[:-2]
+        (v, flip)
+        for v in n.values
+        for flip in (False, True)
+        if len(v.shape) == len(x.shape)
+        and v.shape[:-2] == x.shape[:-2]
         and v.shape[-1 if flip else -2] == x.shape[-1]
     ]
     if not fitting:

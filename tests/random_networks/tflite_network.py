@@ -86,9 +86,7 @@ class Network:
         scale = float(np.float32(max(scale, 1e-9)))
         return Activation(self.tensor(self.described(shape, scale, zero)), shape, scale, zero)
 
-    def described(
-        self, shape: tuple[int, ...], scale: float, zero: int, data: np.ndarray | None = None
-    ) -> T:
+    def described(self, shape: tuple[int, ...], scale: float, zero: int, data: np.ndarray | None = None) -> T:
         """A tensor of this network's kind, without a name."""
         quantised = ((scale,), (zero,)) if self.whole else ((), ())
         return T("", shape, self.kind, *quantised, data=data)

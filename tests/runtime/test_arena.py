@@ -65,13 +65,14 @@ int main(void)
 def dense() -> onnx.ModelProto:
     rng = np.random.default_rng(3)
     constants = {
-        "w": rng.normal(size=(72, 9)).astype(np.float32), "v": rng.normal(size=(9, 5)).astype(np.float32)
+        "w": rng.normal(size=(72, 9)).astype(np.float32),
+        "v": rng.normal(size=(9, 5)).astype(np.float32),
     }
     nodes = [
         helper.make_node("Flatten", ["x"], ["f"]),
         helper.make_node("MatMul", ["f", "w"], ["h"]),
         helper.make_node("Tanh", ["h"], ["t"]),
-        helper.make_node("MatMul", ["t", "v"], ["y"])
+        helper.make_node("MatMul", ["t", "v"], ["y"]),
     ]
     return model(nodes, [tensor("x", [1, 2, 6, 6])], [tensor("y", [1, 5])], constants)
 
@@ -94,17 +95,29 @@ def libraries(folder: Path, target: str, pools: Sequence[tuple[Pool, ...]]) -> l
     ]
     for compiled in made:
         write(compiled, folder)
-    assert main(
-        ["arena", "-o",
-         str(folder), "--name", "arena",
-         str(folder / "one.json"),
-         str(folder / "two.json")]) == 0
+    assert (
+        main(
+            [
+                "arena",
+                "-o",
+                str(folder),
+                "--name",
+                "arena",
+                str(folder / "one.json"),
+                str(folder / "two.json"),
+            ]
+        )
+        == 0
+    )
     sizes = largest(made)
     paint = " ".join(f"memset(arena_{name}, 0xA5, sizeof arena_{name});" for name in sizes)
-    gone = " && ".join(f"used(arena_{name}, sizeof arena_{name}) && sizeof arena_{name} == {size}u"
-                       for name, size in sizes.items())
-    (folder / "main.c").write_text(MAIN %
-                                   (_numbers(X), *(_numbers(reference(p)) for p in paths), paint, gone))
+    gone = " && ".join(
+        f"used(arena_{name}, sizeof arena_{name}) && sizeof arena_{name} == {size}u"
+        for name, size in sizes.items()
+    )
+    (folder / "main.c").write_text(
+        MAIN % (_numbers(X), *(_numbers(reference(p)) for p in paths), paint, gone)
+    )
     return made
 
 
@@ -120,8 +133,17 @@ def test_models_run_by_turns(tmp_path: Path, pools: str) -> None:
     """Every pool is exactly as large as the model that needs most of it, which reaches its end."""
     libraries(tmp_path, "c", POOLS[pools])
     command = [
-        "cc", *STRICT, *SANITIZE, f"-I{include_dir()}", "main.c", "one.c", "two.c", "arena.c", "-lm", "-o",
-        "main"
+        "cc",
+        *STRICT,
+        *SANITIZE,
+        f"-I{include_dir()}",
+        "main.c",
+        "one.c",
+        "two.c",
+        "arena.c",
+        "-lm",
+        "-o",
+        "main",
     ]
     subprocess.run(command, cwd=tmp_path, check=True)
     assert subprocess.run(["./main"], cwd=tmp_path).returncode == 0
@@ -131,36 +153,40 @@ def test_models_run_by_turns(tmp_path: Path, pools: str) -> None:
 @pytest.mark.parametrize("pools", ["one", "several"])
 def test_on_cortex_m4(tmp_path: Path, pools: str) -> None:
     libraries(tmp_path, "cortex-m4", POOLS[pools])
-    build_and_run(BOARDS["m4"], ["main.c", "one.c", "two.c", "arena.c"], tmp_path,
-                  ["-O2", f"-I{include_dir()}"])
+    build_and_run(
+        BOARDS["m4"], ["main.c", "one.c", "two.c", "arena.c"], tmp_path, ["-O2", f"-I{include_dir()}"]
+    )
 
 
 def test_the_same_bytes_in_cplusplus_and_in_its_section(tmp_path: Path) -> None:
     libraries(tmp_path, "c", POOLS["several"])
     command = [
-        "arena", "-o",
-        str(tmp_path / "again"), "--name", "arena",
+        "arena",
+        "-o",
+        str(tmp_path / "again"),
+        "--name",
+        "arena",
         str(tmp_path / "one.json"),
-        str(tmp_path / "two.json")
+        str(tmp_path / "two.json"),
     ]
     assert main(command) == 0
     for name in ("arena.h", "arena.c"):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / name).read_bytes()
-    (tmp_path / "main.cpp"
-     ).write_text('#include "arena.h"\nint main() { return ARENA_FOR_ONE->fast == arena_fast ? 0 : 1; }\n')
+    (tmp_path / "main.cpp").write_text(
+        '#include "arena.h"\nint main() { return ARENA_FOR_ONE->fast == arena_fast ? 0 : 1; }\n'
+    )
     subprocess.run(
         ["c++", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{include_dir()}", "-c", "main.cpp"],
         cwd=tmp_path,
-        check=True)
+        check=True,
+    )
     assert main([*command, "--pool-section", "sram=.bss.ext"]) == 0
-    subprocess.run(["cc", *STRICT, f"-I{include_dir()}", "-I..", "-c", "arena.c"],
-                   cwd=tmp_path / "again",
-                   check=True)
-    table = subprocess.run(["objdump", "-t", "arena.o"],
-                           cwd=tmp_path / "again",
-                           check=True,
-                           capture_output=True,
-                           text=True).stdout
+    subprocess.run(
+        ["cc", *STRICT, f"-I{include_dir()}", "-I..", "-c", "arena.c"], cwd=tmp_path / "again", check=True
+    )
+    table = subprocess.run(
+        ["objdump", "-t", "arena.o"], cwd=tmp_path / "again", check=True, capture_output=True, text=True
+    ).stdout
     sections = {row.split()[-1]: row.split()[-3] for row in table.splitlines() if " O " in row}
     assert (sections["arena_fast"], sections["arena_sram"]) == (".bss", ".bss.ext")
 
@@ -169,10 +195,9 @@ def test_an_arena_of_another_model_does_not_compile(tmp_path: Path) -> None:
     libraries(tmp_path, "c", POOLS["one"])
     header = (tmp_path / "one.h").read_text()
     (tmp_path / "one.h").write_text(header.replace("ONE_WORKSPACE_SIZE ", "ONE_WORKSPACE_SIZE 9"))
-    done = subprocess.run(["cc", f"-I{include_dir()}", "-c", "arena.c"],
-                          cwd=tmp_path,
-                          capture_output=True,
-                          text=True)
+    done = subprocess.run(
+        ["cc", f"-I{include_dir()}", "-c", "arena.c"], cwd=tmp_path, capture_output=True, text=True
+    )
     assert done.returncode != 0 and "arena was made for another one: make it again" in done.stderr
 
 
@@ -183,15 +208,16 @@ def test_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, two = str(tmp_path / "one.json"), str(tmp_path / "two.json")
     state = (tmp_path / "two.json").read_text().replace('"state_bytes": 0', '"state_bytes": 8')
     (tmp_path / "state.json").write_text(state)
-    for arguments, message in (([one, two], "'one' owns its workspace"),
-                               ([two, two], "'two' is the name of more than one library"),
-                               ([str(tmp_path / "state.json")],
-                                "keeps state in its workspace"), ([two, "--pool-section",
-                                                                   "dtcm=.bss"], "there is no pool 'dtcm'"),
-                               ([str(path)], "E102"), ([str(tmp_path / "none.json")], "E101"),
-                               ([two, "--name", "two"], "more than one library"), ([two, "--name",
-                                                                                    "a-b"], "is not a name"),
-                               ):
+    for arguments, message in (
+        ([one, two], "'one' owns its workspace"),
+        ([two, two], "'two' is the name of more than one library"),
+        ([str(tmp_path / "state.json")], "keeps state in its workspace"),
+        ([two, "--pool-section", "dtcm=.bss"], "there is no pool 'dtcm'"),
+        ([str(path)], "E102"),
+        ([str(tmp_path / "none.json")], "E101"),
+        ([two, "--name", "two"], "more than one library"),
+        ([two, "--name", "a-b"], "is not a name"),
+    ):
         assert main(["arena", "-o", str(tmp_path / "out"), "--name", "arena", *arguments]) == 1
         assert message in capsys.readouterr().err
         assert not (tmp_path / "out").exists()

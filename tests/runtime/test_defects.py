@@ -26,8 +26,15 @@ from tflite_models import build as tflite
 
 INTERFACES = [(), ("positional",), ("packed", "module"), ("module", "positional", "packed", "tvm-ffi")]
 COMBINATIONS = list(
-    itertools.product(("static", "caller"), ("caller", "workspace"), ("none", "size", "full"),
-                      ("linked", "external"), INTERFACES, (False, True)))
+    itertools.product(
+        ("static", "caller"),
+        ("caller", "workspace"),
+        ("none", "size", "full"),
+        ("linked", "external"),
+        INTERFACES,
+        (False, True),
+    )
+)
 SHARE = 5
 """Every fifth combination, which is all values of each option with all of every other."""
 
@@ -40,9 +47,11 @@ def test_every_combination_of_options_compiles_or_is_refused(tmp_path: Path) -> 
     refused = 0
     for k, (workspace, io, metadata, params, interfaces, profile) in enumerate(COMBINATIONS[::SHARE]):
         options = Options(workspace, io, metadata, params=params, interfaces=interfaces, profile=profile)
-        wrong = bool(interfaces) and (io == "workspace" or
-                                      (metadata != "full" and interfaces != ("positional",)) or
-                                      ("tvm-ffi" in interfaces and workspace == "caller"))
+        wrong = bool(interfaces) and (
+            io == "workspace"
+            or (metadata != "full" and interfaces != ("positional",))
+            or ("tvm-ffi" in interfaces and workspace == "caller")
+        )
         folder = tmp_path / str(k)
         try:
             write(compile_model(Request(path, "m", "c", library=options)), folder)
@@ -64,32 +73,46 @@ def test_no_constant_is_in_a_writable_section(tmp_path: Path, section: dict[str,
     from aot_model.memory import Pool
 
     library = Options(constant_pools=(Pool("flash"),) if section else (), sections=section)
-    write(compile_model(Request(save(small_cnn(), tmp_path / "m.onnx"), "m", "cortex-m4", library=library)),
-          tmp_path)
-    subprocess.run([
-        COMPILER, "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", f"-I{include_dir()}",
-        "-c", "m.c"
-    ],
-                   cwd=tmp_path,
-                   check=True)
-    lines = subprocess.run([COMPILER.replace("gcc", "objdump"), "-h", "m.o"],
-                           cwd=tmp_path,
-                           check=True,
-                           capture_output=True,
-                           text=True).stdout.splitlines()
+    write(
+        compile_model(Request(save(small_cnn(), tmp_path / "m.onnx"), "m", "cortex-m4", library=library)),
+        tmp_path,
+    )
+    subprocess.run(
+        [
+            COMPILER,
+            "-mcpu=cortex-m4",
+            "-mthumb",
+            "-mfloat-abi=hard",
+            "-mfpu=fpv4-sp-d16",
+            f"-I{include_dir()}",
+            "-c",
+            "m.c",
+        ],
+        cwd=tmp_path,
+        check=True,
+    )
+    lines = subprocess.run(
+        [COMPILER.replace("gcc", "objdump"), "-h", "m.o"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
     sections = {
         row.split()[1]: (int(row.split()[2], 16), flags)
         for row, flags in itertools.pairwise(lines)
         if row.strip()[:1].isdigit()
     }
     written = {
-        name for name, (size, flags) in sections.items()
+        name
+        for name, (size, flags) in sections.items()
         if size and "ALLOC" in flags and "LOAD" in flags and "READONLY" not in flags
     }
     assert not written
     assert any(
         name.startswith((section.get("flash", ".rodata"),)) and "READONLY" in flags
-        for name, (_, flags) in sections.items())
+        for name, (_, flags) in sections.items()
+    )
 
 
 def _dense(folder: Path) -> Path:
@@ -98,13 +121,15 @@ def _dense(folder: Path) -> Path:
     w = T("w", (64, 256), data=rng.integers(-127, 128, (64, 256)).astype(np.int8), scale=(0.01,), zero=(0,))
     v = T("v", (64, 64), data=rng.integers(-127, 128, (64, 64)).astype(np.int8), scale=(0.01,), zero=(0,))
     tensors = [
-        T("x", (10, 256), scale=(0.5,), zero=(3,)), w,
-        T("h", (10, 64), scale=(0.5,), zero=(0,)), v,
-        T("y", (10, 64), scale=(0.5,), zero=(7,))
+        T("x", (10, 256), scale=(0.5,), zero=(3,)),
+        w,
+        T("h", (10, 64), scale=(0.5,), zero=(0,)),
+        v,
+        T("y", (10, 64), scale=(0.5,), zero=(7,)),
     ]
     ops = [
         Op("FULLY_CONNECTED", (0, 1, -1), (2,), "FullyConnectedOptions"),
-        Op("FULLY_CONNECTED", (2, 3, -1), (4,), "FullyConnectedOptions")
+        Op("FULLY_CONNECTED", (2, 3, -1), (4,), "FullyConnectedOptions"),
     ]
     path = folder / "dense.tflite"
     path.write_bytes(tflite(tensors, ops, [0], [4]))
@@ -129,8 +154,9 @@ def test_reported_input_and_output_bytes_are_those_of_the_tensors(tmp_path: Path
     assert [t["bytes"] for t in (*facts.to_dict()["inputs"], *facts.to_dict()["outputs"])] == [2560, 640]
 
 
-@pytest.mark.parametrize("kind",
-                         [TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16])
+@pytest.mark.parametrize(
+    "kind", [TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16]
+)
 def test_absolute_values_of_every_float_type(tmp_path: Path, kind: int) -> None:
     proto = model([helper.make_node("Abs", ["x"], ["y"])], [tensor("x", [5], kind)], [tensor("y", [5], kind)])
     compiled = compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", "c"))
@@ -146,10 +172,10 @@ def test_nothing_of_the_day_or_the_machine(tmp_path: Path) -> None:
     for name in ("one", "another"):
         (tmp_path / name).mkdir()
         compiled = compile_model(
-            Request(save(small_cnn(), tmp_path / name / "m.onnx"),
-                    "m",
-                    "c",
-                    library=Options(params="external")))
+            Request(
+                save(small_cnn(), tmp_path / name / "m.onnx"), "m", "c", library=Options(params="external")
+            )
+        )
         texts.append({**compiled.texts, **{k: v.hex() for k, v in compiled.binaries.items()}})
     assert texts[0] == texts[1]
     assert all(str(tmp_path) not in text for text in texts[0].values())

@@ -18,14 +18,21 @@ from aot_model.installation import include_dir
 from qemu import BOARDS, available, build_and_run
 
 HEADER = include_dir() / "aot_model" / "exponential.h"
-EXACT = {"exp": np.exp, "tanh": np.tanh, "erf": np.vectorize(math.erf, otypes=[float]),
-         "logistic": lambda x: 1 / (1 + np.exp(-x))}
-X = np.concatenate([
-    np.arange(0, 2**32, 50021, dtype=np.uint64).astype(np.uint32).view(np.float32),
-    np.linspace(-20, 20, 100_003, dtype=np.float32),
-    np.linspace(-104.5, -86.5, 5003, dtype=np.float32), np.linspace(86.5, 89.5, 5003, dtype=np.float32),
-    np.asarray([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 88.72283, 88.72284], np.float32),
-])
+EXACT = {
+    "exp": np.exp,
+    "tanh": np.tanh,
+    "erf": np.vectorize(math.erf, otypes=[float]),
+    "logistic": lambda x: 1 / (1 + np.exp(-x)),
+}
+X = np.concatenate(
+    [
+        np.arange(0, 2**32, 50021, dtype=np.uint64).astype(np.uint32).view(np.float32),
+        np.linspace(-20, 20, 100_003, dtype=np.float32),
+        np.linspace(-104.5, -86.5, 5003, dtype=np.float32),
+        np.linspace(86.5, 89.5, 5003, dtype=np.float32),
+        np.asarray([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 88.72283, 88.72284], np.float32),
+    ]
+)
 
 
 def _bounds() -> dict[str, float]:
@@ -64,13 +71,17 @@ def _near(said: str) -> None:
         np.testing.assert_allclose(y, exact(x), rtol=4e-6, atol=1e-12, err_msg=name)
 
 
-@pytest.mark.parametrize("flags", ["-Ofast", "-O3 -ffast-math", "-O2 -fassociative-math -fno-signed-zeros "
-                                   "-fno-trapping-math"])
+@pytest.mark.parametrize(
+    "flags", ["-Ofast", "-O3 -ffast-math", "-O2 -fassociative-math -fno-signed-zeros -fno-trapping-math"]
+)
 def test_sums_in_another_order(flags: str, tmp_path: Path) -> None:
     """What is added to round and taken off again is no sum to simplify."""
     (tmp_path / "main.c").write_text(FAST)
-    subprocess.run(["gcc", *STRICT, *flags.split(), f"-I{include_dir()}", "main.c", "-lm", "-o", "a"],
-                   cwd=tmp_path, check=True)
+    subprocess.run(
+        ["gcc", *STRICT, *flags.split(), f"-I{include_dir()}", "main.c", "-lm", "-o", "a"],
+        cwd=tmp_path,
+        check=True,
+    )
     _near(subprocess.run([tmp_path / "a"], check=True, capture_output=True, text=True).stdout)
 
 
@@ -86,12 +97,17 @@ def test_as_close_as_the_header_says(flags: str, tmp_path: Path) -> None:
     if "-mfma" in flags and " fma " not in Path("/proc/cpuinfo").read_text():
         pytest.skip("no such processor")
     heads = {name: f"void all_{name}(const float *x, float *y, int32_t n)" for name in EXACT}
-    loops = "".join(f"{head};\n{head}\n{{\n    for (int32_t i = 0; i < n; i++) {{\n"
-                    f"        y[i] = aot_model_short_{name}(x[i]);\n    }}\n}}\n"
-                    for name, head in heads.items())
+    loops = "".join(
+        f"{head};\n{head}\n{{\n    for (int32_t i = 0; i < n; i++) {{\n"
+        f"        y[i] = aot_model_short_{name}(x[i]);\n    }}\n}}\n"
+        for name, head in heads.items()
+    )
     (tmp_path / "f.c").write_text(f'#include "aot_model/exponential.h"\n{loops}')
-    subprocess.run(["cc", *STRICT, *flags.split(), "-fPIC", "-shared", f"-I{include_dir()}", "f.c", "-lm",
-                    "-o", "f.so"], cwd=tmp_path, check=True)
+    subprocess.run(
+        ["cc", *STRICT, *flags.split(), "-fPIC", "-shared", f"-I{include_dir()}", "f.c", "-lm", "-o", "f.so"],
+        cwd=tmp_path,
+        check=True,
+    )
     library, bounds = ctypes.CDLL(str(tmp_path / "f.so")), _bounds()
     assert bounds.keys() == EXACT.keys()
     for name, exact in EXACT.items():

@@ -31,11 +31,13 @@ LIBRARIES = ("onednn.h", "tvm_ffi.h")
 def _fits(compiler: Sequence[str], headers: Sequence[Path], folder: Path) -> subprocess.CompletedProcess[str]:
     lines = [f'#include "aot_model/{h.name}"' for h in headers]
     (folder / "all.c").write_text("\n".join([*lines, "int none;", ""]))
-    return subprocess.run([*compiler, *STRICT, f"-I{include_dir()}", "all.c"],
-                          cwd=folder,
-                          capture_output=True,
-                          text=True,
-                          check=False)
+    return subprocess.run(
+        [*compiler, *STRICT, f"-I{include_dir()}", "all.c"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("build", BUILDS)

@@ -44,7 +44,8 @@ def quantised(folder: Path) -> Path:
     tensors = [T("in put:0", (1, 4), scale=(0.5,), zero=(-3,)), w, T("y", (1, 3), scale=(0.125,), zero=(7,))]
     path = folder / "dense.tflite"
     path.write_bytes(
-        tflite(tensors, [Op("FULLY_CONNECTED", (0, 1, -1), (2,), "FullyConnectedOptions")], [0], [2]))
+        tflite(tensors, [Op("FULLY_CONNECTED", (0, 1, -1), (2,), "FullyConnectedOptions")], [0], [2])
+    )
     return path
 
 
@@ -52,44 +53,54 @@ def odd(folder: Path) -> Path:
     """A scalar without a shape, a name in other letters, an output that is an input, no arithmetic."""
     return save(
         model([helper.make_node("Identity", ["größe/Ω"], ["y"])], [tensor("größe/Ω", [])], [tensor("y", [])]),
-        folder / "odd.onnx")
+        folder / "odd.onnx",
+    )
 
 
-CASES = [(cnn, Options(), (Pool("workspace"),)), (cnn, Options("caller", "workspace"), THREE),
-         (cnn, Options(params="external"), THREE), (quantised, Options(), (Pool("sram"),)),
-         (odd, Options("caller"), (Pool("workspace"),))]
+CASES = [
+    (cnn, Options(), (Pool("workspace"),)),
+    (cnn, Options("caller", "workspace"), THREE),
+    (cnn, Options(params="external"), THREE),
+    (quantised, Options(), (Pool("sram"),)),
+    (odd, Options("caller"), (Pool("workspace"),)),
+]
 
 
 def without_what_only_json_has(facts: Metadata) -> Metadata:
     external = facts.parameters
-    return replace(facts,
-                   options={},
-                   notes=(),
-                   devices=(),
-                   pools=tuple(replace(p, section=None, speed=0, targets=()) for p in facts.pools),
-                   layers=tuple(replace(layer, function="", scratch_bytes=0) for layer in facts.layers),
-                   inputs=tuple(replace(t, pool=None, offset=None) for t in facts.inputs),
-                   outputs=tuple(replace(t, pool=None, offset=None) for t in facts.outputs),
-                   parameters=None if external is None else replace(external, file=None, structure=()),
-                   )
+    return replace(
+        facts,
+        options={},
+        notes=(),
+        devices=(),
+        pools=tuple(replace(p, section=None, speed=0, targets=()) for p in facts.pools),
+        layers=tuple(replace(layer, function="", scratch_bytes=0) for layer in facts.layers),
+        inputs=tuple(replace(t, pool=None, offset=None) for t in facts.inputs),
+        outputs=tuple(replace(t, pool=None, offset=None) for t in facts.outputs),
+        parameters=None if external is None else replace(external, file=None, structure=()),
+    )
 
 
-def compiled(folder: Path,
-             make: object,
-             options: Options,
-             pools: tuple[Pool, ...],
-             target: str = "c",
-             name: str = "m") -> Metadata:
-    made = compile_model(Request(make(folder), name, target, library=options,
-                                 pools=pools))  # type: ignore[operator]
+def compiled(
+    folder: Path, make: object, options: Options, pools: tuple[Pool, ...], target: str = "c", name: str = "m"
+) -> Metadata:
+    made = compile_model(Request(make(folder), name, target, library=options, pools=pools))  # type: ignore[operator]
     write(made, folder)
     return metadata_of(made.view)
 
 
 def shared(folder: Path, *names: str, flags: Sequence[str] = ()) -> Path:
     command = [
-        "cc", *STRICT, *flags, "-shared", "-fPIC", f"-I{include_dir()}", *(f"{n}.c" for n in names), "-lm",
-        "-o", "libm.so"
+        "cc",
+        *STRICT,
+        *flags,
+        "-shared",
+        "-fPIC",
+        f"-I{include_dir()}",
+        *(f"{n}.c" for n in names),
+        "-lm",
+        "-o",
+        "libm.so",
     ]
     subprocess.run(command, cwd=folder, check=True)
     return folder / "libm.so"
@@ -99,8 +110,9 @@ MAIN = '#include "m.h"\nint main(void) { return (int)m_metadata()->version - 2; 
 
 
 @pytest.mark.parametrize(("make", "options", "pools"), CASES)
-def test_json_and_shared_library(tmp_path: Path, make: object, options: Options, pools: tuple[Pool,
-                                                                                              ...]) -> None:
+def test_json_and_shared_library(
+    tmp_path: Path, make: object, options: Options, pools: tuple[Pool, ...]
+) -> None:
     facts = compiled(tmp_path, make, options, pools)
     assert Metadata.read(tmp_path / "m.json") == facts
     assert Metadata.read(shared(tmp_path, "m")) == without_what_only_json_has(facts)
@@ -118,14 +130,15 @@ def loadable(folder: Path, make: object, options: Options, pools: tuple[Pool, ..
 
 @on_board
 @pytest.mark.parametrize(("make", "options", "pools"), CASES[1:4])
-def test_firmware_and_flash_image(tmp_path: Path, make: object, options: Options, pools: tuple[Pool,
-                                                                                               ...]) -> None:
+def test_firmware_and_flash_image(
+    tmp_path: Path, make: object, options: Options, pools: tuple[Pool, ...]
+) -> None:
     facts = compiled(tmp_path, make, options, pools, "cortex-m4")
     (tmp_path / "main.c").write_text(MAIN)
     elf = build(BOARDS["m4"], ["main.c", "m.c"], tmp_path, ["-O2", f"-I{include_dir()}"])
-    subprocess.run(["arm-none-eabi-objcopy", "-O", "binary", "board.elf", "flash.bin"],
-                   cwd=tmp_path,
-                   check=True)
+    subprocess.run(
+        ["arm-none-eabi-objcopy", "-O", "binary", "board.elf", "flash.bin"], cwd=tmp_path, check=True
+    )
     want = without_what_only_json_has(facts)
     assert Metadata.read(tmp_path / "m.json") == facts
     assert Metadata.read(elf) == Metadata.read(tmp_path / "flash.bin") == want
@@ -139,8 +152,11 @@ def test_what_it_says(tmp_path: Path) -> None:
     assert max(layer.workspace_bytes for layer in facts.layers) == facts.lower_bound <= facts.workspace_size
     assert facts.layers[0].op == "Convolution"
     dense = compiled(tmp_path, quantised, Options(), (Pool("workspace"),)).inputs[0]
-    assert (dense.name, dense.quantisation.scale,
-            dense.quantisation.zero_point) == ("in put:0", (0.5,), (-3,))  # type: ignore[union-attr]
+    assert (dense.name, dense.quantisation.scale, dense.quantisation.zero_point) == (
+        "in put:0",
+        (0.5,),
+        (-3,),
+    )  # type: ignore[union-attr]
 
 
 def test_size_has_numbers_only(tmp_path: Path) -> None:
@@ -175,8 +191,16 @@ def test_files_without_metadata(tmp_path: Path) -> None:
     subprocess.run(["cc", f"-I{include_dir()}", "-c", "m.c"], cwd=tmp_path, check=True)
     at = data.index(b"AOTMODEL")
     newer = data[: at + 8] + b"\3" + data[at + 9 :]
-    cases = [(tmp_path / "m.o").read_bytes(), b"", b"text", b"AOTMODEL", b"AOTMODEL" * 40, b"\x7fELF", newer,
-             *(data[:n] for n in range(0, at + 100, 97))]
+    cases = [
+        (tmp_path / "m.o").read_bytes(),
+        b"",
+        b"text",
+        b"AOTMODEL",
+        b"AOTMODEL" * 40,
+        b"\x7fELF",
+        newer,
+        *(data[:n] for n in range(0, at + 100, 97)),
+    ]
     for case in cases:
         with pytest.raises(CompileError, match="has no metadata of a model") as error:
             find(case, "file")
@@ -201,12 +225,19 @@ def _linked(folder: Path, level: str, *flags: str) -> tuple[int, Path]:
     compiled(folder, cnn, Options(metadata=level), (Pool("workspace"),), "cortex-m4")
     (folder / "main.c").write_text(
         '#include "m.h"\nstatic float x[72], y[5];\nint main(void) { const m_inputs i = { x }; const '
-        'm_outputs o = { y }; return m_run(&i, &o); }\n'
+        "m_outputs o = { y }; return m_run(&i, &o); }\n"
     )
-    elf = build(BOARDS["m4"], ["main.c", "m.c"], folder,
-                ["-Os", "-ffunction-sections", "-fdata-sections", f"-I{include_dir()}", *flags])
-    row = subprocess.run([COMPILER.replace("gcc", "size"), elf], check=True, capture_output=True,
-                         text=True).stdout.splitlines()[1].split()
+    elf = build(
+        BOARDS["m4"],
+        ["main.c", "m.c"],
+        folder,
+        ["-Os", "-ffunction-sections", "-fdata-sections", f"-I{include_dir()}", *flags],
+    )
+    row = (
+        subprocess.run([COMPILER.replace("gcc", "size"), elf], check=True, capture_output=True, text=True)
+        .stdout.splitlines()[1]
+        .split()
+    )
     return int(row[0]) + int(row[1]), elf
 
 

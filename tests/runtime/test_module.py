@@ -142,22 +142,30 @@ int main()
 
 @pytest.fixture(scope="module")
 def cnn(tmp_path_factory: pytest.TempPathFactory) -> Request:
-    return Request(save(small_cnn(),
-                        tmp_path_factory.mktemp("model") / "cnn.onnx"),
-                   "cnn",
-                   "c",
-                   library=MODULE)
+    return Request(
+        save(small_cnn(), tmp_path_factory.mktemp("model") / "cnn.onnx"), "cnn", "c", library=MODULE
+    )
 
 
 def shared_library(request: Request, folder: Path, flags: tuple[str, ...] = ("-O1",)) -> Path:
     write(compile_model(request), folder)
     path = folder / f"lib{request.name}.so"
-    subprocess.run([
-        "cc", *STRICT, *flags, "-shared", "-fPIC", f"-I{include_dir()}", f"{request.name}.c", "-lm", "-o",
-        path.name
-    ],
-                   cwd=folder,
-                   check=True)
+    subprocess.run(
+        [
+            "cc",
+            *STRICT,
+            *flags,
+            "-shared",
+            "-fPIC",
+            f"-I{include_dir()}",
+            f"{request.name}.c",
+            "-lm",
+            "-o",
+            path.name,
+        ],
+        cwd=folder,
+        check=True,
+    )
     return path
 
 
@@ -165,13 +173,22 @@ def shared_library(request: Request, folder: Path, flags: tuple[str, ...] = ("-O
 def test_c(cnn: Request, tmp_path: Path, workspace: str, pools: int) -> None:
     write(
         compile_model(replace(cnn, pools=POOLS[pools], library=Options(workspace, interfaces=("module",)))),
-        tmp_path)
+        tmp_path,
+    )
     (tmp_path / "main.c").write_text(C_PROGRAM)
-    memory = "" if workspace == "static" else ",s.pools[0]" if pools == 1 else (",&(const "
-                                                                                "cnn_pools){s.pools[0],s.pools[1],s.pools[2]}")
+    memory = (
+        ""
+        if workspace == "static"
+        else ",s.pools[0]"
+        if pools == 1
+        else (",&(const cnn_pools){s.pools[0],s.pools[1],s.pools[2]}")
+    )
     flags = [
-        "-std=c11", *STRICT[1:], *SANITIZE, f"-I{include_dir()}",
-        f"-DDIRECT=cnn_run(&inputs,&outputs{memory})"
+        "-std=c11",
+        *STRICT[1:],
+        *SANITIZE,
+        f"-I{include_dir()}",
+        f"-DDIRECT=cnn_run(&inputs,&outputs{memory})",
     ]
     subprocess.run(["cc", *flags, "main.c", "cnn.c", "-lm", "-o", "main"], cwd=tmp_path, check=True)
     assert subprocess.run(["./main"], cwd=tmp_path).returncode == 0
@@ -182,17 +199,21 @@ def test_cpp(cnn: Request, tmp_path: Path) -> None:
     (tmp_path / "main.cpp").write_text(CPP_PROGRAM)
     subprocess.run(["cc", *STRICT, f"-I{include_dir()}", "-c", "cnn.c"], cwd=tmp_path, check=True)
     strict = ["-std=c++11", *STRICT[1:], *SANITIZE]
-    subprocess.run(["c++", *strict, f"-I{include_dir()}", "main.cpp", "cnn.o", "-lm", "-o", "main"],
-                   cwd=tmp_path,
-                   check=True)
+    subprocess.run(
+        ["c++", *strict, f"-I{include_dir()}", "main.cpp", "cnn.o", "-lm", "-o", "main"],
+        cwd=tmp_path,
+        check=True,
+    )
     assert subprocess.run(["./main"], cwd=tmp_path).returncode == 0
 
 
 @pytest.mark.parametrize(("workspace", "pools"), MEMORY)
 def test_python(cnn: Request, tmp_path: Path, workspace: str, pools: int) -> None:
     loaded = aot_model.load(
-        shared_library(replace(cnn, pools=POOLS[pools], library=Options(workspace, interfaces=("module",))),
-                       tmp_path))
+        shared_library(
+            replace(cnn, pools=POOLS[pools], library=Options(workspace, interfaces=("module",))), tmp_path
+        )
+    )
     want = onnxruntime.InferenceSession(str(cnn.model)).run(None, {"x": X})[0]
     np.testing.assert_allclose(loaded(X)[0], want, rtol=1e-4, atol=1e-6)
     result = np.zeros((1, 5), np.float32)
@@ -254,8 +275,12 @@ def test_python_refuses(cnn: Request, tmp_path: Path) -> None:
     for key in ("y", 1, -1):
         with pytest.raises(KeyError):
             loaded.set_input(key, X)
-    for wrong, error in ((X.astype(np.float64), TypeError), (X[0], ValueError),
-                         (X.transpose(0, 1, 3, 2), ValueError), (X.astype(">f4"), TypeError)):
+    for wrong, error in (
+        (X.astype(np.float64), TypeError),
+        (X[0], ValueError),
+        (X.transpose(0, 1, 3, 2), ValueError),
+        (X.astype(">f4"), TypeError),
+    ):
         with pytest.raises(error):
             loaded.set_input_zero_copy("x", wrong)
     frozen = np.zeros((1, 5), np.float32)
@@ -274,15 +299,17 @@ def test_names_and_types_of_the_model(tmp_path: Path) -> None:
     """Names that are no C identifiers go by both spellings; scalars, bool and int64 tensors; outputs that are
     inputs.
     """
-    proto = model([
-        helper.make_node("Cast", ["in:0/x"], ["flag@1"], to=TensorProto.BOOL),
-        helper.make_node("Identity", ["in:0/x"], ["same"])
-    ], [tensor("in:0/x", [], TensorProto.INT64)],
-                  [tensor("flag@1", [], TensorProto.BOOL),
-                   tensor("same", [], TensorProto.INT64)],
-                  )
+    proto = model(
+        [
+            helper.make_node("Cast", ["in:0/x"], ["flag@1"], to=TensorProto.BOOL),
+            helper.make_node("Identity", ["in:0/x"], ["same"]),
+        ],
+        [tensor("in:0/x", [], TensorProto.INT64)],
+        [tensor("flag@1", [], TensorProto.BOOL), tensor("same", [], TensorProto.INT64)],
+    )
     loaded = aot_model.load(
-        shared_library(Request(save(proto, tmp_path / "m.onnx"), "m", "c", library=MODULE), tmp_path))
+        shared_library(Request(save(proto, tmp_path / "m.onnx"), "m", "c", library=MODULE), tmp_path)
+    )
     assert loaded.input_index("in:0/x") == loaded.input_index(loaded.inputs[0].c_name) == 0
     flag, same = loaded(np.int64(7))
     assert (flag.shape, flag.dtype, bool(flag), same.dtype, int(same)) == ((), np.bool_, True, np.int64, 7)
@@ -290,16 +317,19 @@ def test_names_and_types_of_the_model(tmp_path: Path) -> None:
 
 def test_external_parameters(cnn: Request, tmp_path: Path) -> None:
     loaded = aot_model.load(
-        shared_library(replace(cnn, library=Options(params="external", interfaces=("module",))), tmp_path))
+        shared_library(replace(cnn, library=Options(params="external", interfaces=("module",))), tmp_path)
+    )
     with pytest.raises(ModelError, match="parameters are missing") as error:
         loaded(X)
     assert error.value.status == -3
     data = (tmp_path / "cnn.params").read_bytes()
     loaded.set_params(data)
-    np.testing.assert_allclose(loaded(X)[0],
-                               onnxruntime.InferenceSession(str(cnn.model)).run(None, {"x": X})[0],
-                               rtol=1e-4,
-                               atol=1e-6)
+    np.testing.assert_allclose(
+        loaded(X)[0],
+        onnxruntime.InferenceSession(str(cnn.model)).run(None, {"x": X})[0],
+        rtol=1e-4,
+        atol=1e-6,
+    )
     with pytest.raises(ModelError):
         loaded.set_params(data[:-1])
 
@@ -310,14 +340,15 @@ def test_state(tmp_path: Path, workspace: str) -> None:
     session.
     """
     names = {"Container": 0, "SharedName": 0}
-    handle, five = T("handle", (), 13, scale=()), T("five", (),
-                                                    FLOAT32,
-                                                    scale=(),
-                                                    data=np.asarray(5, np.float32))
+    handle, five = (
+        T("handle", (), 13, scale=()),
+        T("five", (), FLOAT32, scale=(), data=np.asarray(5, np.float32)),
+    )
     tensors = [
-        T("x", (), FLOAT32, scale=()), handle,
+        T("x", (), FLOAT32, scale=()),
+        handle,
         T("old", (), FLOAT32, scale=()),
-        T("new", (), FLOAT32, scale=())
+        T("new", (), FLOAT32, scale=()),
     ]
     begin = [Op("VAR_HANDLE", (), (0,), "VarHandleOptions", names), Op("ASSIGN_VARIABLE", (0, 1), ())]
     step = [
@@ -330,7 +361,8 @@ def test_state(tmp_path: Path, workspace: str) -> None:
     (tmp_path / "sum.tflite").write_bytes(build(tensors, step, [0], [3], G([handle, five], begin, [], [])))
     path = shared_library(
         Request(tmp_path / "sum.tflite", "sum", "c", library=Options(workspace, interfaces=("module",))),
-        tmp_path)
+        tmp_path,
+    )
     one = aot_model.load(path)
     assert [float(one(np.float32(v))[0]) for v in (1, 2)] == [6.0, 8.0]
     two = aot_model.load(path)
@@ -340,10 +372,13 @@ def test_state(tmp_path: Path, workspace: str) -> None:
     assert float(one(np.float32(1))[0]) == 6.0
 
 
-@pytest.mark.parametrize("more", [["--metadata", "size"], ["--io", "workspace"],
-                                  ["--interface", "tvm-ffi", "--workspace", "caller"]])
-def test_options_that_exclude_each_other(cnn: Request, tmp_path: Path, capsys: pytest.CaptureFixture[str],
-                                         more: list[str]) -> None:
+@pytest.mark.parametrize(
+    "more",
+    [["--metadata", "size"], ["--io", "workspace"], ["--interface", "tvm-ffi", "--workspace", "caller"]],
+)
+def test_options_that_exclude_each_other(
+    cnn: Request, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str]
+) -> None:
     assert main(["compile", str(cnn.model), "-o", str(tmp_path / "out"), "--interface", "module", *more]) == 1
     assert "E501" in capsys.readouterr().err
 
@@ -352,15 +387,20 @@ def _sizes(request: Request, folder: Path) -> tuple[int, set[str]]:
     """(bytes of code and constants, symbols) of the object file."""
     write(compile_model(request), folder)
     subprocess.run(["cc", *STRICT, "-Os", f"-I{include_dir()}", "-c", "cnn.c"], cwd=folder, check=True)
-    row = subprocess.run(["size", "cnn.o"], cwd=folder, check=True, capture_output=True,
-                         text=True).stdout.splitlines()[1].split()
-    names = subprocess.run(["nm", "cnn.o"], cwd=folder, check=True, capture_output=True,
-                           text=True).stdout.split()
+    row = (
+        subprocess.run(["size", "cnn.o"], cwd=folder, check=True, capture_output=True, text=True)
+        .stdout.splitlines()[1]
+        .split()
+    )
+    names = subprocess.run(
+        ["nm", "cnn.o"], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout.split()
     return int(row[0]) + int(row[1]), set(names)
 
 
 def test_metadata_costs_what_is_asked_for(cnn: Request, tmp_path: Path) -> None:
-    """none: not a byte, not a symbol; size: names and sizes; full: the tensors as well, readable in the file.
+    """none: not a byte, not a symbol; size: names and sizes; full: the tensors as well, readable in the
+    file.
     """
     sizes = {}
     for level in ("none", "size", "full"):

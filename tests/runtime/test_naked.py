@@ -12,28 +12,57 @@ import pytest
 from aot_model.c.assembly import assembly_function
 from aot_model.installation import include_dir
 
-FLAGS = (("-fstack-protector-all",), ("-fstack-protector-strong",), ("-finstrument-functions",), ("-pg",),
-         ("--coverage",), ("-fprofile-generate",),
-         ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"),
-         ("-fsanitize-coverage=trace-pc",), ("-fstack-clash-protection",), ("-fzero-call-used-regs=all",),
-         ("-fno-omit-frame-pointer",), ("-ftrivial-auto-var-init=pattern",),
-         ("-fpatchable-function-entry=0",), ("-ffixed-r9",), ("-fprofile-instr-generate",),
-         ("-O0", "-g3"), ("-fno-inline", "-fharden-compares"))
+FLAGS = (
+    ("-fstack-protector-all",),
+    ("-fstack-protector-strong",),
+    ("-finstrument-functions",),
+    ("-pg",),
+    ("--coverage",),
+    ("-fprofile-generate",),
+    ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"),
+    ("-fsanitize-coverage=trace-pc",),
+    ("-fstack-clash-protection",),
+    ("-fzero-call-used-regs=all",),
+    ("-fno-omit-frame-pointer",),
+    ("-ftrivial-auto-var-init=pattern",),
+    ("-fpatchable-function-entry=0",),
+    ("-ffixed-r9",),
+    ("-fprofile-instr-generate",),
+    ("-O0", "-g3"),
+    ("-fno-inline", "-fharden-compares"),
+)
 COMPILERS = {"arm-none-eabi-gcc": (), **{f"clang-{v}": ("--target=arm-none-eabi",) for v in (14, 19, 22)}}
-LINES = ("push {r4-r11, lr}", "ldr r4, [sp, #36]", "add r5, r0, r1", "add r6, r2, r3", "add r4, r4, r5",
-         "add r0, r4, r6", "pop {r4-r11, pc}")
+LINES = (
+    "push {r4-r11, lr}",
+    "ldr r4, [sp, #36]",
+    "add r5, r0, r1",
+    "add r6, r2, r3",
+    "add r4, r4, r5",
+    "add r0, r4, r6",
+    "pop {r4-r11, pc}",
+)
 
 
 def _source() -> str:
-    return '#include <stdint.h>\n#include "aot_model/attributes.h"\n' + assembly_function(
-        "#if 1", "five", "The sum of five numbers.", [f"uint32_t {c}" for c in "abcde"], LINES,
-        "    return a + b + c + d + e;", "uint32_t ") + """
+    return (
+        '#include <stdint.h>\n#include "aot_model/attributes.h"\n'
+        + assembly_function(
+            "#if 1",
+            "five",
+            "The sum of five numbers.",
+            [f"uint32_t {c}" for c in "abcde"],
+            LINES,
+            "    return a + b + c + d + e;",
+            "uint32_t ",
+        )
+        + """
 uint32_t call(uint32_t a);
 uint32_t call(uint32_t a)
 {
     return five(a, 2u, 3u, 4u, 5u);
 }
 """
+    )
 
 
 def _instructions(command: list[str], folder: Path) -> list[str] | None:
@@ -43,8 +72,9 @@ def _instructions(command: list[str], folder: Path) -> list[str] | None:
         unknown = "unknown argument|unrecognized|unsupported|not supported|ignored"
         assert re.search(unknown, done.stderr), done.stderr
         return None
-    text = subprocess.run(["arm-none-eabi-objdump", "-d", "p.o"], cwd=folder, capture_output=True, text=True,
-                          check=True).stdout
+    text = subprocess.run(
+        ["arm-none-eabi-objdump", "-d", "p.o"], cwd=folder, capture_output=True, text=True, check=True
+    ).stdout
     body = re.search(r"<five>:\n(.*?)(?:\n\n|\Z)", text, re.DOTALL)
     assert body, text
     return [line.split("\t", 2)[2] for line in body[1].splitlines() if line.count("\t") >= 2]
@@ -56,8 +86,15 @@ def test_flags(compiler: str, tmp_path: Path) -> None:
         pytest.skip(f"no {compiler}, or no binary tools for Arm")
     (tmp_path / "p.c").write_text(_source())
     command = [
-        compiler, *COMPILERS[compiler], "-mcpu=cortex-m4", "-mthumb", "-std=c99", "-O2", "-ffreestanding",
-        *(("-isystem", "/usr/include/newlib") if COMPILERS[compiler] else ()), f"-I{include_dir()}"
+        compiler,
+        *COMPILERS[compiler],
+        "-mcpu=cortex-m4",
+        "-mthumb",
+        "-std=c99",
+        "-O2",
+        "-ffreestanding",
+        *(("-isystem", "/usr/include/newlib") if COMPILERS[compiler] else ()),
+        f"-I{include_dir()}",
     ]
     plain = _instructions(command, tmp_path)
     assert plain and plain[0].startswith(("push", "stmdb")) and len(plain) >= len(LINES)

@@ -21,8 +21,9 @@ from aot_model.pipeline import Compiled, Request, compile_model, write
 from onnx_models import save, small_cnn
 from qemu import BOARDS, available, build, build_and_run, run
 
-pytestmark = pytest.mark.skipif(not available(),
-                                reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
+pytestmark = pytest.mark.skipif(
+    not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed"
+)
 X = np.random.default_rng(1).normal(size=(1, 2, 6, 6)).astype(np.float32)
 
 
@@ -37,8 +38,8 @@ def numbers(values: np.ndarray) -> str:
 
 def made(folder: Path, library: Options, **more: object) -> Compiled:
     compiled = compile_model(
-        Request(save(small_cnn(), folder / "m.onnx"), "m", "cortex-m4", library=library,
-                **more))  # type: ignore[arg-type]
+        Request(save(small_cnn(), folder / "m.onnx"), "m", "cortex-m4", library=library, **more)
+    )  # type: ignore[arg-type]
     write(compiled, folder)
     return compiled
 
@@ -82,21 +83,22 @@ INSERT BEFORE .bss;
 
 
 def test_three_pools_in_memories_of_their_own(tmp_path: Path) -> None:
-    """Painted memory shows the bytes that the header says, in each of the three regions, and nothing beyond.
+    """Painted memory shows the bytes that the header says, in each of the three regions, and nothing
+    beyond.
     """
     sections = {name: f".bss.m_{name}" for name in ("dtcm", "sram", "ext")}
-    compiled = made(tmp_path,
-                    Options(sections=sections),
-                    pools=(Pool("dtcm", 320, 32), Pool("sram", 640), Pool("ext")))
+    compiled = made(
+        tmp_path, Options(sections=sections), pools=(Pool("dtcm", 320, 32), Pool("sram", 640), Pool("ext"))
+    )
     sizes = [p.size for p in compiled.view.pools]
     assert all(sizes), "the plan spills into all three"
     (tmp_path / "main.c").write_text(PAINTED % numbers(X))
     (tmp_path / "regions.ld").write_text(REGIONS)
     printed = build_and_run(BOARDS["m4"], ["main.c", "m.c"], tmp_path, [*FLAGS, "-Wl,-T,regions.ld"]).split()
     assert list(map(int, printed[:3])) == sizes
-    np.testing.assert_allclose(np.array(printed[3:], float) * 1e-6,
-                               expected(tmp_path / "m.onnx")[0],
-                               atol=2e-6)
+    np.testing.assert_allclose(
+        np.array(printed[3:], float) * 1e-6, expected(tmp_path / "m.onnx")[0], atol=2e-6
+    )
 
 
 PARTITION = """#include <stdio.h>
@@ -120,7 +122,8 @@ int main(void)
 
 
 def _replaced(folder: Path, params: bytes) -> list[int]:
-    """The status of m_set_params() and the outputs, with other bytes in the partition of the same firmware.
+    """The status of m_set_params() and the outputs, with other bytes in the partition of the same
+    firmware.
     """
     (folder / "new.params").write_bytes(params)
     command = ["arm-none-eabi-objcopy", "--update-section", ".partition=new.params", "board.elf", "new.elf"]
@@ -136,27 +139,33 @@ def test_parameters_are_replaced_without_building(tmp_path: Path) -> None:
     right = (tmp_path / "m.params").read_bytes()
     (tmp_path / "main.c").write_text(PARTITION % numbers(X))
     (tmp_path / "partition.s").write_text(
-        f'.section .partition,"a"\n.global partition\n.balign 64\npartition: .space {len(right)}, 0xff\n')
-    (tmp_path / "partition.ld"
-     ).write_text("SECTIONS { .partition 0x00300000 : { KEEP(*(.partition)) } } INSERT AFTER .text;\n")
+        f'.section .partition,"a"\n.global partition\n.balign 64\npartition: .space {len(right)}, 0xff\n'
+    )
+    (tmp_path / "partition.ld").write_text(
+        "SECTIONS { .partition 0x00300000 : { KEEP(*(.partition)) } } INSERT AFTER .text;\n"
+    )
     elf = build(BOARDS["m4"], ["main.c", "m.c", "partition.s"], tmp_path, [*FLAGS, "-Wl,-T,partition.ld"])
     assert run(BOARDS["m4"], elf) == "-3", "an erased partition is no parameters"
     new = save(retrained(), tmp_path / "new.onnx")
-    assert main(
-        ["params",
-         str(new), "-o",
-         str(tmp_path / "retrained.params"), "--for",
-         str(tmp_path / "m.json")]) == 0
+    assert (
+        main(
+            ["params", str(new), "-o", str(tmp_path / "retrained.params"), "--for", str(tmp_path / "m.json")]
+        )
+        == 0
+    )
     for params, model in ((right, tmp_path / "m.onnx"), ((tmp_path / "retrained.params").read_bytes(), new)):
         status, *outputs = _replaced(tmp_path, params)
         assert status == 0
         np.testing.assert_allclose(np.array(outputs) * 1e-6, expected(model)[0], atol=2e-6)
     flipped = right[:200] + bytes([right[200] ^ 1]) + right[201:]
     other = compile_model(
-        Request(save(retrained("wider"), tmp_path / "wide.onnx"),
-                "m",
-                "cortex-m4",
-                library=Options(params="external"))).binaries["m.params"]
+        Request(
+            save(retrained("wider"), tmp_path / "wide.onnx"),
+            "m",
+            "cortex-m4",
+            library=Options(params="external"),
+        )
+    ).binaries["m.params"]
     version = right[:8] + b"\2" + right[9:]
     for wrong in (flipped, other[: len(right)], version, right[:-4] + b"\xff" * 4, b"\xff" * len(right)):
         assert _replaced(tmp_path, wrong) == [-3]

@@ -87,15 +87,27 @@ def reference(path: Path) -> np.ndarray:
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("library")
-    write(compile_model(Request(save(small_cnn(), folder / "cnn.onnx"), "cnn", "c", library=EXTERNAL)),
-          folder)
+    write(
+        compile_model(Request(save(small_cnn(), folder / "cnn.onnx"), "cnn", "c", library=EXTERNAL)), folder
+    )
     (folder / "main.c").write_text(MAIN)
     X.tofile(folder / "x.bin")
-    subprocess.run([
-        "cc", "-std=c11", *STRICT[1:], *SANITIZE, f"-I{include_dir()}", "main.c", "cnn.c", "-lm", "-o", "main"
-    ],
-                   cwd=folder,
-                   check=True)
+    subprocess.run(
+        [
+            "cc",
+            "-std=c11",
+            *STRICT[1:],
+            *SANITIZE,
+            f"-I{include_dir()}",
+            "main.c",
+            "cnn.c",
+            "-lm",
+            "-o",
+            "main",
+        ],
+        cwd=folder,
+        check=True,
+    )
     return folder
 
 
@@ -108,10 +120,9 @@ def run(library: Path, params: bytes) -> str:
 
 def test_right_parameters_and_every_wrong_bit(library: Path) -> None:
     got = run(library, (library / "cnn.params").read_bytes())
-    np.testing.assert_allclose(np.array(got.split(), float),
-                               reference(library / "cnn.onnx")[0],
-                               rtol=1e-4,
-                               atol=1e-6)
+    np.testing.assert_allclose(
+        np.array(got.split(), float), reference(library / "cnn.onnx")[0], rtol=1e-4, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("cut", [0, 1, 63, 64, 100, -1])
@@ -121,10 +132,10 @@ def test_truncated(library: Path, cut: int) -> None:
 
 def test_retrained_model_runs_without_compiling_code(library: Path) -> None:
     new = save(retrained(), library / "new.onnx")
-    assert main(["params",
-                 str(new), "-o",
-                 str(library / "made.params"), "--for",
-                 str(library / "cnn.json")]) == 0
+    assert (
+        main(["params", str(new), "-o", str(library / "made.params"), "--for", str(library / "cnn.json")])
+        == 0
+    )
     got = run(library, (library / "made.params").read_bytes())
     assert not np.allclose(reference(new), reference(library / "cnn.onnx"), rtol=1e-3)
     np.testing.assert_allclose(np.array(got.split(), float), reference(new)[0], rtol=1e-4, atol=1e-6)
@@ -132,14 +143,16 @@ def test_retrained_model_runs_without_compiling_code(library: Path) -> None:
 
 @pytest.mark.parametrize(
     ("change", "reason"),
-    [("wider", "it has 'output 0: float32[1,6]', the library has 'output 0: float32[1,5]'"), ("sigmoid", "")])
-def test_another_structure_is_refused_with_the_reason(library: Path, capsys: pytest.CaptureFixture[str],
-                                                      change: str, reason: str) -> None:
+    [("wider", "it has 'output 0: float32[1,6]', the library has 'output 0: float32[1,5]'"), ("sigmoid", "")],
+)
+def test_another_structure_is_refused_with_the_reason(
+    library: Path, capsys: pytest.CaptureFixture[str], change: str, reason: str
+) -> None:
     other = save(retrained(change), library / f"{change}.onnx")
-    assert main(["params",
-                 str(other), "-o",
-                 str(library / "no.params"), "--for",
-                 str(library / "cnn.json")]) == 1
+    assert (
+        main(["params", str(other), "-o", str(library / "no.params"), "--for", str(library / "cnn.json")])
+        == 1
+    )
     error = capsys.readouterr().err
     assert "E303" in error and reason in error
     assert not (library / "no.params").exists()
@@ -148,14 +161,23 @@ def test_another_structure_is_refused_with_the_reason(library: Path, capsys: pyt
 
 
 @pytest.mark.parametrize("text", ["{}", "[", '{"name": 1, "parameters": {"structure": 5}}'])
-def test_metadata_of_another_library(library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
-                                     text: str) -> None:
+def test_metadata_of_another_library(
+    library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
     (tmp_path / "x.json").write_text(text)
-    assert main(
-        ["params",
-         str(library / "cnn.onnx"), "-o",
-         str(tmp_path / "p"), "--for",
-         str(tmp_path / "x.json")]) == 1
+    assert (
+        main(
+            [
+                "params",
+                str(library / "cnn.onnx"),
+                "-o",
+                str(tmp_path / "p"),
+                "--for",
+                str(tmp_path / "x.json"),
+            ]
+        )
+        == 1
+    )
     assert "E102" in capsys.readouterr().err
 
 
@@ -164,14 +186,17 @@ def test_structure_does_not_depend_on_pools_or_names(library: Path) -> None:
 
     request = Request(library / "cnn.onnx", "cnn", "c", library=EXTERNAL)
     lines = structure(compile_model(request).view)
-    assert structure(compile_model(replace(request, name="other",
-                                           pools=(Pool("a", 640), Pool("b")))).view) == lines
+    assert (
+        structure(compile_model(replace(request, name="other", pools=(Pool("a", 640), Pool("b")))).view)
+        == lines
+    )
 
 
 def test_same_bytes_each_time(library: Path) -> None:
-    assert compile_model(Request(library / "cnn.onnx", "cnn", "c",
-                                 library=EXTERNAL)).binaries["cnn.params"] == (library
-                                                                               / "cnn.params").read_bytes()
+    assert (
+        compile_model(Request(library / "cnn.onnx", "cnn", "c", library=EXTERNAL)).binaries["cnn.params"]
+        == (library / "cnn.params").read_bytes()
+    )
 
 
 @pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
@@ -181,5 +206,6 @@ def test_on_cortex_m4_in_flash(library: Path, tmp_path: Path) -> None:
     write(compile_model(Request(path, "cnn", "cortex-m4", library=EXTERNAL)), tmp_path)
     np.savez(tmp_path / "v.npz", in_0=X[None], out_0=reference(path)[None])
     (tmp_path / "test.c").write_text(
-        runner.test_main(tmp_path / "cnn.json", tmp_path / "v.npz", runner.Tolerance())[0])
+        runner.test_main(tmp_path / "cnn.json", tmp_path / "v.npz", runner.Tolerance())[0]
+    )
     build_and_run(BOARDS["m4"], ["test.c", "cnn.c"], tmp_path, ["-O2", f"-I{include_dir()}"])

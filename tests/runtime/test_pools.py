@@ -43,8 +43,9 @@ def run_its_test(compiled: Compiled, expected: np.ndarray, folder: Path) -> None
     """Build the test program around a library with sanitizers and run it."""
     write(compiled, folder)
     np.savez(folder / "v.npz", in_0=X[None], out_0=expected[None])
-    (folder
-     / "test.c").write_text(runner.test_main(folder / "cnn.json", folder / "v.npz", runner.Tolerance())[0])
+    (folder / "test.c").write_text(
+        runner.test_main(folder / "cnn.json", folder / "v.npz", runner.Tolerance())[0]
+    )
     flags = ["-std=c99", *STRICT[1:], *SANITIZE, f"-I{include_dir()}"]
     subprocess.run(["cc", *flags, "test.c", "cnn.c", "-lm", "-o", "test"], cwd=folder, check=True)
     subprocess.run(["./test"], cwd=folder, check=True)
@@ -52,8 +53,9 @@ def run_its_test(compiled: Compiled, expected: np.ndarray, folder: Path) -> None
 
 @pytest.mark.parametrize("workspace", ["static", "caller"])
 @pytest.mark.parametrize("io", ["caller", "workspace"])
-def test_three_pools_with_spilling(request_: Request, expected: np.ndarray, tmp_path: Path, workspace: str,
-                                   io: str) -> None:
+def test_three_pools_with_spilling(
+    request_: Request, expected: np.ndarray, tmp_path: Path, workspace: str, io: str
+) -> None:
     compiled = compile_model(replace(request_, pools=THREE, library=Options(workspace, io)))
     pools = {p.name: p for p in compiled.view.pools}
     assert pools["fast"].size <= 320 and pools["sram"].size <= 640
@@ -102,24 +104,26 @@ int main(void)
     return cnn_run(&inputs, &outputs, &pools) == AOT_MODEL_ERROR_ALIGNMENT ? 0 : 6;
 }
 """)  # noqa: E501
-    subprocess.run(["cc", *STRICT, *SANITIZE, f"-I{include_dir()}", "main.c", "cnn.c", "-lm", "-o", "main"],
-                   cwd=tmp_path,
-                   check=True)
+    subprocess.run(
+        ["cc", *STRICT, *SANITIZE, f"-I{include_dir()}", "main.c", "cnn.c", "-lm", "-o", "main"],
+        cwd=tmp_path,
+        check=True,
+    )
     subprocess.run(["./main"], cwd=tmp_path, check=True)
 
 
 def test_section_of_a_pool(request_: Request, tmp_path: Path) -> None:
     library = ["--pool", "dtcm:320", "--pool", "sram", "--pool-section", "dtcm=.bss.dtcm"]
-    assert main(
-        ["compile",
-         str(request_.model), "-o",
-         str(tmp_path), "--name", "cnn", "--target", "c", *library]) == 0
+    assert (
+        main(
+            ["compile", str(request_.model), "-o", str(tmp_path), "--name", "cnn", "--target", "c", *library]
+        )
+        == 0
+    )
     subprocess.run(["cc", *STRICT, f"-I{include_dir()}", "-c", "cnn.c"], cwd=tmp_path, check=True)
-    table = subprocess.run(["objdump", "-t", "cnn.o"],
-                           cwd=tmp_path,
-                           check=True,
-                           capture_output=True,
-                           text=True).stdout
+    table = subprocess.run(
+        ["objdump", "-t", "cnn.o"], cwd=tmp_path, check=True, capture_output=True, text=True
+    ).stdout
     sections = {
         row.split()[-1]: row.split()[-3] for row in table.splitlines() if "cnn_pool_" in row and " O " in row
     }
@@ -129,9 +133,8 @@ def test_section_of_a_pool(request_: Request, tmp_path: Path) -> None:
 
 def test_no_room_says_what_and_where(request_: Request) -> None:
     with pytest.raises(
-            CompileError,
-            match=
-            r"576 bytes, live over steps 1\.\.2; fast has 64 of 64 bytes free, sram has 128 of 128 bytes free"
+        CompileError,
+        match=r"576 bytes, live over steps 1\.\.2; fast has 64 of 64 bytes free, sram has 128 of 128 bytes free",  # noqa: E501
     ) as error:
         compile_model(replace(request_, pools=(Pool("fast", 64), Pool("sram", 128))))
     assert error.value.problems[0].code == "E401"
@@ -143,8 +146,9 @@ def test_no_room_says_what_and_where(request_: Request) -> None:
     (["--pool", "a", "--pool-section", "b=.x"], "there is no pool 'b'"),
     (["--pool", "a", "--workspace", "caller", "--pool-section", "a=.x"], "the caller places"),
 ])  # fmt: skip
-def test_refused(request_: Request, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str],
-                 message: str) -> None:
+def test_refused(
+    request_: Request, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
     assert main(["compile", str(request_.model), "-o", str(tmp_path / "out"), *options]) == 1
     error = capsys.readouterr().err
     assert message in error and "E501" in error
@@ -167,19 +171,28 @@ def test_every_planner(request_: Request, planner: str) -> None:
 @pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
 def test_three_pools_on_cortex_m4(request_: Request, expected: np.ndarray, tmp_path: Path) -> None:
     compiled = compile_model(replace(request_, target="cortex-m4", pools=THREE))
-    np.testing.assert_allclose(run_firmware(compiled, "m4", [[X]], tmp_path).outputs[0][0],
-                               expected,
-                               rtol=1e-4,
-                               atol=1e-6)
+    np.testing.assert_allclose(
+        run_firmware(compiled, "m4", [[X]], tmp_path).outputs[0][0], expected, rtol=1e-4, atol=1e-6
+    )
 
 
 def test_a_faster_pool_is_preferred(request_: Request, tmp_path: Path) -> None:
     """Whatever the order of the options; what the library says of itself keeps that order."""
     command = [
         "compile",
-        str(request_.model), "-o",
-        str(tmp_path), "--name", "cnn", "--target", "c", "--pool", "slow", "--pool", "fast:640", "--pool",
-        "middle:320"
+        str(request_.model),
+        "-o",
+        str(tmp_path),
+        "--name",
+        "cnn",
+        "--target",
+        "c",
+        "--pool",
+        "slow",
+        "--pool",
+        "fast:640",
+        "--pool",
+        "middle:320",
     ]
     assert main([*command, "--pool-speed", "fast=2", "--pool-speed", "middle=1"]) == 0
     pools = json.loads((tmp_path / "cnn.json").read_text())["workspace"]["pools"]
@@ -193,8 +206,15 @@ def test_a_faster_pool_is_preferred(request_: Request, tmp_path: Path) -> None:
 def test_pools_of_a_target(request_: Request, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = [
         "compile",
-        str(request_.model), "-o",
-        str(tmp_path), "--target", "c", "--pool", "npu:64k", "--pool", "sram"
+        str(request_.model),
+        "-o",
+        str(tmp_path),
+        "--target",
+        "c",
+        "--pool",
+        "npu:64k",
+        "--pool",
+        "sram",
     ]
     assert main([*command, "--pool-targets", "npu=c+host"]) == 1
     assert "'host' is not a target of this compilation" in capsys.readouterr().err
@@ -207,34 +227,40 @@ def test_pools_of_constants(request_: Request, tmp_path: Path) -> None:
     agree on the bytes.
     """
     options = [
-        "--constant-pool", "tcm:700:32", "--constant-pool", "flash", "--pool-section", "tcm=.rodata.tcm",
-        "--workspace", "caller"
+        "--constant-pool",
+        "tcm:700:32",
+        "--constant-pool",
+        "flash",
+        "--pool-section",
+        "tcm=.rodata.tcm",
+        "--workspace",
+        "caller",
     ]
-    assert main(
-        ["compile",
-         str(request_.model), "-o",
-         str(tmp_path), "--name", "cnn", "--target", "c", *options]) == 0
+    assert (
+        main(
+            ["compile", str(request_.model), "-o", str(tmp_path), "--name", "cnn", "--target", "c", *options]
+        )
+        == 0
+    )
     pools = {p["name"]: p for p in json.loads((tmp_path / "cnn.json").read_text())["constant_pools"]}
     assert 0 < pools["tcm"]["bytes"] <= 700 and pools["flash"]["bytes"] > 0
     assert f"#define CNN_TCM_CONSTANTS_SIZE {pools['tcm']['bytes']}u" in (tmp_path / "cnn.h").read_text()
     subprocess.run(["cc", *STRICT, f"-I{include_dir()}", "-c", "cnn.c"], cwd=tmp_path, check=True)
-    table = subprocess.run(["objdump", "-h", "cnn.o"],
-                           cwd=tmp_path,
-                           check=True,
-                           capture_output=True,
-                           text=True).stdout
+    table = subprocess.run(
+        ["objdump", "-h", "cnn.o"], cwd=tmp_path, check=True, capture_output=True, text=True
+    ).stdout
     row = next(r.split() for r in table.splitlines() if " .rodata.tcm " in r)
     assert int(row[2], 16) == pools["tcm"]["bytes"] and row[-1] == "2**5"
-    assert "READONLY" in table.splitlines()[[" .rodata.tcm " in r
-                                             for r in table.splitlines()].index(True) + 1]
+    assert (
+        "READONLY" in table.splitlines()[[" .rodata.tcm " in r for r in table.splitlines()].index(True) + 1]
+    )
 
 
 def test_pools_of_constants_that_are_too_small(request_: Request) -> None:
     with pytest.raises(
-            CompileError,
-            match=
-            r"no constant pool has room for: \[E401\]\n(  .*: \d+ bytes\n)+  a: \d+ of 64 bytes free\n"
-            r"  b: \d+ of 200 bytes free"
+        CompileError,
+        match=r"no constant pool has room for: \[E401\]\n(  .*: \d+ bytes\n)+  a: \d+ of 64 bytes free\n"
+        r"  b: \d+ of 200 bytes free",
     ) as error:
         compile_model(replace(request_, library=Options(constant_pools=(Pool("a", 64), Pool("b", 200)))))
     assert error.value.problems[0].code == "E401"
@@ -245,6 +271,7 @@ def test_pools_of_constants_that_are_too_small(request_: Request) -> None:
 def test_constants_in_pools_compute_the_same(request_: Request, expected: np.ndarray, tmp_path: Path) -> None:
     pools = (Pool("slow", 600), Pool("fast", 400, 64, speed=1), Pool("rest"))
     compiled = compile_model(
-        replace(request_, library=Options(constant_pools=pools, sections={"fast": ".rodata.fast"})))
+        replace(request_, library=Options(constant_pools=pools, sections={"fast": ".rodata.fast"}))
+    )
     assert all(p.size for p in compiled.view.constant_pools)
     run_its_test(compiled, expected, tmp_path)

@@ -12,10 +12,15 @@ import pytest
 from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
 
-FLAGS = (("-O2", "-ffast-math"), ("-O3", "-ffast-math"), ("-O2", "-ffinite-math-only"),
-         ("-O2", "-funsafe-math-optimizations"), ("-O2", "-freciprocal-math"),
-         ("-O2", "-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math"),
-         ("-O2", "-fno-signed-zeros"))
+FLAGS = (
+    ("-O2", "-ffast-math"),
+    ("-O3", "-ffast-math"),
+    ("-O2", "-ffinite-math-only"),
+    ("-O2", "-funsafe-math-optimizations"),
+    ("-O2", "-freciprocal-math"),
+    ("-O2", "-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math"),
+    ("-O2", "-fno-signed-zeros"),
+)
 PROGRAM = """\
 #include "aot_model/precise_math.h"
 #include <math.h>
@@ -62,9 +67,15 @@ def _expected(x: np.ndarray) -> list[np.ndarray]:
             total = f(total + (-total if i % 512 == 0 else v if np.isfinite(v) else f(0)))
             sums.append(total)
         return [
-            np.isnan(x).astype(f), (x != x).astype(f), np.where(x > f(3.0e38), f(np.inf), x), x / f(3),
-            (x + f(12582912)) - f(12582912), x - x, x + f(0), np.array(sums, f),
-            np.where(x != x, f(0), x * f(0.1) * f(10))
+            np.isnan(x).astype(f),
+            (x != x).astype(f),
+            np.where(x > f(3.0e38), f(np.inf), x),
+            x / f(3),
+            (x + f(12582912)) - f(12582912),
+            x - x,
+            x + f(0),
+            np.array(sums, f),
+            np.where(x != x, f(0), x * f(0.1) * f(10)),
         ]
 
 

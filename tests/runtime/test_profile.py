@@ -40,24 +40,28 @@ def test_every_layer_is_counted_once_a_run(tmp_path: Path) -> None:
     model = save(small_cnn(), tmp_path / "cnn.onnx")
     assert main(["compile", str(model), "-o", str(tmp_path), "--target", "c", "--profile"]) == 0
     (tmp_path / "main.c").write_text(PROGRAM)
-    subprocess.run(["cc", *STRICT, *SANITIZE, f"-I{include_dir()}", "main.c", "cnn.c", "-lm", "-o", "main"],
-                   cwd=tmp_path,
-                   check=True)
-    counts = subprocess.run(["./main"], cwd=tmp_path, capture_output=True, text=True,
-                            check=True).stdout.split()
+    subprocess.run(
+        ["cc", *STRICT, *SANITIZE, f"-I{include_dir()}", "main.c", "cnn.c", "-lm", "-o", "main"],
+        cwd=tmp_path,
+        check=True,
+    )
+    counts = subprocess.run(
+        ["./main"], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout.split()
     assert counts == ["6"] * len(json.loads((tmp_path / "cnn.json").read_text())["layers"])
 
 
 def library(folder: Path, *options: str) -> Module:
     model = save(small_cnn(), folder / "cnn.onnx")
-    assert main(
-        ["compile",
-         str(model), "-o",
-         str(folder), "--target", "c", "--interface", "module", *options]) == 0
+    assert (
+        main(["compile", str(model), "-o", str(folder), "--target", "c", "--interface", "module", *options])
+        == 0
+    )
     subprocess.run(
         ["cc", *STRICT, "-O1", "-shared", "-fPIC", f"-I{include_dir()}", "cnn.c", "-lm", "-o", "libcnn.so"],
         cwd=folder,
-        check=True)
+        check=True,
+    )
     loaded = aot_model.load(folder / "libcnn.so")
     loaded.set_input(0, np.ones((1, 2, 6, 6), np.float32))
     return loaded
@@ -85,9 +89,11 @@ def test_time_of_a_run_in_python(tmp_path: Path) -> None:
     before = time.perf_counter()
     timing = loaded.evaluate_time(repeat=3, number=2, min_seconds=0.01)
     assert time.perf_counter() - before > 0.03
-    assert len(
-        timing.seconds
-    ) == 3 and 0 < timing.least <= timing.median <= timing.most < 0.01 and timing.least <= timing.mean <= timing.most  # noqa: E501
+    assert (
+        len(timing.seconds) == 3
+        and 0 < timing.least <= timing.median <= timing.most < 0.01
+        and timing.least <= timing.mean <= timing.most
+    )
     assert loaded.evaluate_time(repeat=1).deviation == 0.0
     with pytest.raises(ValueError, match="at least 1"):
         loaded.evaluate_time(repeat=0)

@@ -22,10 +22,24 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from qemu import BOARDS, available, build_and_run
 
-LIMITS = ((0, -128, 127), (-17, -128, 127), (200, 0, 255), (128, 5, 90), (-32768, -32768, 32767),
-          (32768, 0, 65535))
-FLAGS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wfloat-equal", "-Wdouble-promotion", "-Werror",
-         f"-I{include_dir()}"]
+LIMITS = (
+    (0, -128, 127),
+    (-17, -128, 127),
+    (200, 0, 255),
+    (128, 5, 90),
+    (-32768, -32768, 32767),
+    (32768, 0, 65535),
+)
+FLAGS = [
+    "-std=c99",
+    "-O2",
+    "-Wall",
+    "-Wextra",
+    "-Wfloat-equal",
+    "-Wdouble-promotion",
+    "-Werror",
+    f"-I{include_dir()}",
+]
 
 
 def numbers() -> list[float]:
@@ -49,8 +63,11 @@ def text(x: float) -> str:
 
 
 def program() -> str:
-    rows = [f"{{{text(x)}, {z}, {a}, {b}, {wanted(x, z, a, b, 'rint')}, {wanted(x, z, a, b, 'round')}}},"
-            for x in numbers() for z, a, b in LIMITS]
+    rows = [
+        f"{{{text(x)}, {z}, {a}, {b}, {wanted(x, z, a, b, 'rint')}, {wanted(x, z, a, b, 'round')}}},"
+        for x in numbers()
+        for z, a, b in LIMITS
+    ]
     return f"""\
 #include <stdio.h>
 #include "aot_model/scalar.h"
@@ -115,14 +132,20 @@ def quotients() -> tuple[str, int]:
             with np.errstate(over="ignore"):
                 asked = [wanted(float(np.float32(v) / np.float32(scale)), *limits, rounding) for v in given]
             name, count = f"{rounding}{k}", count + len(given)
-            parts.append(f"static const float x_{name}[] = {{{', '.join(text(v) for v in given)}}};\n"
-                         f"static const int32_t y_{name}[] = {{{', '.join(str(v) for v in asked)}}};\n"
-                         f"static int32_t {name}(const float *x, int32_t i) {{ return {written}; }}\n")
-            calls.append(f"    for (int32_t i = 0; i < {len(given)}; i++) {{ "
-                         f"wrong += {name}(x_{name}, i) != y_{name}[i]; }}\n")
-    program = (f'#include <stdio.h>\n#include "aot_model/scalar.h"\n{"".join(parts)}int main(void)\n{{\n'
-               f'    int wrong = 0;\n{"".join(calls)}'
-               f'    printf("%d of {count}\\n", wrong);\n    return 0;\n}}\n')
+            parts.append(
+                f"static const float x_{name}[] = {{{', '.join(text(v) for v in given)}}};\n"
+                f"static const int32_t y_{name}[] = {{{', '.join(str(v) for v in asked)}}};\n"
+                f"static int32_t {name}(const float *x, int32_t i) {{ return {written}; }}\n"
+            )
+            calls.append(
+                f"    for (int32_t i = 0; i < {len(given)}; i++) {{ "
+                f"wrong += {name}(x_{name}, i) != y_{name}[i]; }}\n"
+            )
+    program = (
+        f'#include <stdio.h>\n#include "aot_model/scalar.h"\n{"".join(parts)}int main(void)\n{{\n'
+        f"    int wrong = 0;\n{''.join(calls)}"
+        f'    printf("%d of {count}\\n", wrong);\n    return 0;\n}}\n'
+    )
     return program, count
 
 
@@ -149,6 +172,10 @@ def test_folded(rounding: str) -> None:
     """What constants are folded with."""
     for x in numbers():
         for limits in LIMITS:
-            node = call(f"quantise_{rounding}", const(x, DType.FLOAT32), *(const(v) for v in limits),
-                        dtype=DType.INT32)
+            node = call(
+                f"quantise_{rounding}",
+                const(x, DType.FLOAT32),
+                *(const(v) for v in limits),
+                dtype=DType.INT32,
+            )
             assert int(evaluate(node, (), ())) == wanted(x, *limits, rounding), (x, limits)

@@ -47,15 +47,25 @@ def ratios() -> list[tuple[int, int, int, int, int]]:
             for bits in (27, 35):
                 inverse, _ = exact.normalised_inverse(total)
                 right = bits - (32 - total.bit_length())
-                found.append((inverse, power, total, bits,
-                              exact.away(Fraction(exact.product(inverse, power), 2**right))))
+                found.append(
+                    (
+                        inverse,
+                        power,
+                        total,
+                        bits,
+                        exact.away(Fraction(exact.product(inverse, power), 2**right)),
+                    )
+                )
     return found
 
 
 def program(rows: list[tuple[int, int, int]]) -> str:
     shifts = [(x, m, -s) for x, m, s in rows if s <= 0]
-    wide = [(v, 1, b) for b in (0, 1, 2, 7, 30, 31)
-            for v in (2**31 - 1 - (b == 1), -(2**31) + 1, 2**30, -(2**30), -1, 0)]
+    wide = [
+        (v, 1, b)
+        for b in (0, 1, 2, 7, 30, 31)
+        for v in (2**31 - 1 - (b == 1), -(2**31) + 1, 2**30, -(2**30), -1, 0)
+    ]
     lines = [f"{{{x}, {m}, {s}, {exact.rescale(x, m, s)}}}," for x, m, s in rows]
     lines += [f"{{{x}, 0, {b}, {exact.away(Fraction(x, 2**b))}}}," for x, _, b in (*shifts, *wide)]
     return f"""\
@@ -112,8 +122,13 @@ def test_equal_to_their_definition(tmp_path: Path) -> None:
 def test_equal_on_a_core_with_the_instruction(tmp_path: Path) -> None:
     (tmp_path / "main.c").write_text(program(cases()))
     assert build_and_run(BOARDS["m4"], ["main.c"], tmp_path, FLAGS).startswith("0 of ")
-    listing = subprocess.run(["arm-none-eabi-gcc", *BOARDS["m4"].flags, *FLAGS, "-S", "main.c", "-o", "-"],
-                             cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    listing = subprocess.run(
+        ["arm-none-eabi-gcc", *BOARDS["m4"].flags, *FLAGS, "-S", "main.c", "-o", "-"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
     assert "smmulr" in listing and shutil.which("arm-none-eabi-gcc")
 
 
@@ -124,7 +139,8 @@ def _text(x: Expr) -> str:
 
 @pytest.mark.parametrize(
     ("most", "shift", "small"),
-    [(2**30 - 1, 0, True), (2**30, 0, False), (2**30 - 1, -7, True), (2**25 - 1, 5, True), (2**25, 5, False)])
+    [(2**30 - 1, 0, True), (2**30, 0, False), (2**30 - 1, -7, True), (2**25 - 1, 5, True), (2**25, 5, False)],
+)
 def test_taken_where_the_operand_is_small(most: int, shift: int, small: bool) -> None:
     def made(low: int | None, high: int | None) -> str:
         return _text(call("requantise", leaf("acc", DType.INT32, low, high), const(2**30 + 5), const(shift)))

@@ -47,17 +47,20 @@ def test_every_tensor_has_its_name_and_its_elements(tmp_path: Path) -> None:
     nodes = [
         helper.make_node("Conv", ["x", "w"], [odd], name="conv", pads=[1] * 4),
         helper.make_node("GlobalMaxPool", [odd], ["most"], name="pool"),
-        helper.make_node("Softmax", ["most"], ["y"], name="soft", axis=1)
+        helper.make_node("Softmax", ["most"], ["y"], name="soft", axis=1),
     ]
     proto = model(nodes, [tensor("x", (1, 2, 4, 4))], [tensor("y", (1, 4, 1, 1))], {"w": w})
     path = save(proto, tmp_path / "net.onnx")
     assert main(["compile", str(path), "-o", str(tmp_path), "--target", "c", "--trace"]) == 0
     (tmp_path / "main.c").write_text(PROGRAM)
-    subprocess.run(["cc", *STRICT, *SANITIZE, f"-I{include_dir()}", "main.c", "net.c", "-lm", "-o", "main"],
-                   cwd=tmp_path,
-                   check=True)
-    said = subprocess.run(["./main"], cwd=tmp_path, capture_output=True,
-                          check=True).stdout.decode().splitlines()
+    subprocess.run(
+        ["cc", *STRICT, *SANITIZE, f"-I{include_dir()}", "main.c", "net.c", "-lm", "-o", "main"],
+        cwd=tmp_path,
+        check=True,
+    )
+    said = (
+        subprocess.run(["./main"], cwd=tmp_path, capture_output=True, check=True).stdout.decode().splitlines()
+    )
     facts = Metadata.read(tmp_path / "net.json")
     assert [line.split("|")[0] for line in said] == [str(k) for k in range(len(facts.trace))]
     x = (0.125 * (np.arange(32) - 9)).astype(np.float32).reshape(1, 2, 4, 4)
@@ -78,7 +81,7 @@ def test_every_tensor_has_its_name_and_its_elements(tmp_path: Path) -> None:
 
 def _relu(folder: Path, *options: str) -> None:
     node = helper.make_node("Relu", ["x"], ["y"], name="r")
-    proto = model([node], [tensor("x", (4, ))], [tensor("y", (4, ))], {})
+    proto = model([node], [tensor("x", (4,))], [tensor("y", (4,))], {})
     assert main(["compile", str(save(proto, folder / "net.onnx")), "-o", str(folder), *options]) == 0
 
 

@@ -19,7 +19,8 @@ from aot_model.pipeline import Request, compile_model, write
 from onnx_models import save, small_cnn
 
 tvm_ffi = pytest.importorskip(
-    "tvm_ffi", reason="the package apache-tvm-ffi is not installed (pip install apache-tvm-ffi)")
+    "tvm_ffi", reason="the package apache-tvm-ffi is not installed (pip install apache-tvm-ffi)"
+)
 
 X = np.random.default_rng(1).normal(size=(1, 2, 6, 6)).astype(np.float32)
 
@@ -34,7 +35,8 @@ def load(model: Path, folder: Path, options: Options) -> Any:
     subprocess.run(
         ["cc", *STRICT, "-O1", "-shared", "-fPIC", f"-I{include_dir()}", "cnn.c", "-lm", "-o", "libcnn.so"],
         cwd=folder,
-        check=True)
+        check=True,
+    )
     return tvm_ffi.load_module(str(folder / "libcnn.so"))
 
 
@@ -46,20 +48,18 @@ def module(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_arrays_of_numpy(model: Path, module: Any) -> None:
     out = np.zeros((1, 5), np.float32)
     module.cnn(tvm_ffi.from_dlpack(X.copy()), tvm_ffi.from_dlpack(out))
-    np.testing.assert_allclose(out,
-                               onnxruntime.InferenceSession(str(model)).run(None, {"x": X})[0],
-                               rtol=1e-4,
-                               atol=1e-6)
+    np.testing.assert_allclose(
+        out, onnxruntime.InferenceSession(str(model)).run(None, {"x": X})[0], rtol=1e-4, atol=1e-6
+    )
 
 
 def test_tensors_of_torch(model: Path, module: Any) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     out = torch.zeros(1, 5)
     module.cnn(torch.from_numpy(X.copy()), out)
-    np.testing.assert_allclose(out.numpy(),
-                               onnxruntime.InferenceSession(str(model)).run(None, {"x": X})[0],
-                               rtol=1e-4,
-                               atol=1e-6)
+    np.testing.assert_allclose(
+        out.numpy(), onnxruntime.InferenceSession(str(model)).run(None, {"x": X})[0], rtol=1e-4, atol=1e-6
+    )
 
 
 def _tensor(*shape: int, dtype: type = np.float32) -> Any:

@@ -148,8 +148,10 @@ def with_crc(data: bytearray) -> bytes:
 
 
 def test_a_key_check_by_the_caller(tmp_path: Path) -> None:
-    write(compile_model(Request(save(small_cnn(), tmp_path / "cnn.onnx"), "cnn", "c", library=EXTERNAL)),
-          tmp_path)
+    write(
+        compile_model(Request(save(small_cnn(), tmp_path / "cnn.onnx"), "cnn", "c", library=EXTERNAL)),
+        tmp_path,
+    )
     (tmp_path / "main.c").write_text(MAIN % round_constants())
     right = (tmp_path / "cnn.params").read_bytes()
     key = b"the key of the factory"
@@ -158,26 +160,45 @@ def test_a_key_check_by_the_caller(tmp_path: Path) -> None:
     files = {
         "right": right + hmac.digest(key, right, hashlib.sha256),
         "other_key": right + hmac.digest(b"another", right, hashlib.sha256),
-        "forged": with_crc(forged) + hmac.digest(key, right, hashlib.sha256), "no_mac": right + bytes(32),
+        "forged": with_crc(forged) + hmac.digest(key, right, hashlib.sha256),
+        "no_mac": right + bytes(32),
         "short": right[:-1] + hmac.digest(key, right[:-1], hashlib.sha256),
         "damaged": bytes(forged) + hmac.digest(key, bytes(forged), hashlib.sha256),
     }
-    files["damaged"] = right[:-1] + bytes([right[-1] ^ 1]) + hmac.digest(
-        key, right[:-1] + bytes([right[-1] ^ 1]), hashlib.sha256)
+    files["damaged"] = (
+        right[:-1]
+        + bytes([right[-1] ^ 1])
+        + hmac.digest(key, right[:-1] + bytes([right[-1] ^ 1]), hashlib.sha256)
+    )
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
-    subprocess.run([
-        "cc", "-std=c11", *STRICT[1:], *SANITIZE, f"-I{include_dir()}", "main.c", "cnn.c", "-lm", "-o", "main"
-    ],
-                   cwd=tmp_path,
-                   check=True)
+    subprocess.run(
+        [
+            "cc",
+            "-std=c11",
+            *STRICT[1:],
+            *SANITIZE,
+            f"-I{include_dir()}",
+            "main.c",
+            "cnn.c",
+            "-lm",
+            "-o",
+            "main",
+        ],
+        cwd=tmp_path,
+        check=True,
+    )
     done = subprocess.run(["./main", *files], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     # status, times asked, status of a run after it
     found = dict(zip(files, done.stdout.splitlines(), strict=True))
     assert found == {
-        "right": "0 1 0", "other_key": "-3 1 -3", "forged": "-3 1 -3", "no_mac": "-3 1 -3",
-        "short": "-3 0 -3", "damaged": "-3 1 -3"
+        "right": "0 1 0",
+        "other_key": "-3 1 -3",
+        "forged": "-3 1 -3",
+        "no_mac": "-3 1 -3",
+        "short": "-3 0 -3",
+        "damaged": "-3 1 -3",
     }
 
 
@@ -188,30 +209,45 @@ def quantised(seed: int, low: int = -100) -> onnx.ModelProto:
     """A quantised convolution and its weights, biases and scales by channel."""
     rng = np.random.default_rng(seed)
     constants = {
-        "xs": np.asarray(0.05, np.float32), "xz": np.asarray(3, np.int8),
-        "w": rng.integers(low, 100, (6, 4, 3, 3)).astype(np.int8), "b": rng.integers(-2000, 2000,
-                                                                                     6).astype(np.int32),
-        "ws": rng.uniform(0.01, 0.011, 6).astype(np.float32), "wz": np.zeros(6, np.int8),
-        "ys": np.asarray(0.8, np.float32), "yz": np.asarray(-5, np.int8),
+        "xs": np.asarray(0.05, np.float32),
+        "xz": np.asarray(3, np.int8),
+        "w": rng.integers(low, 100, (6, 4, 3, 3)).astype(np.int8),
+        "b": rng.integers(-2000, 2000, 6).astype(np.int32),
+        "ws": rng.uniform(0.01, 0.011, 6).astype(np.float32),
+        "wz": np.zeros(6, np.int8),
+        "ys": np.asarray(0.8, np.float32),
+        "yz": np.asarray(-5, np.int8),
     }
     node = helper.make_node("QLinearConv", ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz", "b"], ["y"])
-    return model([node], [tensor("x", [1, 4, 5, 5], TensorProto.INT8)], [tensor("y", None, TensorProto.INT8)],
-                 constants)
+    return model(
+        [node],
+        [tensor("x", [1, 4, 5, 5], TensorProto.INT8)],
+        [tensor("y", None, TensorProto.INT8)],
+        constants,
+    )
 
 
 def gathered(rows: list[int]) -> onnx.ModelProto:
-    return model([helper.make_node("Gather", ["x", "i"], ["y"])], [tensor("x", [9, 3])],
-                 [tensor("y", [len(rows), 3])], {"i": np.asarray(rows, np.int64)})
+    return model(
+        [helper.make_node("Gather", ["x", "i"], ["y"])],
+        [tensor("x", [9, 3])],
+        [tensor("y", [len(rows), 3])],
+        {"i": np.asarray(rows, np.int64)},
+    )
 
 
 def made_for(tmp_path: Path, library: onnx.ModelProto, new: onnx.ModelProto) -> int:
     write(compile_model(Request(save(library, tmp_path / "m.onnx"), "m", "c", library=EXTERNAL)), tmp_path)
-    return main([
-        "params",
-        str(save(new, tmp_path / "new.onnx")), "-o",
-        str(tmp_path / "new.params"), "--for",
-        str(tmp_path / "m.json")
-    ])
+    return main(
+        [
+            "params",
+            str(save(new, tmp_path / "new.onnx")),
+            "-o",
+            str(tmp_path / "new.params"),
+            "--for",
+            str(tmp_path / "m.json"),
+        ]
+    )
 
 
 def test_other_weights_biases_and_factors_are_parameters(tmp_path: Path) -> None:
@@ -219,8 +255,9 @@ def test_other_weights_biases_and_factors_are_parameters(tmp_path: Path) -> None
     assert (tmp_path / "new.params").read_bytes() != (tmp_path / "m.params").read_bytes()
 
 
-def test_what_the_code_does_not_expect_is_refused_when_it_is_made(tmp_path: Path,
-                                                                  capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_code_does_not_expect_is_refused_when_it_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert made_for(tmp_path, gathered([1, 4, 2, 2]), gathered([2, 3, 1, 4])) == 0
     capsys.readouterr()
     assert made_for(tmp_path, gathered([1, 4, 2, 2]), gathered([2, 8, 1, 4])) == 1

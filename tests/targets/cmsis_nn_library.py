@@ -15,9 +15,10 @@ from tempfile import mkdtemp
 HERE = Path(__file__).parent / "cmsis_nn"
 REAL = os.environ.get("AOT_MODEL_CMSIS_NN_DIR")
 NAME = "CMSIS-NN" if REAL else "stand-in"
-_FOLDERS = ("Activation BasicMath Concatenation Convolution FullyConnected LSTM NNSupport Pad Pooling "
-            "Reshape SVD Softmax Transpose").split(
-)
+_FOLDERS = (
+    "Activation BasicMath Concatenation Convolution FullyConnected LSTM NNSupport Pad Pooling "
+    "Reshape SVD Softmax Transpose"
+).split()
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,20 @@ def library(*flags: str, compiler: str = "cc", real: bool = REAL is not None) ->
 def _built(compiler: str, flags: Sequence[str], real: bool) -> Library:
     folder = Path(mkdtemp(prefix="cmsis-nn-"))
     if not real:
-        _run(folder, compiler, "-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-O1", *flags,
-             f"-I{HERE}", "-c", str(HERE / "cmsis_nn.c"))
+        _run(
+            folder,
+            compiler,
+            "-std=c99",
+            "-Wall",
+            "-Wextra",
+            "-Wconversion",
+            "-Werror",
+            "-O1",
+            *flags,
+            f"-I{HERE}",
+            "-c",
+            str(HERE / "cmsis_nn.c"),
+        )
         return Library((f"-I{HERE}",), str(folder / "cmsis_nn.o"))
     assert REAL is not None
     include = Path(REAL) / "Include"

@@ -52,22 +52,26 @@ def generated(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-unty
 
 
 @pytest.mark.parametrize(("target", "compiler", "flags", "better"), CASES)
-def test_what_the_compiler_says(generated, target: str, compiler: str, flags: str,
-                                better: str) -> None:  # type: ignore[no-untyped-def]
+def test_what_the_compiler_says(generated, target: str, compiler: str, flags: str, better: str) -> None:  # type: ignore[no-untyped-def]
     """As strict as anybody builds it, with warnings as errors: the object is made; and the macro makes it
     silent.
     """
     command = [
-        *compiler.split(), *STRICT, "-Wundef", *flags.split(), f"-I{include_dir()}", "-c", "cnn.c", "-o",
-        "cnn.o"
+        *compiler.split(),
+        *STRICT,
+        "-Wundef",
+        *flags.split(),
+        f"-I{include_dir()}",
+        "-c",
+        "cnn.c",
+        "-o",
+        "cnn.o",
     ]
     if shutil.which(command[0]) is None:
         pytest.skip(f"needs {command[0]}")
     for more, wanted in (([], better), (["-DAOT_MODEL_NO_ADVICE"], "")):
-        done = subprocess.run([*command, *more],
-                              cwd=generated(target),
-                              capture_output=True,
-                              text=True,
-                              check=False)
+        done = subprocess.run(
+            [*command, *more], cwd=generated(target), capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
         assert (f"--target {wanted} would use" in done.stderr) if wanted else not done.stderr

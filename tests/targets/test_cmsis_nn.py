@@ -53,15 +53,17 @@ def test_layer(layer: Layer, tmp_path: Path) -> None:
     compiled = compile_model(Request(model, "m", "cmsis-nn,c"))
     assert "" not in _claimed(compiled)
     lib = library()
-    got = _run(compiled, layer, tmp_path / "library", *(SANITIZE if REAL is None else ()), *lib.flags,
-               lib.object)
+    got = _run(
+        compiled, layer, tmp_path / "library", *(SANITIZE if REAL is None else ()), *lib.flags, lib.object
+    )
     for a, b in zip(got, _expected(layer), strict=True):
         np.testing.assert_array_equal(a[0], b[0])
 
 
 @pytest.mark.parametrize("pads", [(1, 1, 1, 1), (0, 2, 1, 0)], ids=str)
-def test_a_padding_before_a_convolution_is_part_of_it(pads: tuple[int, int, int, int],
-                                                      tmp_path: Path) -> None:
+def test_a_padding_before_a_convolution_is_part_of_it(
+    pads: tuple[int, int, int, int], tmp_path: Path
+) -> None:
     """As Keras exports ZeroPadding2D: one call instead of a copy and a call."""
     model = tmp_path / "padded.tflite"
     model.write_bytes(padded_convolution(*pads))
@@ -70,8 +72,9 @@ def test_a_padding_before_a_convolution_is_part_of_it(pads: tuple[int, int, int,
     lib, x = library(), [[np.random.default_rng(1).integers(-128, 128, (1, 6, 5, 3), dtype=np.int8)]]
     got = build(compiled.view, compiled.texts, tmp_path / "library", ("-O1", *lib.flags, lib.object)).run(x)
     plain = compile_model(Request(model, "m", "c"))
-    np.testing.assert_array_equal(got[0][0],
-                                  build(plain.view, plain.texts, tmp_path / "plain", ("-O1",)).run(x)[0][0])
+    np.testing.assert_array_equal(
+        got[0][0], build(plain.view, plain.texts, tmp_path / "plain", ("-O1",)).run(x)[0][0]
+    )
 
 
 def test_a_padded_kernel_of_one_element_stays_here(tmp_path: Path) -> None:
@@ -83,21 +86,25 @@ def test_a_padded_kernel_of_one_element_stays_here(tmp_path: Path) -> None:
     lib, x = library(), [[np.random.default_rng(1).integers(-128, 128, (1, 6, 5, 3), dtype=np.int8)]]
     got = build(compiled.view, compiled.texts, tmp_path / "library", ("-O1", *lib.flags, lib.object)).run(x)
     plain = compile_model(Request(model, "m", "c"))
-    np.testing.assert_array_equal(got[0][0],
-                                  build(plain.view, plain.texts, tmp_path / "plain", ("-O1",)).run(x)[0][0])
+    np.testing.assert_array_equal(
+        got[0][0], build(plain.view, plain.texts, tmp_path / "plain", ("-O1",)).run(x)[0][0]
+    )
 
 
 @pytest.mark.parametrize("extension", ["dsp", "mve"])
-@pytest.mark.parametrize("layer",
-                         [x for x in LAYERS if x.kind not in ("ADD", "MUL", "SOFTMAX", "MAX_POOL_2D")],
-                         ids=lambda x: x.name)
+@pytest.mark.parametrize(
+    "layer",
+    [x for x in LAYERS if x.kind not in ("ADD", "MUL", "SOFTMAX", "MAX_POOL_2D")],
+    ids=lambda x: x.name,
+)
 def test_scratch_for_other_builds_of_the_library(layer: Layer, extension: str, tmp_path: Path) -> None:
     """What is planned for Cortex-M4 and M55 is what the stand-in, built so, asks for and overwrites."""
     model = layer.save(tmp_path)
     compiled = compile_model(Request(model, "m", f"cmsis-nn,extension={extension},c"))
     lib = library(*EXTENSIONS[extension], real=False)
-    got = _run(compiled, layer, tmp_path / "library", *SANITIZE, *EXTENSIONS[extension], *lib.flags,
-               lib.object)
+    got = _run(
+        compiled, layer, tmp_path / "library", *SANITIZE, *EXTENSIONS[extension], *lib.flags, lib.object
+    )
     for a, b in zip(got, _expected(layer), strict=True):
         np.testing.assert_array_equal(a[0], b[0])
 
@@ -128,19 +135,20 @@ def _shapes() -> list[ConvShape]:
     found: list[ConvShape] = []
     while len(found) < 400:
         n, h, w, c, o = (int(v) for v in rng.integers((1, 2, 1, 1, 1), (3, 30, 9, 20, 9)))
-        (kh, kw), (sh,
-                   sw), (dh,
-                         dw) = rng.integers(1, 6,
-                                            2).tolist(), rng.integers(1, 5,
-                                                                      2).tolist(), rng.choice([1, 1, 1, 2],
-                                                                                              2).tolist()
+        (kh, kw), (sh, sw), (dh, dw) = (
+            rng.integers(1, 6, 2).tolist(),
+            rng.integers(1, 5, 2).tolist(),
+            rng.choice([1, 1, 1, 2], 2).tolist(),
+        )
         if rng.random() < 0.4:
             w = kw = 1
         if rng.random() < 0.1:
             kh = kw = 1
         top, left, more = (int(v) for v in rng.integers(0, (kh, kw, 2)))
-        oh, ow = (h + 2 * top - dh * (kh - 1) - 1) // sh + 1, (w + 2 * left + more - dw *
-                                                               (kw - 1) - 1) // sw + 1
+        oh, ow = (
+            (h + 2 * top - dh * (kh - 1) - 1) // sh + 1,
+            (w + 2 * left + more - dw * (kw - 1) - 1) // sw + 1,
+        )
         if min(oh, ow) >= 1 and h + 2 * top >= dh * (kh - 1) + 1:
             found.append(ConvShape(n, h, w, c, oh, ow, o, kh, kw, sh, sw, dh, dw, top, left))
     return found
@@ -165,10 +173,9 @@ def test_planned_sizes_are_those_of_the_library(extension: str, tmp_path: Path) 
     for s in _shapes():
         geometry = (s.stride_w, s.stride_h, s.pad_left, s.pad_top, s.dilation_w, s.dilation_h, -128, 127)
         x, y = ints(s.batch, s.in_h, s.in_w, s.in_c), ints(s.batch, s.out_h, s.out_w, s.out_c)
-        asked = getattr(lib, f"arm_convolve_wrapper_s8_get_buffer_size{suffix}")(ints(0, 0, *geometry), x,
-                                                                                 ints(
-                                                                                     s.out_c, s.kernel_h,
-                                                                                     s.kernel_w, s.in_c), y)
+        asked = getattr(lib, f"arm_convolve_wrapper_s8_get_buffer_size{suffix}")(
+            ints(0, 0, *geometry), x, ints(s.out_c, s.kernel_h, s.kernel_w, s.in_c), y
+        )
         planned = cmsis_nn_scratch.convolution(s, extension)
         if extension == "dsp" and s.kernel_h == s.kernel_w == 1:
             assert planned >= asked  # only some compilers' builds use it
@@ -179,11 +186,13 @@ def test_planned_sizes_are_those_of_the_library(extension: str, tmp_path: Path) 
         for multiplier in (1, 2):
             d = replace(s, out_c=s.in_c * multiplier, groups=s.in_c)
             out, w = ints(d.batch, d.out_h, d.out_w, d.out_c), ints(1, d.kernel_h, d.kernel_w, d.out_c)
-            asked = getattr(lib, f"arm_depthwise_conv_wrapper_s8_get_buffer_size{suffix}")(ints(
-                0, 0, multiplier, *geometry), x, w, out)
+            asked = getattr(lib, f"arm_depthwise_conv_wrapper_s8_get_buffer_size{suffix}")(
+                ints(0, 0, multiplier, *geometry), x, w, out
+            )
             assert cmsis_nn_scratch.depthwise(d, extension) == asked, d
         assert cmsis_nn_scratch.average_pool(s, extension) == getattr(
-            lib, f"arm_avgpool_s8_get_buffer_size{suffix}")(s.out_w, s.in_c)
+            lib, f"arm_avgpool_s8_get_buffer_size{suffix}"
+        )(s.out_w, s.in_c)
         asked = getattr(lib, f"arm_fully_connected_s8_get_buffer_size{suffix}")(ints(s.in_c, 1, 1, s.out_c))
         assert cmsis_nn_scratch.fully_connected(s.out_c, extension) == asked
 
@@ -209,7 +218,8 @@ def test_network_on_the_host(name: str, tmp_path: Path) -> None:
 @pytest.mark.skipif(not available(), reason="needs arm-none-eabi-gcc and qemu-system-arm")
 @pytest.mark.parametrize(
     ("board", "name"),
-    [*(("m4", n) for n in NETWORKS), ("m55", "kws_int8.tflite"), ("m55", "resnet8_int8.tflite")])
+    [*(("m4", n) for n in NETWORKS), ("m55", "kws_int8.tflite"), ("m55", "resnet8_int8.tflite")],
+)
 def test_network_on_the_core(board: str, name: str, tmp_path: Path) -> None:
     assert MODELS is not None
     compiled = compile_model(Request(MODELS / name, "m", f"cmsis-nn,cortex-{board}"))
@@ -230,11 +240,9 @@ def test_layer_on_the_core(layer: Layer, board: str, tmp_path: Path) -> None:
     model = layer.save(tmp_path)
     compiled = compile_model(Request(model, "m", f"cmsis-nn,cortex-{board}"))
     lib = library(*BOARDS[board].flags, "-mthumb", compiler="arm-none-eabi-gcc")
-    done = run_firmware(compiled,
-                        board,
-                        list(layer.inputs()),
-                        tmp_path, ("-O2", *lib.flags),
-                        objects=[lib.object])
+    done = run_firmware(
+        compiled, board, list(layer.inputs()), tmp_path, ("-O2", *lib.flags), objects=[lib.object]
+    )
     for a, b in zip(done.outputs, _expected(layer), strict=True):
         np.testing.assert_array_equal(a[0], b[0])
 
@@ -262,8 +270,13 @@ def test_cmake_finds_the_library(tmp_path: Path) -> None:
     (tmp_path / "main.c").write_text(_MAIN)
     rules = rules_dir("cmake")
     where = [
-        "-S", ".", "-B", "build", f"-DAotModel_DIR={rules}", f"-DAOT_MODEL_CMSIS_NN_DIR={REAL or HERE}",
-        f"-DPython3_EXECUTABLE={sys.executable}"
+        "-S",
+        ".",
+        "-B",
+        "build",
+        f"-DAotModel_DIR={rules}",
+        f"-DAOT_MODEL_CMSIS_NN_DIR={REAL or HERE}",
+        f"-DPython3_EXECUTABLE={sys.executable}",
     ]
     for command in (["cmake", *where], ["cmake", "--build", "build", "--target", "app"], ["build/app"]):
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

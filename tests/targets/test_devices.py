@@ -79,13 +79,17 @@ int32_t dsp_deactivate(struct dsp *dsp);
 
 def lower(region: Region, build: RegionSite) -> None:
     for match in region.matches:
-        body = ("    for (int k = 0; k < 8; ++k) {\n        y[k] = x[k] > 0.0f ? x[k] : 0.0f;\n    }\n    "
-                "return npu_note(npu, 'r');")
-        build.call("relu",
-                   body, [Argument("x", match.result.inputs[0]),
-                          written("y", match.result.outputs[0])],
-                   match=match,
-                   fails=True)  # type: ignore[arg-type]
+        body = (
+            "    for (int k = 0; k < 8; ++k) {\n        y[k] = x[k] > 0.0f ? x[k] : 0.0f;\n    }\n    "
+            "return npu_note(npu, 'r');"
+        )
+        build.call(
+            "relu",
+            body,
+            [Argument("x", match.result.inputs[0]), written("y", match.result.outputs[0])],
+            match=match,
+            fails=True,
+        )  # type: ignore[arg-type]
 
 
 def npu(device: Device | None = NPU, **changes: Any) -> Target:
@@ -96,7 +100,9 @@ def chain(*kinds: str) -> onnx.ModelProto:
     names = ["x", *(f"t{k}" for k in range(1, len(kinds))), "y"]
     return model(
         [node(k, [a], [b], name=f"{k.lower()}") for k, a, b in zip(kinds, names, names[1:], strict=False)],
-        [tensor("x", [2, 4])], [tensor("y", [2, 4])])
+        [tensor("x", [2, 4])],
+        [tensor("y", [2, 4])],
+    )
 
 
 MAIN = """#include "m.h"
@@ -117,11 +123,9 @@ int main(int argc, char **argv)
 """
 
 
-def built(proto: onnx.ModelProto,
-          folder: Path,
-          main: str,
-          target: str = "npu,c",
-          library: Options | None = None) -> Path:
+def built(
+    proto: onnx.ModelProto, folder: Path, main: str, target: str = "npu,c", library: Options | None = None
+) -> Path:
     result = compiled(proto, folder, target, library=library or Options())
     write(result, folder)
     for name, text in {"npu.h": DRIVER_H, "npu.c": DRIVER, "main.c": main}.items():
@@ -129,7 +133,8 @@ def built(proto: onnx.ModelProto,
     subprocess.run(
         ["cc", *STRICT, *SANITIZE, f"-I{include_dir()}", "main.c", "npu.c", "m.c", "-lm", "-o", "main"],
         cwd=folder,
-        check=True)
+        check=True,
+    )
     return folder / "main"
 
 
@@ -140,8 +145,15 @@ def test_order_and_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     install(monkeypatch, npu(merge=False))
     program = built(chain("Relu", "Tanh", "Relu"), tmp_path, MAIN)
     orders = {
-        0: "AOrCOrCD", 1: "A", 2: "AOD", 3: "AOrCD", 4: "AOrCD", 5: "AOrCOD", 6: "AOrCOrCD", 7: "AOrCOrCD",
-        8: "AOrCOrCD"
+        0: "AOrCOrCD",
+        1: "A",
+        2: "AOD",
+        3: "AOrCD",
+        4: "AOrCD",
+        5: "AOrCOD",
+        6: "AOrCOrCD",
+        7: "AOrCOrCD",
+        8: "AOrCOrCD",
     }
     for failing, order in orders.items():
         first = chr(ord("a") + (failing - 1 if failing else 20))
@@ -164,12 +176,16 @@ def test_without_devices_a_run_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     assert subprocess.run([built(chain("Relu"), tmp_path, main)]).returncode == 0
 
 
-def test_a_model_that_does_not_use_the_device_has_none(tmp_path: Path,
-                                                       monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_does_not_use_the_device_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     install(monkeypatch, npu())
     texts = compiled(chain("Tanh"), tmp_path, "npu,c").texts
-    assert "m_devices" not in texts["m.h"] and "npu.h" not in texts["m.h"] and "int32_t status" not in texts[
-        "m.c"]
+    assert (
+        "m_devices" not in texts["m.h"]
+        and "npu.h" not in texts["m.h"]
+        and "int32_t status" not in texts["m.c"]
+    )
     assert "devices" not in json.loads(texts["m.json"])
 
 
@@ -177,11 +193,12 @@ def test_typed_contexts_of_two_devices(tmp_path: Path, monkeypatch: pytest.Monke
     """A type of the header is included, a struct is declared; activation nests."""
 
     def on_dsp(region: Region, build: RegionSite) -> None:
-        build.external("dsp_tanh",
-                       [Argument("x", region.graph.inputs[0]),
-                        written("y", region.graph.outputs[0])],
-                       header="dsp.h",
-                       fails=True)
+        build.external(
+            "dsp_tanh",
+            [Argument("x", region.graph.inputs[0]), written("y", region.graph.outputs[0])],
+            header="dsp.h",
+            fails=True,
+        )
 
     install(monkeypatch, npu(), unit("dsp", patterns=(elementwise("Tanh"),), lower=on_dsp, device=DSP))
     texts = compiled(chain("Relu", "Tanh"), tmp_path, "npu,dsp,c").texts
@@ -189,8 +206,11 @@ def test_typed_contexts_of_two_devices(tmp_path: Path, monkeypatch: pytest.Monke
     assert '#include "npu.h"' in head and '#include "dsp.h"' not in head and '#include "dsp.h"' in code
     assert "    npu_context *npu;" in head and "struct dsp;" in head and "    struct dsp *dsp;" in head
     order = [
-        "npu_activate(", "dsp_activate(", "m_layers(inputs, outputs, devices)", "dsp_deactivate(",
-        "npu_deactivate("
+        "npu_activate(",
+        "dsp_activate(",
+        "m_layers(inputs, outputs, devices)",
+        "dsp_deactivate(",
+        "npu_deactivate(",
     ]
     places = [code.index(text, code.index("int32_t m_run(")) for text in order]
     assert places == sorted(places)
@@ -202,11 +222,12 @@ def test_steps_can_be_left_out_and_renamed(tmp_path: Path, monkeypatch: pytest.M
     quiet = replace(NPU, context=None, activate="power_up", open=None, close=None, deactivate=None)
 
     def plain(region: Region, build: RegionSite) -> None:
-        build.call("relu",
-                   "    memcpy(y, x, 32);",
-                   [Argument("x", region.graph.inputs[0]),
-                    written("y", region.graph.outputs[0])],
-                   includes=["string.h"])
+        build.call(
+            "relu",
+            "    memcpy(y, x, 32);",
+            [Argument("x", region.graph.inputs[0]), written("y", region.graph.outputs[0])],
+            includes=["string.h"],
+        )
 
     install(monkeypatch, npu(quiet, lower=plain))
     texts = compiled(chain("Relu"), tmp_path, "npu,c").texts
@@ -217,14 +238,17 @@ def test_steps_can_be_left_out_and_renamed(tmp_path: Path, monkeypatch: pytest.M
     subprocess.run(["cc", *STRICT, "-c", f"-I{include_dir()}", "m.c"], cwd=tmp_path, check=True)
 
 
-def test_calls_that_cannot_fail_are_opened_and_closed(tmp_path: Path,
-                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_that_cannot_fail_are_opened_and_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def plain(region: Region, build: RegionSite) -> None:
         body = "    (void)npu;\n    memcpy(y, x, 32);"
-        build.call("relu",
-                   body, [Argument("x", region.graph.inputs[0]),
-                          written("y", region.graph.outputs[0])],
-                   includes=["string.h"])
+        build.call(
+            "relu",
+            body,
+            [Argument("x", region.graph.inputs[0]), written("y", region.graph.outputs[0])],
+            includes=["string.h"],
+        )
 
     install(monkeypatch, npu(lower=plain))
     program = built(chain("Relu"), tmp_path, MAIN)
@@ -235,12 +259,13 @@ def test_calls_that_cannot_fail_are_opened_and_closed(tmp_path: Path,
 
 def test_some_calls_do_without_the_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def plain(region: Region, build: RegionSite) -> None:
-        build.call("copy",
-                   "    memcpy(y, x, 32);",
-                   [Argument("x", region.graph.inputs[0]),
-                    written("y", region.graph.outputs[0])],
-                   includes=["string.h"],
-                   device=False)
+        build.call(
+            "copy",
+            "    memcpy(y, x, 32);",
+            [Argument("x", region.graph.inputs[0]), written("y", region.graph.outputs[0])],
+            includes=["string.h"],
+            device=False,
+        )
 
     install(monkeypatch, npu(lower=plain))
     assert "devices" not in compiled(chain("Relu"), tmp_path, "npu,c").texts["m.h"]
@@ -248,27 +273,36 @@ def test_some_calls_do_without_the_device(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("workspace", ["static", "caller"])
 @pytest.mark.parametrize("io", ["caller", "workspace"])
-def test_with_every_kind_of_workspace(io: str, workspace: str, tmp_path: Path,
-                                      monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_every_kind_of_workspace(
+    io: str, workspace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     install(monkeypatch, npu())
     write(
-        compiled(chain("Relu", "Tanh"),
-                 tmp_path,
-                 "npu,c",
-                 library=Options(workspace, io, profile=True, params="external")), tmp_path)
+        compiled(
+            chain("Relu", "Tanh"),
+            tmp_path,
+            "npu,c",
+            library=Options(workspace, io, profile=True, params="external"),
+        ),
+        tmp_path,
+    )
     (tmp_path / "npu.h").write_text(DRIVER_H)
     subprocess.run(["cc", *STRICT, "-c", f"-I{include_dir()}", "m.c"], cwd=tmp_path, check=True)
     if (io, workspace) == ("caller", "static"):
         write(
-            compiled(chain("Relu", "Tanh"),
-                     tmp_path,
-                     "npu,c",
-                     library=Options(interfaces=INTERFACES, params="external")), tmp_path)
+            compiled(
+                chain("Relu", "Tanh"),
+                tmp_path,
+                "npu,c",
+                library=Options(interfaces=INTERFACES, params="external"),
+            ),
+            tmp_path,
+        )
         subprocess.run(["cc", *STRICT, "-c", f"-I{include_dir()}", "m.c"], cwd=tmp_path, check=True)
     (tmp_path / "m.cc").write_text('#include "m.h"\nint main() { return 0; }\n')
-    subprocess.run(["c++", "-Wall", "-Wextra", "-Werror", f"-I{include_dir()}", "-c", "m.cc"],
-                   cwd=tmp_path,
-                   check=True)
+    subprocess.run(
+        ["c++", "-Wall", "-Wextra", "-Werror", f"-I{include_dir()}", "-c", "m.cc"], cwd=tmp_path, check=True
+    )
 
 
 def test_through_the_module_interface(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,12 +310,23 @@ def test_through_the_module_interface(tmp_path: Path, monkeypatch: pytest.Monkey
     write(compiled(chain("Relu"), tmp_path, "npu,c", library=Options(interfaces=("module",))), tmp_path)
     (tmp_path / "npu.h").write_text(DRIVER_H)
     (tmp_path / "npu.c").write_text(DRIVER)
-    subprocess.run([
-        "cc", *STRICT, "-O1", "-fPIC", "-shared", f"-I{include_dir()}", "npu.c", "m.c", "-lm", "-o",
-        "libm_.so"
-    ],
-                   cwd=tmp_path,
-                   check=True)
+    subprocess.run(
+        [
+            "cc",
+            *STRICT,
+            "-O1",
+            "-fPIC",
+            "-shared",
+            f"-I{include_dir()}",
+            "npu.c",
+            "m.c",
+            "-lm",
+            "-o",
+            "libm_.so",
+        ],
+        cwd=tmp_path,
+        check=True,
+    )
     module = aot_model.load(tmp_path / "libm_.so", "m")
 
     class Context(ctypes.Structure):
@@ -303,9 +348,11 @@ def test_through_the_module_interface(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_model_without_devices_takes_none(tmp_path: Path) -> None:
     write(compiled(chain("Relu"), tmp_path, "c", library=Options(interfaces=("module",))), tmp_path)
-    subprocess.run(["cc", *STRICT, "-fPIC", "-shared", f"-I{include_dir()}", "m.c", "-o", "libm_.so"],
-                   cwd=tmp_path,
-                   check=True)
+    subprocess.run(
+        ["cc", *STRICT, "-fPIC", "-shared", f"-I{include_dir()}", "m.c", "-o", "libm_.so"],
+        cwd=tmp_path,
+        check=True,
+    )
     with pytest.raises(ValueError, match="has no devices"):
         aot_model.load(tmp_path / "libm_.so", "m").set_devices(0)
 
@@ -315,8 +362,9 @@ def test_a_model_without_devices_takes_none(tmp_path: Path) -> None:
                           ({"header": 'a"b'}, "not the name of a header"),
                           ({"open": "open()"}, "a function 'open()' is not a C identifier"),
                           ({"context": "int *"}, "neither a type name nor")])  # fmt: skip
-def test_wrong_devices(change: dict[str, str], said: str, tmp_path: Path,
-                       monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_devices(
+    change: dict[str, str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     install(monkeypatch, npu(replace(NPU, **change)))  # type: ignore[arg-type]
     with pytest.raises(CompileError, match="target 'npu'") as error:
         compiled(chain("Relu"), tmp_path, "npu,c")
@@ -325,8 +373,10 @@ def test_wrong_devices(change: dict[str, str], said: str, tmp_path: Path,
 
 def test_two_devices_of_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(
-        monkeypatch, npu(),
-        unit("other", patterns=(elementwise("Tanh"),), lower=lower, device=replace(NPU, header="other.h")))
+        monkeypatch,
+        npu(),
+        unit("other", patterns=(elementwise("Tanh"),), lower=lower, device=replace(NPU, header="other.h")),
+    )
     with pytest.raises(CompileError, match="two devices are called 'npu'") as error:
         compiled(chain("Relu", "Tanh"), tmp_path, "npu,other,c")
     assert error.value.problems[0].code == "E502"
@@ -340,19 +390,30 @@ def test_test_programs_take_the_devices_from_outside(tmp_path: Path, monkeypatch
     np.savez(tmp_path / "v.npz", in_0=X[None], out_0=np.maximum(X, 0)[None])
     (tmp_path / "npu.h").write_text(DRIVER_H)
     (tmp_path / "npu.c").write_text(
-        DRIVER +
-        '#include "m.h"\nstatic char log[4096];\nstatic npu_context context = { log, -4000 };\nconst '
-        'm_devices m_test_devices = { &context };\n'
+        DRIVER
+        + '#include "m.h"\nstatic char log[4096];\nstatic npu_context context = { log, -4000 };\nconst '
+        "m_devices m_test_devices = { &context };\n"
     )
     for name, (text, _) in {
-            "test": test_main(tmp_path / "m.json", tmp_path / "v.npz", Tolerance()),
-            "bench": benchmark_main(tmp_path / "m.json", 3)
+        "test": test_main(tmp_path / "m.json", tmp_path / "v.npz", Tolerance()),
+        "bench": benchmark_main(tmp_path / "m.json", 3),
     }.items():
         (tmp_path / f"{name}.c").write_text(text)
-        subprocess.run([
-            "cc", "-std=c99", "-Wall", "-Werror", f"-I{include_dir()}", f"{name}.c", "npu.c", "m.c", "-lm",
-            "-o", name
-        ],
-                       cwd=tmp_path,
-                       check=True)
+        subprocess.run(
+            [
+                "cc",
+                "-std=c99",
+                "-Wall",
+                "-Werror",
+                f"-I{include_dir()}",
+                f"{name}.c",
+                "npu.c",
+                "m.c",
+                "-lm",
+                "-o",
+                name,
+            ],
+            cwd=tmp_path,
+            check=True,
+        )
         assert subprocess.run([f"./{name}"], cwd=tmp_path).returncode == 0

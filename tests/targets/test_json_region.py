@@ -33,18 +33,32 @@ PARAMETERS, VERSION = -3, -11
 
 
 FEW = [
-    c for c in ALL if c.name in ("conv2d_groups", "dense_relu", "broadcast", "clip", "prelu", "mean",
-                                 "reshape", "several", "two_outputs")
+    c
+    for c in ALL
+    if c.name
+    in (
+        "conv2d_groups",
+        "dense_relu",
+        "broadcast",
+        "clip",
+        "prelu",
+        "mean",
+        "reshape",
+        "several",
+        "two_outputs",
+    )
 ]
 
 
-@pytest.mark.parametrize(("case", "target"),
-                         [*((c, "json") for c in ALL), *((c, "json-weightless") for c in FEW)],
-                         ids=str)
+@pytest.mark.parametrize(
+    ("case", "target"), [*((c, "json") for c in ALL), *((c, "json-weightless") for c in FEW)], ids=str
+)
 def test_same_as_the_reference(case: Case, target: str, tmp_path: Path) -> None:
     result = compiled(case.proto(), tmp_path, f"{target},c")
-    assert any(a.target == target
-               for a in result.assignments) or (target, case.name) == ("json-weightless", "mean")
+    assert any(a.target == target for a in result.assignments) or (target, case.name) == (
+        "json-weightless",
+        "mean",
+    )
     for a, b in zip(outputs(result, tmp_path, *case.inputs()), case.expected(), strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
 
@@ -60,16 +74,21 @@ def test_constants_are_in_the_blob_or_apart(tmp_path: Path) -> None:
     model.
     """
     case = NETWORKS[0]
-    inside, apart = compiled(case.proto(), tmp_path, "json,c"), compiled(case.proto(), tmp_path,
-                                                                         "json-weightless,c")
+    inside, apart = (
+        compiled(case.proto(), tmp_path, "json,c"),
+        compiled(case.proto(), tmp_path, "json-weightless,c"),
+    )
     assert [b.name for b in inside.view.constants] == ["json_0_blob"]
     names = [b.name for b in apart.view.constants]
     assert len(names) > 5 and "json_weightless_0_blob" in names
     external = compile_model(
-        Request(tmp_path / "m.onnx",
-                "m",
-                "json-weightless,c",
-                library=apart.view.options.__class__(params="external")))
+        Request(
+            tmp_path / "m.onnx",
+            "m",
+            "json-weightless,c",
+            library=apart.view.options.__class__(params="external"),
+        )
+    )
     assert len(external.binaries["m.params"]) > 4 * 64 * 6
 
 
@@ -79,9 +98,9 @@ def test_network_of_the_corpus(name: str, tmp_path: Path) -> None:
     assert MODELS is not None
     result = compile_model(Request(MODELS / name, "m", "json,c"))
     inputs, expected = vectors(MODELS / name, 1, 1, 1)
-    np.testing.assert_allclose(outputs(result, tmp_path, *inputs[0])[0].reshape(-1),
-                               expected[0][0].reshape(-1),
-                               atol=2e-5)
+    np.testing.assert_allclose(
+        outputs(result, tmp_path, *inputs[0])[0].reshape(-1), expected[0][0].reshape(-1), atol=2e-5
+    )
 
 
 @pytest.mark.skipif(not available(), reason="needs arm-none-eabi-gcc and qemu-system-arm")
@@ -114,9 +133,13 @@ def _run(*blobs: bytes) -> list[list[str]]:
 def _blob() -> bytes:
     """y = softmax(conv(x, w) + b) over 2 x 3 x 3 x 2, with a value between."""
     g = graph(
-        lambda m, x: m.Softmax(m.Add(
-            m.Convolution(x, weights("w", 2, 2, 2, 2), pads=(1, 1, 1, 1), strides=(2, 2)), weights("b", 2)),
-                               axis=3), value("x", 2, 3, 3, 2),
+        lambda m, x: m.Softmax(
+            m.Add(
+                m.Convolution(x, weights("w", 2, 2, 2, 2), pads=(1, 1, 1, 1), strides=(2, 2)), weights("b", 2)
+            ),
+            axis=3,
+        ),
+        value("x", 2, 3, 3, 2),
     )
     return serialise(g)[0]
 
@@ -144,9 +167,14 @@ def test_saved_loaded_run(tmp_path: Path) -> None:
     w, b = (np.arange(n, dtype=np.float32) for n in (16, 2))
     padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
     acc = np.stack(
-        [[np.einsum("nhwc,ohwc->no", padded[:, r:r + 2, c:c + 2], w.reshape(2, 2, 2, 2))
-          for c in (0, 2)]
-         for r in (0, 2)])
+        [
+            [
+                np.einsum("nhwc,ohwc->no", padded[:, r : r + 2, c : c + 2], w.reshape(2, 2, 2, 2))
+                for c in (0, 2)
+            ]
+            for r in (0, 2)
+        ]
+    )
     e = np.exp((z := acc.transpose(2, 0, 1, 3) + b) - z.max(axis=-1, keepdims=True))
     np.testing.assert_allclose(got, e / e.sum(axis=-1, keepdims=True), rtol=1e-5)
 
@@ -193,37 +221,47 @@ def _set(path: str, new: object) -> Callable[[Any], None]:
 
 
 BROKEN = {
-    "nothing": b"", "short": _blob()[:31], "truncated": _blob()[:-1], "magic": b"AOTS" + _blob()[4:],
+    "nothing": b"",
+    "short": _blob()[:31],
+    "truncated": _blob()[:-1],
+    "magic": b"AOTS" + _blob()[4:],
     "one bit": _blob()[:90] + bytes([_blob()[90] ^ 1]) + _blob()[91:],
 }
 EDITS: dict[str, Callable[[Any], None]] = {
-    "no nodes": lambda d: d.pop("nodes"), "no tensors": lambda d: d.pop("tensors"),
-    "fewer tensors": lambda d: d["tensors"].pop(), "operator": _set("nodes.0.op", "conv3d"),
-    "operator of another type": _set("nodes.0.op", 7), "operand": _set("nodes.0.inputs", [99, 1]),
-    "negative operand": _set("nodes.1.inputs", [-2, 1]), "no first operand": _set("nodes.1.inputs", [-1, 1]),
-    "no operands": _set("nodes.0.inputs", []), "too many operands": _set("nodes.0.inputs", [1] * 17),
-    "result": _set("nodes.2.output", 99), "result is a constant": _set("nodes.2.output", 1),
-    "read before it is written": _set("nodes.1.inputs",
-                                      [5, 3]), "output is never written": lambda d: d["nodes"].pop(),
-    "shape": _set("tensors.0.shape",
-                  [2, 3, 3, 3]), "rank": _set("tensors.0.shape",
-                                              [1] * 7), "no shape": lambda d: d["tensors"][0].pop("shape"),
-    "empty tensor": _set("tensors.0.shape",
-                         [2, 0, 3, 2]), "huge tensor": _set("tensors.0.shape", [65536, 65536, 65536, 65536]),
-    "no place": lambda d: d["tensors"][0].pop("input"), "constant beyond the end": _set(
-        "tensors.1.constant",
-        16), "odd constant": _set("tensors.1.constant",
-                                  2), "negative constant": _set("tensors.1.constant", -4),
-    "temporary beyond the end": _set("tensors.2.temporary",
-                                     72), "input number": _set("tensors.0.input", 1 << 20),
-    "stride": _set("nodes.0.strides", [0, 2]), "negative padding": _set("nodes.0.pads", [-1, 1, 1, 1]),
-    "three strides": _set("nodes.0.strides",
-                          [2, 2, 2]), "one stride": _set("nodes.0.strides",
-                                                         [2]), "groups": _set("nodes.0.groups", 3),
-    "no groups": _set("nodes.0.groups",
-                      0), "axis": _set("nodes.2.axis",
-                                       4), "large axis": _set("nodes.2.axis",
-                                                              1 << 31), "fraction": _set("nodes.2.axis", 1.5),
+    "no nodes": lambda d: d.pop("nodes"),
+    "no tensors": lambda d: d.pop("tensors"),
+    "fewer tensors": lambda d: d["tensors"].pop(),
+    "operator": _set("nodes.0.op", "conv3d"),
+    "operator of another type": _set("nodes.0.op", 7),
+    "operand": _set("nodes.0.inputs", [99, 1]),
+    "negative operand": _set("nodes.1.inputs", [-2, 1]),
+    "no first operand": _set("nodes.1.inputs", [-1, 1]),
+    "no operands": _set("nodes.0.inputs", []),
+    "too many operands": _set("nodes.0.inputs", [1] * 17),
+    "result": _set("nodes.2.output", 99),
+    "result is a constant": _set("nodes.2.output", 1),
+    "read before it is written": _set("nodes.1.inputs", [5, 3]),
+    "output is never written": lambda d: d["nodes"].pop(),
+    "shape": _set("tensors.0.shape", [2, 3, 3, 3]),
+    "rank": _set("tensors.0.shape", [1] * 7),
+    "no shape": lambda d: d["tensors"][0].pop("shape"),
+    "empty tensor": _set("tensors.0.shape", [2, 0, 3, 2]),
+    "huge tensor": _set("tensors.0.shape", [65536, 65536, 65536, 65536]),
+    "no place": lambda d: d["tensors"][0].pop("input"),
+    "constant beyond the end": _set("tensors.1.constant", 16),
+    "odd constant": _set("tensors.1.constant", 2),
+    "negative constant": _set("tensors.1.constant", -4),
+    "temporary beyond the end": _set("tensors.2.temporary", 72),
+    "input number": _set("tensors.0.input", 1 << 20),
+    "stride": _set("nodes.0.strides", [0, 2]),
+    "negative padding": _set("nodes.0.pads", [-1, 1, 1, 1]),
+    "three strides": _set("nodes.0.strides", [2, 2, 2]),
+    "one stride": _set("nodes.0.strides", [2]),
+    "groups": _set("nodes.0.groups", 3),
+    "no groups": _set("nodes.0.groups", 0),
+    "axis": _set("nodes.2.axis", 4),
+    "large axis": _set("nodes.2.axis", 1 << 31),
+    "fraction": _set("nodes.2.axis", 1.5),
 }
 
 
@@ -246,9 +284,18 @@ def test_another_version() -> None:
 def test_unknown_members_are_passed_over() -> None:
     """A later version may say more."""
     more = {"nested": [{"a": ["]", {"b": '\\"}'}]}, None, True, -1.5e3], "text": 'quote " and \\'}
-    assert _run(
-        _edited(lambda d: d.update(extra=more) or d["nodes"][0].update(extra=more) or d["tensors"][0].update(
-            extra=more)))[0][-1] == "0"
+    assert (
+        _run(
+            _edited(
+                lambda d: (
+                    d.update(extra=more)
+                    or d["nodes"][0].update(extra=more)
+                    or d["tensors"][0].update(extra=more)
+                )
+            )
+        )[0][-1]
+        == "0"
+    )
 
 
 def test_random_damage() -> None:
@@ -266,12 +313,16 @@ def test_random_damage() -> None:
             if rng.random() < 0.2:
                 del data[at : at + int(rng.integers(1, 9))]
             else:
-                data[at:at + 1] = bytes(
-                    rng.choice(list(b'0123456789-,:[]{}"\\ aenst\x00\xff'), int(rng.integers(1, 3))).tolist())
+                data[at : at + 1] = bytes(
+                    rng.choice(list(b'0123456789-,:[]{}"\\ aenst\x00\xff'), int(rng.integers(1, 3))).tolist()
+                )
         if len(data) >= 32 and rng.random() < 0.95:
             data = bytearray(
-                _sealed((1, *struct.unpack_from("<5I", original if rng.random() < 0.8 else data, 8)),
-                        bytes(data[32:])))
+                _sealed(
+                    (1, *struct.unpack_from("<5I", original if rng.random() < 0.8 else data, 8)),
+                    bytes(data[32:]),
+                )
+            )
         blobs.append(bytes(data))
     statuses = {line[-1] for line in _run(*blobs)}
     assert statuses <= {"0", str(PARAMETERS), str(VERSION)} and len(statuses) >= 2

@@ -26,8 +26,9 @@ GROUPS_OF_PAGE = ("int8 convolution", "int8 matrix product")
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Target:
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "developing" / "kernels.md").read_text(),
-                          re.DOTALL)
+    (code,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs" / "developing" / "kernels.md").read_text(), re.DOTALL
+    )
     assert len(code.splitlines()) <= 70
     file = tmp_path_factory.mktemp("plugin") / "rv32.py"
     file.write_text(code)
@@ -72,8 +73,10 @@ static void leave(int code)
 """
 
 
-@pytest.mark.skipif(shutil.which("riscv64-linux-gnu-gcc") is None or shutil.which("qemu-riscv32") is None,
-                    reason="needs gcc and qemu-user for RISC-V")
+@pytest.mark.skipif(
+    shutil.which("riscv64-linux-gnu-gcc") is None or shutil.which("qemu-riscv32") is None,
+    reason="needs gcc and qemu-user for RISC-V",
+)
 def test_on_rv32(target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The layers that the kernel takes, without a C library: the exit status counts wrong bytes."""
     monkeypatch.setattr(batch, "parse_target", lambda *_: target)
@@ -94,23 +97,42 @@ def test_on_rv32(target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             f'#include "m{k}.h"',
             f"static const {kind} x{k}[] = {{{', '.join(map(str, x))}}}, want{k}[] = "
             f"{{{', '.join(map(str, want))}}};",
-            f"static int32_t run{k}(void)", "{", f"    static {kind} y[{want.size}];", "    int32_t bad = 0;",
-            f"    const m{k}_inputs inputs = {{x{k}}};", f"    const m{k}_outputs outputs = {{y}};",
+            f"static int32_t run{k}(void)",
+            "{",
+            f"    static {kind} y[{want.size}];",
+            "    int32_t bad = 0;",
+            f"    const m{k}_inputs inputs = {{x{k}}};",
+            f"    const m{k}_outputs outputs = {{y}};",
             f"    bad += m{k}_run(&inputs, &outputs) != 0;",
             f"    for (int32_t i = 0; i < {want.size}; i++) {{ bad += y[i] != want{k}[i]; }}",
-            "    return bad;", "}"
+            "    return bad;",
+            "}",
         ]
     assert len(files) >= 10
     calls = " + ".join(f"run{k}()" for k in range(len(files)))
     main += [
-        "void _start(void)", "{", f"    const int32_t bad = {calls};", "    leave(bad > 99 ? 99 : bad);", "}"
+        "void _start(void)",
+        "{",
+        f"    const int32_t bad = {calls};",
+        "    leave(bad > 99 ? 99 : bad);",
+        "}",
     ]
     (tmp_path / "main.c").write_text("\n".join(main) + "\n")
     flags = [
-        "-march=rv32im", "-mabi=ilp32", "-std=gnu99", "-O2", "-ffreestanding", "-nostdlib", "-static",
-        "-fno-pie", "-no-pie", "-Wl,--no-relax", f"-I{include_dir()}", "-I."
+        "-march=rv32im",
+        "-mabi=ilp32",
+        "-std=gnu99",
+        "-O2",
+        "-ffreestanding",
+        "-nostdlib",
+        "-static",
+        "-fno-pie",
+        "-no-pie",
+        "-Wl,--no-relax",
+        f"-I{include_dir()}",
+        "-I.",
     ]
-    subprocess.run(["riscv64-linux-gnu-gcc", *flags, "main.c", *files, "-o", "main"],
-                   cwd=tmp_path,
-                   check=True)
+    subprocess.run(
+        ["riscv64-linux-gnu-gcc", *flags, "main.c", *files, "-o", "main"], cwd=tmp_path, check=True
+    )
     assert subprocess.run(["qemu-riscv32", str(tmp_path / "main")]).returncode == 0

@@ -60,31 +60,47 @@ def dense() -> onnx.ModelProto:
 
 def keeps(region: Region, build: RegionSite) -> None:
     (match,) = region.matches
-    build.once("driver_load", [Argument("w", match.value("w")),
-                               Argument("bias", match.value("bias"))],
-               header="driver.h")
-    build.external("driver_dense", [Argument("x", match.value("x")),
-                                    written("y", match.result.outputs[0])],
-                   header="driver.h",
-                   match=match,
-                   fails=True)
+    build.once(
+        "driver_load",
+        [Argument("w", match.value("w")), Argument("bias", match.value("bias"))],
+        header="driver.h",
+    )
+    build.external(
+        "driver_dense",
+        [Argument("x", match.value("x")), written("y", match.result.outputs[0])],
+        header="driver.h",
+        match=match,
+        fails=True,
+    )
 
 
 def run(folder: Path, main: str, options: Options, monkeypatch: pytest.MonkeyPatch) -> int:
     install(monkeypatch, unit(lower=keeps))
     write(compiled(dense(), folder, "unit,c", library=options), folder)
-    start = ('#include "m.h"\n#include "driver.h"\nstatic const float x[4] = { 1.0f, 0.0f, 0.0f, 2.0f '
-             '};\nstatic float y[3];\n')
+    start = (
+        '#include "m.h"\n#include "driver.h"\nstatic const float x[4] = { 1.0f, 0.0f, 0.0f, 2.0f '
+        "};\nstatic float y[3];\n"
+    )
     body = "    const m_inputs in = { x };\n    const m_outputs out = { y };\n"
     texts = {
-        "driver.c": DRIVER, "driver.h": HEADER, "main.c": main.replace("#START\n",
-                                                                       start).replace("#BODY\n", body)
+        "driver.c": DRIVER,
+        "driver.h": HEADER,
+        "main.c": main.replace("#START\n", start).replace("#BODY\n", body),
     }
     for name, text in texts.items():
         (folder / name).write_text(text)
     command = [
-        "cc", "-std=c11", *STRICT[1:], *SANITIZE, f"-I{include_dir()}", "main.c", "driver.c", "m.c", "-lm",
-        "-o", "main"
+        "cc",
+        "-std=c11",
+        *STRICT[1:],
+        *SANITIZE,
+        f"-I{include_dir()}",
+        "main.c",
+        "driver.c",
+        "m.c",
+        "-lm",
+        "-o",
+        "main",
     ]
     subprocess.run(command, cwd=folder, check=True)
     return subprocess.run(["./main"], cwd=folder).returncode
@@ -142,6 +158,7 @@ def test_only_constants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         keeps(region, build)
 
     install(monkeypatch, unit(lower=wrong))
-    with pytest.raises(CompileError,
-                       match="'driver_load' is called once, and gets something else than constants"):
+    with pytest.raises(
+        CompileError, match="'driver_load' is called once, and gets something else than constants"
+    ):
         compiled(dense(), tmp_path, "unit,c")

@@ -28,11 +28,13 @@ __attribute__((destructor)) static void release(void) { aot_model_onednn_release
 def _installed() -> bool:
     if shutil.which("cc") is None:
         return False
-    done = subprocess.run(["cc", "-x", "c", "-E", "-"],
-                          input="#include <dnnl.h>\n#if DNNL_VERSION_MAJOR != 2\n#error\n#endif\n",
-                          text=True,
-                          capture_output=True,
-                          check=False)
+    done = subprocess.run(
+        ["cc", "-x", "c", "-E", "-"],
+        input="#include <dnnl.h>\n#if DNNL_VERSION_MAJOR != 2\n#error\n#endif\n",
+        text=True,
+        capture_output=True,
+        check=False,
+    )
     return done.returncode == 0
 
 
@@ -41,8 +43,12 @@ pytestmark = pytest.mark.skipif(not _installed(), reason="oneDNN 2 is not instal
 
 def _run(result: Compiled, folder: Path, *vectors: list[np.ndarray]) -> list[list[np.ndarray]]:
     """Under sanitizers, so that what is not released is found."""
-    program = build(result.view, {**result.texts, "context.c": _CONTEXT}, folder / "onednn",
-                    ("-O1", *SANITIZE, str(folder / "onednn" / "context.c"), "-Wl,--no-as-needed", "-ldnnl"))
+    program = build(
+        result.view,
+        {**result.texts, "context.c": _CONTEXT},
+        folder / "onednn",
+        ("-O1", *SANITIZE, str(folder / "onednn" / "context.c"), "-Wl,--no-as-needed", "-ldnnl"),
+    )
     return program.run(list(vectors))
 
 
@@ -61,7 +67,8 @@ def test_same_as_the_reference(case: Case, tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", CONVOLUTIONS, ids=lambda c: c.name)
 def test_bias_and_activation_are_in_the_primitive(case: Case, tmp_path: Path) -> None:
     taken = [
-        a for a in compiled(case.proto(), tmp_path, "onednn,c").assignments
+        a
+        for a in compiled(case.proto(), tmp_path, "onednn,c").assignments
         if a.operator in ("Convolution", "Add", "Relu")
     ]
     assert {a.pattern for a in taken} == {"convolution"}
@@ -124,7 +131,17 @@ def test_primitives_are_created_once_and_released(tmp_path: Path) -> None:
     for name, text in {**result.texts, "life.c": _LIFE}.items():
         (tmp_path / name).write_text(text)
     command = [
-        "cc", *STRICT, "-O1", *SANITIZE, f"-I{include_dir()}", "life.c", "m.c", "-ldnnl", "-lm", "-o", "life"
+        "cc",
+        *STRICT,
+        "-O1",
+        *SANITIZE,
+        f"-I{include_dir()}",
+        "life.c",
+        "m.c",
+        "-ldnnl",
+        "-lm",
+        "-o",
+        "life",
     ]
     subprocess.run(command, cwd=tmp_path, check=True)
     done = subprocess.run(["./life"], cwd=tmp_path, capture_output=True, text=True, check=False)

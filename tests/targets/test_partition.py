@@ -27,8 +27,9 @@ def test_one_operator() -> None:
     g = graph(lambda m, x, y: m.Sigmoid(m.Add(x, y)), X, Y)
     (region,) = partition(g, [on("Add")]).regions
     assert kinds(g.nodes) == ["Region", "Sigmoid"] and kinds(region.nodes) == ["Add"]
-    assert [v.name for v in region.graph.inputs
-            ] == ["x", "y"] and region.graph.outputs[0].name == g.nodes[0].outputs[0].name
+    assert [v.name for v in region.graph.inputs] == ["x", "y"] and region.graph.outputs[0].name == g.nodes[
+        0
+    ].outputs[0].name
     assert region.name == "unit_0"
     region.graph.verify()
 
@@ -56,8 +57,9 @@ def test_the_largest_match_is_taken() -> None:
     g = graph(lambda m, x: m.Relu(m.Add(m.MatMul(x, weights("w", 4, 3)), weights("b", 3))), X)
     (region,) = partition(g, [UNIT]).regions
     (match,) = region.matches
-    assert match.pattern == "dense" and match.has("relu") and match.value(
-        "w").name == "w" and match.macs == 24
+    assert (
+        match.pattern == "dense" and match.has("relu") and match.value("w").name == "w" and match.macs == 24
+    )
 
 
 def test_the_smaller_match_where_the_larger_is_read_elsewhere() -> None:
@@ -96,10 +98,12 @@ def test_order_of_patterns_decides() -> None:
         return graph(lambda m, x, y: m.Relu(m.Add(x, y)), X, Y)
 
     both, alone = Claim("both", op("Relu", op("Add"))), Claim("alone", op("Add"))
-    assert [m.pattern
-            for m in partition(made(), [unit(patterns=(both, alone))]).regions[0].matches] == ["both"]
-    assert [m.pattern
-            for m in partition(made(), [unit(patterns=(alone, both))]).regions[0].matches] == ["alone"]
+    assert [m.pattern for m in partition(made(), [unit(patterns=(both, alone))]).regions[0].matches] == [
+        "both"
+    ]
+    assert [m.pattern for m in partition(made(), [unit(patterns=(alone, both))]).regions[0].matches] == [
+        "alone"
+    ]
 
 
 def test_a_node_is_in_one_match_only() -> None:
@@ -132,17 +136,18 @@ def test_checks_say_why() -> None:
 def test_nodes_that_fit_no_pattern_say_so() -> None:
     g = graph(lambda m, x: m.Tanh(m.Sigmoid(x)), X)
     result = partition(g, [unit("one", patterns=(Claim("gate", op("Sigmoid", op("Add"))),))])
-    assert [a.refused for a in result.assignments] == [(("one", "gate",
-                                                         "'x' is no operator's result, not that of Add"),),
-                                                       (("one", "", "it has no pattern for Tanh"),)]
+    assert [a.refused for a in result.assignments] == [
+        (("one", "gate", "'x' is no operator's result, not that of Add"),),
+        (("one", "", "it has no pattern for Tanh"),),
+    ]
 
 
 def test_a_refusal_is_told_of_every_node_of_the_match() -> None:
     g = graph(lambda m, x, y: m.Relu(m.Add(x, y)), X, Y)
-    assert reasons(g,
-                   unit(patterns=(Claim("both", op("Relu", op("Add")), lambda match, target: "no"),))) == {
-                       "add0": ["no"], "relu1": ["no"]
-                   }
+    assert reasons(g, unit(patterns=(Claim("both", op("Relu", op("Add")), lambda match, target: "no"),))) == {
+        "add0": ["no"],
+        "relu1": ["no"],
+    }
 
 
 def test_types_decide() -> None:

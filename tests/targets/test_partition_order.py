@@ -101,8 +101,10 @@ def test_a_later_target_gets_what_the_first_refuses() -> None:
 
 def test_regions_of_two_targets_that_touch() -> None:
     g = graph(lambda m, x, y: m.Relu(m.Add(x, y)), X, Y)
-    assert [r.name for r in partition(
-        g, [on("Relu", name="cmsis-nn"), on("Add", name="npu")]).regions] == ["npu_0", "cmsis_nn_0"]
+    assert [r.name for r in partition(g, [on("Relu", name="cmsis-nn"), on("Add", name="npu")]).regions] == [
+        "npu_0",
+        "cmsis_nn_0",
+    ]
 
 
 def test_a_second_partition_leaves_regions_alone() -> None:
@@ -124,8 +126,11 @@ def test_bodies_of_control_flow_have_regions_and_are_never_in_one() -> None:
     result = partition(g, [on("Add", "Relu", "If")])
     assert kinds(a.nodes) == ["Region"] and kinds(b.nodes) == ["Tanh"] and kinds(g.nodes) == ["If", "Region"]
     assert [r.name for r in result.regions] == ["unit_0", "unit_1"]
-    assert next(x for x in result.assignments
-                if x.operator == "If").refused[0][2].endswith("has state or control flow")
+    assert (
+        next(x for x in result.assignments if x.operator == "If")
+        .refused[0][2]
+        .endswith("has state or control flow")
+    )
 
 
 def test_state_stays_with_the_processor_and_in_order() -> None:
@@ -150,7 +155,11 @@ def test_many_nodes() -> None:
 
 
 FUNCTIONS = {
-    "Add": np.add, "Mul": np.multiply, "Sub": np.subtract, "Relu": lambda a: np.maximum(a, 0), "Tanh": np.tanh
+    "Add": np.add,
+    "Mul": np.multiply,
+    "Sub": np.subtract,
+    "Relu": lambda a: np.maximum(a, 0),
+    "Tanh": np.tanh,
 }
 
 
@@ -189,16 +198,21 @@ def test_random_graphs_mean_the_same(seed: int) -> None:
     x, y = rng.normal(size=(2, 2, 4))
     want, count = run(g, {X: x, Y: y}), len(g.nodes)
     pairs = [
-        Claim("pair",
-              op("Relu", op("Add")).optional(lambda p: op("Mul", p)), lambda match, target: None
-              if len(match.nodes) % 2 else "even")
+        Claim(
+            "pair",
+            op("Relu", op("Add")).optional(lambda p: op("Mul", p)),
+            lambda match, target: None if len(match.nodes) % 2 else "even",
+        )
     ]
     singles = [Claim(k.lower(), op(k)) for k in FUNCTIONS if rng.random() < 0.5]
     one = unit("one", patterns=tuple(pairs + singles), merge=bool(rng.random() < 0.8))
     two = unit("two", patterns=tuple(Claim(k.lower(), op(k)) for k in FUNCTIONS if rng.random() < 0.5))
     result = partition(g, [one, two])
-    assert sum(len(n.op.region.nodes) if isinstance(n.op, RegionCall) else 1
-               for n in g.nodes) == count == len(result.assignments)
+    assert (
+        sum(len(n.op.region.nodes) if isinstance(n.op, RegionCall) else 1 for n in g.nodes)
+        == count
+        == len(result.assignments)
+    )
     for region in result.regions:
         region.graph.verify()
         assert sorted(map(id, region.nodes)) == sorted(id(n) for m in region.matches for n in m.nodes)

@@ -21,8 +21,10 @@ def test_a_value_with_readers_inside_and_outside_is_a_result() -> None:
 
     g = graph(make, X, Y)
     (region,) = partition(g, [on("Add", "Relu")]).regions
-    assert [n.kind for n in g.nodes] == ["Region", "Tanh"] and [v.name for v in region.graph.outputs
-                                                                ] == ["add0.add1", "relu2.relu1"]
+    assert [n.kind for n in g.nodes] == ["Region", "Tanh"] and [v.name for v in region.graph.outputs] == [
+        "add0.add1",
+        "relu2.relu1",
+    ]
 
 
 def test_a_result_that_is_read_twice_is_one_result() -> None:
@@ -58,8 +60,9 @@ def test_operators_with_several_results() -> None:
 def test_constants_are_in_the_region() -> None:
     g = graph(lambda m, x: m.Add(x, weights("b", 2, 4)), X)
     (region,) = partition(g, [on("Add")]).regions
-    assert [v.name for v in region.graph.inputs] == ["x"] and [v.name
-                                                               for v in region.constant_values()] == ["b"]
+    assert [v.name for v in region.graph.inputs] == ["x"] and [v.name for v in region.constant_values()] == [
+        "b"
+    ]
 
 
 def test_constants_are_inputs_when_asked() -> None:
@@ -93,5 +96,8 @@ def test_names_in_a_match_are_those_of_the_region() -> None:
     g = graph(lambda m, x: m.Tanh(m.Add(x, weights("b", 2, 4))), X)
     (region,) = partition(g, [target]).regions
     (match,) = region.matches
-    assert match.value("left") is region.graph.inputs[0] and match.value(
-        "sum") is region.graph.outputs[0] and match.node("sum") is region.nodes[0]
+    assert (
+        match.value("left") is region.graph.inputs[0]
+        and match.value("sum") is region.graph.outputs[0]
+        and match.node("sum") is region.nodes[0]
+    )

@@ -1,4 +1,5 @@
-"""Regions in whole models: the C of targets runs beside that of the processor, and every buffer is planned.
+"""Regions in whole models: the C of targets runs beside that of the processor, and every buffer is
+planned.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def network() -> onnx.ModelProto:
         node("Gemm", ["x", "w", "b"], ["g"]),
         node("Relu", ["g"], ["r"]),
         node("Sigmoid", ["r"], ["s"]),
-        node("Add", ["s", "r"], ["y"])
+        node("Add", ["s", "r"], ["y"]),
     ]
     return model(nodes, [tensor("x", [2, 4])], [tensor("y", [2, 3])], {"w": W, "b": B})
 
@@ -48,8 +49,11 @@ def test_regions_beside_the_processor(merge: bool, tmp_path: Path, monkeypatch: 
     result = compiled(network(), tmp_path, "unit,c")
     assert [a.pattern for a in result.assignments] == ["dense", "dense", "dense", "", "add"]
     np.testing.assert_allclose(outputs(result, tmp_path, X)[0], expected(), rtol=1e-5)
-    assert [c["op"]
-            for c in json.loads(result.texts["m.json"])["layers"]] == ["unit:dense", "Sigmoid", "unit:add"]
+    assert [c["op"] for c in json.loads(result.texts["m.json"])["layers"]] == [
+        "unit:dense",
+        "Sigmoid",
+        "unit:add",
+    ]
     assert result.view.macs == 24
 
 
@@ -62,8 +66,9 @@ def test_without_the_target_nothing_changes(tmp_path: Path, monkeypatch: pytest.
     """A target that takes nothing gives the processor's code, but for its name."""
 
     def code(target: str) -> str:
-        return re.sub(r"(?<=_BUILD != )\w+", "",
-                      compiled(network(), tmp_path, target).texts["m.c"]).replace("unit,c", "c")
+        return re.sub(r"(?<=_BUILD != )\w+", "", compiled(network(), tmp_path, target).texts["m.c"]).replace(
+            "unit,c", "c"
+        )
 
     before = code("c")
     install(monkeypatch, unit(patterns=(elementwise("Mul"),)))
@@ -78,8 +83,9 @@ def test_an_option_of_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert result.view.target.option("optimize") == "size"
 
 
-def test_scratch_and_values_between_functions_are_planned(tmp_path: Path,
-                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scratch_and_values_between_functions_are_planned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two functions with a value between them, packed data and scratch: all in the plan, none in the region's
     own memory.
     """
@@ -87,21 +93,29 @@ def test_scratch_and_values_between_functions_are_planned(tmp_path: Path,
     def lower(region: Region, build: RegionSite) -> None:
         first, second = region.nodes
         scale = Packed("scale", np.full(8, 2, np.float32), 16)
-        body = ("    for (int32_t i = 0; i < 8; ++i) {\n        half[i] = x[i] + x[i];\n        y[i] = "
-                "half[i] * scale[i];\n    }")
-        build.call("twice", body, [
-            Argument("x", first.inputs[0]),
-            Argument("scale", scale),
-            Argument("half", Scratch("half", 32, 32, "float")),
-            written("y", first.outputs[0])
-        ])  # type: ignore[arg-type]
+        body = (
+            "    for (int32_t i = 0; i < 8; ++i) {\n        half[i] = x[i] + x[i];\n        y[i] = "
+            "half[i] * scale[i];\n    }"
+        )
+        build.call(
+            "twice",
+            body,
+            [
+                Argument("x", first.inputs[0]),
+                Argument("scale", scale),
+                Argument("half", Scratch("half", 32, 32, "float")),
+                written("y", first.outputs[0]),
+            ],
+        )  # type: ignore[arg-type]
         body = "    for (int32_t i = 0; i < 8; ++i) {\n        y[i] = a[i] > 0.0f ? a[i] : 0.0f;\n    }"
-        build.call("relu", body, [Argument("a", second.inputs[0]),
-                                  written("y", second.outputs[0])])  # type: ignore[arg-type]
+        build.call("relu", body, [Argument("a", second.inputs[0]), written("y", second.outputs[0])])  # type: ignore[arg-type]
 
     install(monkeypatch, unit(patterns=(elementwise("Add"), elementwise("Relu")), lower=lower))
-    proto = model([node("Add", ["x", "x"], ["a"]), node("Relu", ["a"], ["y"])], [tensor("x", [2, 4])],
-                  [tensor("y", [2, 4])])
+    proto = model(
+        [node("Add", ["x", "x"], ["a"]), node("Relu", ["a"], ["y"])],
+        [tensor("x", [2, 4])],
+        [tensor("y", [2, 4])],
+    )
     result = compiled(proto, tmp_path, "unit,c")
     assert result.view.workspace_size == 64 and result.view.constant_bytes == 32
     np.testing.assert_array_equal(outputs(result, tmp_path, X)[0], np.maximum(4 * X, 0))
@@ -116,8 +130,10 @@ def test_values_are_aligned_where_they_are_planned(tmp_path: Path, monkeypatch: 
         x, y = m.inputs[0], m.outputs[0]
         assert x is not None
         granted.extend([build.align(x, 64), build.align(y, 64)])
-        body = ("    if ((((uintptr_t)x | (uintptr_t)y) & 63u) != 0u) {\n        return 7;\n    }\n    "
-                "memcpy(y, x, 32);\n    return 0;")
+        body = (
+            "    if ((((uintptr_t)x | (uintptr_t)y) & 63u) != 0u) {\n        return 7;\n    }\n    "
+            "memcpy(y, x, 32);\n    return 0;"
+        )
         build.call("move", body, [Argument("x", x), written("y", y)], includes=["string.h"], fails=True)
 
     install(monkeypatch, unit(patterns=(elementwise("Relu"),), lower=lower_aligned))
@@ -125,17 +141,19 @@ def test_values_are_aligned_where_they_are_planned(tmp_path: Path, monkeypatch: 
     result = compiled(model(chain, [tensor("x", [2, 4])], [tensor("y", [2, 4])]), tmp_path, "unit,c")
     assert granted == [True, True] and "#define M_WORKSPACE_ALIGN 64u" in result.texts["m.h"]
     np.testing.assert_allclose(outputs(result, tmp_path, X)[0], np.tanh(np.tanh(X)), rtol=1e-5)
-    compiled(model([node("Relu", ["x"], ["y"])], [tensor("x", [2, 4])], [tensor("y", [2, 4])]), tmp_path,
-             "unit,c")
+    compiled(
+        model([node("Relu", ["x"], ["y"])], [tensor("x", [2, 4])], [tensor("y", [2, 4])]), tmp_path, "unit,c"
+    )
     assert granted[2:] == [False, False]
 
 
 def test_equal_functions_are_there_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, unit(patterns=(elementwise("Add"),)))
     proto = model(
-        [node("Add", ["x", "x"], ["a"]),
-         node("Tanh", ["a"], ["b"]),
-         node("Add", ["b", "a"], ["y"])], [tensor("x", [2, 4])], [tensor("y", [2, 4])])
+        [node("Add", ["x", "x"], ["a"]), node("Tanh", ["a"], ["b"]), node("Add", ["b", "a"], ["y"])],
+        [tensor("x", [2, 4])],
+        [tensor("y", [2, 4])],
+    )
     result = compiled(proto, tmp_path, "unit,c")
     assert result.texts["m.c"].count("static void") == 2
     np.testing.assert_allclose(outputs(result, tmp_path, X)[0], np.tanh(2 * X) + 2 * X, rtol=1e-5)
@@ -157,7 +175,7 @@ def test_results_in_a_concatenation(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     nodes = [
         node("Add", ["x", "x"], ["s"]),
         node("Mul", ["x", "x"], ["m"]),
-        node("Concat", ["s", "m"], ["y"], axis=0)
+        node("Concat", ["s", "m"], ["y"], axis=0),
     ]
     result = compiled(model(nodes, [tensor("x", [2, 4])], [tensor("y", [4, 4])]), tmp_path, "unit,c")
     assert len(list(result.view.program.calls())) == 2
@@ -167,11 +185,12 @@ def test_results_in_a_concatenation(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def concatenate(region: Region, build: RegionSite) -> None:
     m = region.matches[0].result
     body = "    memcpy(y, a, 32);\n    memcpy(y + 8, b, 32);"
-    build.call("concat",
-               body, [Argument("a", m.inputs[0]),
-                      Argument("b", m.inputs[1]),
-                      written("y", m.outputs[0])],
-               includes=["string.h"])  # type: ignore[arg-type]
+    build.call(
+        "concat",
+        body,
+        [Argument("a", m.inputs[0]), Argument("b", m.inputs[1]), written("y", m.outputs[0])],
+        includes=["string.h"],
+    )  # type: ignore[arg-type]
 
 
 def test_a_concatenation_in_a_region(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,17 +203,21 @@ def test_a_concatenation_in_a_region(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_region_in_a_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three turns, each of which adds and takes the hyperbolic tangent."""
     body = helper.make_graph(
-        [node("Add", ["v", "v"], ["s"]),
-         node("Tanh", ["s"], ["w"]),
-         node("Identity", ["go"], ["on"])], "body", [
-             tensor("turn", [], onnx.TensorProto.INT64),
-             tensor("go", [], onnx.TensorProto.BOOL),
-             tensor("v", [2, 4])
-         ], [tensor("on", [], onnx.TensorProto.BOOL),
-             tensor("w", [2, 4])],
+        [node("Add", ["v", "v"], ["s"]), node("Tanh", ["s"], ["w"]), node("Identity", ["go"], ["on"])],
+        "body",
+        [
+            tensor("turn", [], onnx.TensorProto.INT64),
+            tensor("go", [], onnx.TensorProto.BOOL),
+            tensor("v", [2, 4]),
+        ],
+        [tensor("on", [], onnx.TensorProto.BOOL), tensor("w", [2, 4])],
     )
-    proto = model([node("Loop", ["n", "", "x"], ["y"], body=body)], [tensor("x", [2, 4])],
-                  [tensor("y", [2, 4])], {"n": np.asarray(3, np.int64)})
+    proto = model(
+        [node("Loop", ["n", "", "x"], ["y"], body=body)],
+        [tensor("x", [2, 4])],
+        [tensor("y", [2, 4])],
+        {"n": np.asarray(3, np.int64)},
+    )
     install(monkeypatch, unit(patterns=(elementwise("Add"),)))
     result = compiled(proto, tmp_path, "unit,c")
     assert "(unit:add)" in result.texts["m.c"]
@@ -209,8 +232,10 @@ def test_the_text_of_docs_targets(tmp_path: Path) -> None:
     root = Path(__file__).resolve().parents[2]
     (text,) = re.findall(r"```python\n(.*?)```", (root / "docs/targets.md").read_text(), re.DOTALL)
     (tmp_path / "fast.py").write_text(text)
-    header = ("static inline void fast_add(const float *a, const float *b, float *y, unsigned n) { for "
-              "(unsigned k = 0; k < n; ++k) { y[k] = a[k] + b[k]; } }\n")
+    header = (
+        "static inline void fast_add(const float *a, const float *b, float *y, unsigned n) { for "
+        "(unsigned k = 0; k < n; ++k) { y[k] = a[k] + b[k]; } }\n"
+    )
     proto = model([node("Add", ["x", "x"], ["y"])], [tensor("x", [2, 4])], [tensor("y", [2, 4])])
     result = compiled(proto, tmp_path, "fast,c", plugins=(tmp_path / "fast.py",))
     np.testing.assert_array_equal(outputs(result, tmp_path, X, texts={"fast.h": header})[0], 2 * X)

@@ -61,11 +61,17 @@ def sums(tmp_path: Path) -> Path:
     nodes = [
         node("Add", ["x", "y"], ["s"], name="sum"),
         node("Relu", ["s"], ["r"], name="relu"),
-        node("Add", ["r", "one"], ["z"], name="more")
+        node("Add", ["r", "one"], ["z"], name="more"),
     ]
     return save(
-        model(nodes, [tensor("x", [2, 2]), tensor("y", [2, 2])], [tensor("z", [2, 2])],
-              {"one": np.ones(1, np.float32)}), tmp_path / "sums.onnx")
+        model(
+            nodes,
+            [tensor("x", [2, 2]), tensor("y", [2, 2])],
+            [tensor("z", [2, 2])],
+            {"one": np.ones(1, np.float32)},
+        ),
+        tmp_path / "sums.onnx",
+    )
 
 
 # --- names --------------------------------------------------------------------------------------------------
@@ -74,9 +80,12 @@ def sums(tmp_path: Path) -> Path:
 def test_settings_belong_to_the_name_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, UNIT, unit("second"))
     target = parse_target("unit,elements=5,second,cortex-m4,optimize=size")
-    assert target.label == "unit,second,cortex-m4" and target.specification == "unit,elements=5,second,cortex-m4"  # noqa: E501
-    assert [t.option("elements")
-            for t in target.before] == [5, 1 << 20] and target.option("optimize") == "size"
+    assert (
+        target.label == "unit,second,cortex-m4" and target.specification == "unit,elements=5,second,cortex-m4"
+    )
+    assert [t.option("elements") for t in target.before] == [5, 1 << 20] and target.option(
+        "optimize"
+    ) == "size"
     assert [t.name for t in target.asked()] == ["unit", "second"]
 
 
@@ -104,13 +113,15 @@ def test_wrong_combinations(text: str, said: str, monkeypatch: pytest.MonkeyPatc
     assert error.value.problems[0].code == "E501"
 
 
-def test_parameters_of_a_retrained_model_need_the_same_targets(plugin: Path, sums: Path,
-                                                               tmp_path: Path) -> None:
+def test_parameters_of_a_retrained_model_need_the_same_targets(
+    plugin: Path, sums: Path, tmp_path: Path
+) -> None:
     """The .json says which, with the options given to them."""
     out = str(tmp_path / "out")
     chosen = ["--target-plugin", str(plugin)]
-    assert main(["compile",
-                 str(sums), "-o", out, "--target=adder,lanes=8,c", "--params=external", *chosen]) == 0
+    assert (
+        main(["compile", str(sums), "-o", out, "--target=adder,lanes=8,c", "--params=external", *chosen]) == 0
+    )
     assert json.loads((tmp_path / "out" / "sums.json").read_text())["target"] == "adder,lanes=8,c"
     assert main(["params", str(sums), "--for", f"{out}/sums.json", "-o", f"{out}/again.params", *chosen]) == 0
     assert (tmp_path / "out/again.params").read_bytes() == (tmp_path / "out/sums.params").read_bytes()
@@ -123,10 +134,15 @@ def test_parameters_of_a_retrained_model_need_the_same_targets(plugin: Path, sum
 def test_a_plug_in_file(plugin: Path, sums: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [
         "compile",
-        str(sums), "-o",
-        str(tmp_path / "out"), "--target=adder,c", "--target-plugin",
-        str(plugin), "--depfile",
-        str(tmp_path / "d"), "-q"
+        str(sums),
+        "-o",
+        str(tmp_path / "out"),
+        "--target=adder,c",
+        "--target-plugin",
+        str(plugin),
+        "--depfile",
+        str(tmp_path / "d"),
+        "-q",
     ]
     assert main(arguments) == 0
     assert "(adder:add)" in (tmp_path / "out" / "sums.c").read_text()
@@ -134,8 +150,9 @@ def test_a_plug_in_file(plugin: Path, sums: Path, tmp_path: Path, capsys: pytest
     assert main(["targets", "--target-plugin", str(plugin), "--json"]) == 0
     found = next(t for t in json.loads(capsys.readouterr().out) if t["target"] == "adder")
     assert found["takes over"] == ["add"] and found["options"] == ["lanes=4"]
-    assert main(["compile", str(sums), "-o",
-                 str(tmp_path / "out"), "--target=adder,c"]) == 1, "known to whom it was given to only"
+    assert main(["compile", str(sums), "-o", str(tmp_path / "out"), "--target=adder,c"]) == 1, (
+        "known to whom it was given to only"
+    )
 
 
 @pytest.mark.parametrize(("text", "said"),
@@ -170,10 +187,16 @@ TARGETS = [Target("a", "", graph_passes={"before-partitoin": (list.sort,)}, prog
         targets((file,))
     said = [(p.code, p.message.split("names the ")[1], p.hint) for p in error.value.problems]
     assert said == [
-        ("E502", "phase of graph passes 'before-partitoin', which does not exist",
-         "did you mean 'before-partition'?"),
-        ("E502", "phase of program passes 'late', which does not exist",
-         "there are: after-lowering, after-planning"),
+        (
+            "E502",
+            "phase of graph passes 'before-partitoin', which does not exist",
+            "did you mean 'before-partition'?",
+        ),
+        (
+            "E502",
+            "phase of program passes 'late', which does not exist",
+            "there are: after-lowering, after-planning",
+        ),
         ("E502", "operator 'Matmul', which does not exist", "did you mean 'MatMul'?"),
         ("E502", "operator 'Addd', which does not exist", "did you mean 'Add'?"),
         ("E502", "operator 'SoftMax', which does not exist", "did you mean 'Softmax'?"),
@@ -186,7 +209,8 @@ def test_a_plug_in_that_is_not_there(tmp_path: Path, sums: Path, capsys: pytest.
 
 
 def test_targets_of_packages(tmp_path: Path, plugin: Path, sums: Path) -> None:
-    """An installed package registers its targets; its files are in the depfile; an entry that fails is named.
+    """An installed package registers its targets; its files are in the depfile; an entry that fails is
+    named.
     """
     package = tmp_path / "site"
     info = package / "adder-1.0.dist-info"
@@ -195,47 +219,69 @@ def test_targets_of_packages(tmp_path: Path, plugin: Path, sums: Path) -> None:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: adder\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[{registry.ENTRY_POINTS}]\nadder = adderpkg:ADDER\n")
     run = [
-        sys.executable, "-m", "aot_model", "compile",
-        str(sums), "-o",
-        str(tmp_path / "out"), "--target=adder,c", "--depfile",
-        str(tmp_path / "d")
+        sys.executable,
+        "-m",
+        "aot_model",
+        "compile",
+        str(sums),
+        "-o",
+        str(tmp_path / "out"),
+        "--target=adder,c",
+        "--depfile",
+        str(tmp_path / "d"),
     ]
     environment = {
-        "PYTHONPATH": f"{ROOT / 'compiler'}:{package}", "PATH": "/usr/bin:/bin",
-        "PYTHONDONTWRITEBYTECODE": "1"
+        "PYTHONPATH": f"{ROOT / 'compiler'}:{package}",
+        "PATH": "/usr/bin:/bin",
+        "PYTHONDONTWRITEBYTECODE": "1",
     }
     done = subprocess.run(run, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "adderpkg.py" in (tmp_path / "d").read_text()
-    for target, said in (("adderpkg:NONE", "cannot be loaded"), ("adderpkg:ADD",
-                                                                 "has a Claim, not a Target")):
+    for target, said in (
+        ("adderpkg:NONE", "cannot be loaded"),
+        ("adderpkg:ADD", "has a Claim, not a Target"),
+    ):
         (info / "entry_points.txt").write_text(f"[{registry.ENTRY_POINTS}]\nadder = {target}\n")
         done = subprocess.run(run, env=environment, capture_output=True, text=True)
-        assert done.returncode == 1 and f"target plug-in 'adder' ({target})" in done.stderr and said in done.stderr and "E502" in done.stderr  # noqa: E501
+        assert (
+            done.returncode == 1
+            and f"target plug-in 'adder' ({target})" in done.stderr
+            and said in done.stderr
+            and "E502" in done.stderr
+        )
 
 
 # --- check --------------------------------------------------------------------------------------------------
 
 
-def test_check_tells_who_takes_what_and_why_not(plugin: Path, sums: Path,
-                                                capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_tells_who_takes_what_and_why_not(
+    plugin: Path, sums: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["check", str(sums), "--target=adder,c", "--target-plugin", str(plugin)]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines[2:6] == [
-        "sum Add adder:add", "relu Relu - adder: it has no pattern for Relu",
-        "more Add - adder:add: operands differ in shape", "1 of 3 nodes are taken over"
+        "sum Add adder:add",
+        "relu Relu - adder: it has no pattern for Relu",
+        "more Add - adder:add: operands differ in shape",
+        "1 of 3 nodes are taken over",
     ]
     assert main(["check", str(sums), "--target=adder,c", "--target-plugin", str(plugin), "--json"]) == 0
     nodes = json.loads(capsys.readouterr().out)["nodes"]
-    assert [n["target"] for n in nodes
-            ] == ["adder", "", ""] and nodes[2]["refused"] == [["adder", "add", "operands differ in shape"]]
+    assert [n["target"] for n in nodes] == ["adder", "", ""] and nodes[2]["refused"] == [
+        ["adder", "add", "operands differ in shape"]
+    ]
 
 
-def test_the_partition_is_dumped_and_explained_like_a_pass(plugin: Path, sums: Path, tmp_path: Path,
-                                                           capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_partition_is_dumped_and_explained_like_a_pass(
+    plugin: Path, sums: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     more = [
-        "--target=adder,c", "--target-plugin",
-        str(plugin), "--dump-after=partition", "--explain=partition"
+        "--target=adder,c",
+        "--target-plugin",
+        str(plugin),
+        "--dump-after=partition",
+        "--explain=partition",
     ]
     assert main(["compile", str(sums), "-o", str(tmp_path / "out"), *more]) == 0
     said = capsys.readouterr().out
@@ -245,8 +291,11 @@ def test_the_partition_is_dumped_and_explained_like_a_pass(plugin: Path, sums: P
 
 def test_two_targets_that_claim_one_node(tmp_path: Path, sums: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The order on the command line decides, and check tells."""
-    install(monkeypatch, unit("one", patterns=(elementwise("Add"),)),
-            unit("two", patterns=(elementwise("Add"), elementwise("Relu"))))
+    install(
+        monkeypatch,
+        unit("one", patterns=(elementwise("Add"),)),
+        unit("two", patterns=(elementwise("Add"), elementwise("Relu"))),
+    )
     for order, expected in (("one,two", ["one", "two", ""]), ("two,one", ["two", "two", ""])):
         found = compile_model(Request(sums, "m", f"{order},c"))
         assert [a.target for a in found.assignments] == expected
@@ -257,8 +306,9 @@ def test_two_targets_that_claim_one_node(tmp_path: Path, sums: Path, monkeypatch
 
 @pytest.mark.skipif(MODELS is None, reason=REASON)
 @pytest.mark.parametrize("name", ["kws_int8.tflite", "kws_qdq.onnx", "kws_tfqdq.onnx"])
-def test_integer_layers_are_one_shape_whatever_the_format(name: str, tmp_path: Path,
-                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+def test_integer_layers_are_one_shape_whatever_the_format(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """TFLite and QDQ networks: every convolution is a Convolution, its bias and a Requantise with constant
     parameters.
     """
@@ -275,8 +325,9 @@ def test_integer_layers_are_one_shape_whatever_the_format(name: str, tmp_path: P
     assert len(layers) == 9  # what else is one is an average pool, which has no bias
 
 
-def test_float_convolutions_of_onnx_are_channels_last(tmp_path: Path,
-                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+def test_float_convolutions_of_onnx_are_channels_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from aot_model.ir.pattern import constant, op, value
     from aot_model.partition.offload import Claim
     from onnx_models import small_cnn
@@ -287,7 +338,8 @@ def test_float_convolutions_of_onnx_are_channels_last(tmp_path: Path,
         shapes.append((match.value("x").shape, match.value("weights").shape))
         return "only looking"
 
-    install(monkeypatch,
-            unit(patterns=(Claim("conv", op("Convolution", value("x"), constant("weights")), look),)))
+    install(
+        monkeypatch, unit(patterns=(Claim("conv", op("Convolution", value("x"), constant("weights")), look),))
+    )
     compiled(small_cnn(), tmp_path, "unit,c")
     assert shapes and all(x[-1] == w[-1] for x, w in shapes)

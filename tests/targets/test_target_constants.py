@@ -75,8 +75,9 @@ static inline int32_t interpret(const uint8_t *blob, uint32_t size, const void *
 
 
 @pytest.mark.parametrize("params", ["linked", "external"])
-def test_a_region_as_bytes_and_their_interpreter(params: str, tmp_path: Path,
-                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_region_as_bytes_and_their_interpreter(
+    params: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def serialise(region: Region) -> Blob:
         return Blob(np.float32(3).tobytes(), "interpret", "interpreter.h", scratch=16)
 
@@ -88,7 +89,8 @@ def test_a_region_as_bytes_and_their_interpreter(params: str, tmp_path: Path,
         assert "0, 0, 64, 64" in result.texts["m.c"]
         return
     np.testing.assert_array_equal(
-        outputs(result, tmp_path, X, Y, texts={"interpreter.h": INTERPRETER})[0], X + 3 * Y)
+        outputs(result, tmp_path, X, Y, texts={"interpreter.h": INTERPRETER})[0], X + 3 * Y
+    )
 
 
 @pytest.mark.parametrize(("hook", "said"), [
@@ -107,8 +109,9 @@ def test_wrong_artifacts(hook: Any, said: str, tmp_path: Path, monkeypatch: pyte
 
 
 def biased() -> onnx.ModelProto:
-    return model([node("Add", ["x", "b"], ["z"], name="add")], [tensor("x", [2, 4])], [tensor("z", [2, 4])],
-                 {"b": Y})
+    return model(
+        [node("Add", ["x", "b"], ["z"], name="add")], [tensor("x", [2, 4])], [tensor("z", [2, 4])], {"b": Y}
+    )
 
 
 BIASED = (Claim("add", op("Add", value("x"), any_constant("b"))),)
@@ -126,10 +129,11 @@ def test_constants_are_packed_and_renamed(tmp_path: Path, monkeypatch: pytest.Mo
         m = region.matches[0]
         b = build.constant(m.value("b"))
         body = "    for (int k = 0; k < 8; ++k) {\n        y[k] = x[k] + (float)b[k / 4];\n    }"
-        build.call("add_rows", body,
-                   [Argument("x", m.value("x")),
-                    Argument("b", b),
-                    written("y", m.result.outputs[0])])
+        build.call(
+            "add_rows",
+            body,
+            [Argument("x", m.value("x")), Argument("b", b), written("y", m.result.outputs[0])],
+        )
 
     install(monkeypatch, unit(patterns=BIASED, lower=add_rows, update_constants=pack))
     result = compiled(biased(), tmp_path, "unit,c")
@@ -147,29 +151,32 @@ def test_constants_are_packed_and_renamed(tmp_path: Path, monkeypatch: pytest.Mo
 ])  # fmt: skip
 def test_wrong_constants(hook: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def uses(region: Region, build: RegionSite) -> None:
-        build.call("f", "",
-                   [Argument("b", region.matches[0].value("b")),
-                    written("y", region.graph.outputs[0])])
+        build.call(
+            "f", "", [Argument("b", region.matches[0].value("b")), written("y", region.graph.outputs[0])]
+        )
 
     install(monkeypatch, unit(patterns=BIASED, lower=uses, update_constants=hook))
     assert said in refused(biased(), tmp_path)
 
 
-def test_external_parameters_are_those_that_the_target_packed(tmp_path: Path,
-                                                              monkeypatch: pytest.MonkeyPatch) -> None:
+def test_external_parameters_are_those_that_the_target_packed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def packed(region: Region, build: RegionSite) -> None:
         m = region.matches[0]
         data = m.value("b").data
         assert data is not None
         body = "    for (int k = 0; k < 8; ++k) {\n        y[k] = x[k] + b[7 - k];\n    }"
-        build.call("add",
-                   body, [
-                       Argument("x", m.value("x")),
-                       Argument("b", Packed("b",
-                                            data.reshape(-1)[::-1], 64)),
-                       written("y", m.result.outputs[0])
-                   ],
-                   fails=False)
+        build.call(
+            "add",
+            body,
+            [
+                Argument("x", m.value("x")),
+                Argument("b", Packed("b", data.reshape(-1)[::-1], 64)),
+                written("y", m.result.outputs[0]),
+            ],
+            fails=False,
+        )
 
     install(monkeypatch, unit(patterns=BIASED, lower=packed))
     result = compiled(biased(), tmp_path, "unit,c", library=Options(params="external"))
@@ -180,16 +187,21 @@ def test_external_parameters_are_those_that_the_target_packed(tmp_path: Path,
 def test_scratch_is_aligned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def lower_aligned(region: Region, build: RegionSite) -> None:
         m = region.matches[0]
-        body = ("    if (((uintptr_t)s & 127u) != 0u) {\n        return 5;\n    }\n    memcpy(s, x, 32);\n   "
-                " memcpy(y, s, 32);\n    return 0;")
-        build.call("copy",
-                   body, [
-                       Argument("x", region.graph.inputs[0]),
-                       Argument("s", Scratch("s", 32, 128, "uint8_t")),
-                       written("y", m.result.outputs[0])
-                   ],
-                   includes=["string.h"],
-                   fails=True)
+        body = (
+            "    if (((uintptr_t)s & 127u) != 0u) {\n        return 5;\n    }\n    memcpy(s, x, 32);\n   "
+            " memcpy(y, s, 32);\n    return 0;"
+        )
+        build.call(
+            "copy",
+            body,
+            [
+                Argument("x", region.graph.inputs[0]),
+                Argument("s", Scratch("s", 32, 128, "uint8_t")),
+                written("y", m.result.outputs[0]),
+            ],
+            includes=["string.h"],
+            fails=True,
+        )
 
     install(monkeypatch, unit(patterns=(elementwise("Relu"),), lower=lower_aligned))
     np.testing.assert_array_equal(outputs(compiled(pair("Relu"), tmp_path, "unit,c"), tmp_path, X, Y)[0], X)

@@ -37,13 +37,17 @@ def test_wrong_patterns(claim: Claim, said: str, tmp_path: Path, monkeypatch: py
 
 def softmax(region: Region, build: RegionSite) -> None:
     x, y = region.graph.inputs[0], region.graph.outputs[0]
-    build.call("softmax", "    for (int k = 0; k < 8; ++k) {\n        y[k] = x[k] + 100.0f;\n    }",
-               [Argument("x", x), written("y", y)])
+    build.call(
+        "softmax",
+        "    for (int k = 0; k < 8; ++k) {\n        y[k] = x[k] + 100.0f;\n    }",
+        [Argument("x", x), written("y", y)],
+    )
 
 
 @pytest.mark.parametrize("accept", [True, False])
-def test_operators_are_kept_whole_for_a_target(accept: bool, tmp_path: Path,
-                                               monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operators_are_kept_whole_for_a_target(
+    accept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A softmax is one node for the target that asks for it, and what it always was when the target does not
     take it.
     """
@@ -52,9 +56,9 @@ def test_operators_are_kept_whole_for_a_target(accept: bool, tmp_path: Path,
     result = compiled(pair("Softmax"), tmp_path, "unit,c")
     assert [(a.operator, a.pattern) for a in result.assignments] == [("Softmax", "softmax" if accept else "")]
     e = np.exp(X - X.max(1, keepdims=True))
-    np.testing.assert_allclose(outputs(result, tmp_path, X, Y)[0],
-                               X + 100 if accept else e / e.sum(1, keepdims=True),
-                               rtol=1e-5)
+    np.testing.assert_allclose(
+        outputs(result, tmp_path, X, Y)[0], X + 100 if accept else e / e.sum(1, keepdims=True), rtol=1e-5
+    )
 
 
 def test_passes_see_what_their_target_lowers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,18 +77,24 @@ def test_passes_see_what_their_target_lowers(tmp_path: Path, monkeypatch: pytest
     hooks = {p: (note(p),) for p in ("before-partition", "after-partition")}
     install(
         monkeypatch,
-        replace(UNIT,
-                graph_passes=hooks,
-                program_passes={"after-lowering": (program_pass,), "after-planning": (program_pass,)}))
+        replace(
+            UNIT,
+            graph_passes=hooks,
+            program_passes={"after-lowering": (program_pass,), "after-planning": (program_pass,)},
+        ),
+    )
     compiled(pair("Add", "Tanh", "Mul"), tmp_path, "unit,c")
     assert seen == [
-        "before-partition test ['Add', 'Tanh', 'Mul']", "after-partition unit_0 ['Add']",
-        "after-partition unit_1 ['Mul']", *["program ['unit:add', 'Tanh', 'unit:mul']"] * 2
+        "before-partition test ['Add', 'Tanh', 'Mul']",
+        "after-partition unit_0 ['Add']",
+        "after-partition unit_1 ['Mul']",
+        *["program ['unit:add', 'Tanh', 'unit:mul']"] * 2,
     ]
 
 
-def test_a_pass_before_the_partition_makes_what_patterns_take(tmp_path: Path,
-                                                              monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_before_the_partition_makes_what_patterns_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Subtraction becomes addition of the negative, which the unit has."""
     from aot_model.ir.graph import Node
     from aot_model.ops.elementwise import op as operator_named
@@ -100,8 +110,10 @@ def test_a_pass_before_the_partition_makes_what_patterns_take(tmp_path: Path,
         graph.nodes = nodes
         return True
 
-    install(monkeypatch,
-            replace(unit(patterns=(elementwise("Add"),)), graph_passes={"before-partition": (negate,)}))
+    install(
+        monkeypatch,
+        replace(unit(patterns=(elementwise("Add"),)), graph_passes={"before-partition": (negate,)}),
+    )
     result = compiled(pair("Sub"), tmp_path, "unit,c")
     assert [a.pattern for a in result.assignments] == ["", "add"]
     np.testing.assert_array_equal(outputs(result, tmp_path, X, Y)[0], X - Y)
@@ -146,8 +158,9 @@ def another_buffer(program: Program) -> None:
                           (no_calls, "after-lowering", "output 'z' is never written"),
                           (another_buffer, "after-planning", "'add' has 'new', which the plan does not know"),
                           (raising, "after-planning", "out of order")])  # fmt: skip
-def test_wrong_program_passes(hook: Any, phase: str, said: str, tmp_path: Path,
-                              monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_program_passes(
+    hook: Any, phase: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     install(monkeypatch, replace(UNIT, program_passes={phase: (hook,)}))
     message = refused(pair("Add"), tmp_path)
     assert said in message and f"pass '{hook.__name__}' ({phase})" in message

@@ -31,13 +31,17 @@ def touched(result: object, target: str) -> set[str]:
     """Pools of the arguments of a target's calls."""
     view = result.view  # type: ignore[attr-defined]
     return {
-        view.addresses.of[b][0] for call in view.program.calls() if call.target == target
-        for b in call.arguments if b in view.addresses.of
+        view.addresses.of[b][0]
+        for call in view.program.calls()
+        if call.target == target
+        for b in call.arguments
+        if b in view.addresses.of
     }
 
 
-def test_each_target_stays_in_the_pools_that_are_open_to_it(tmp_path: Path,
-                                                            monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_target_stays_in_the_pools_that_are_open_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The processor's own memory is preferred, and not for what the unit reads or writes."""
     install(monkeypatch, UNIT)
     pools = (Pool("own", targets=("c",)), Pool("shared", targets=("c", "unit")))
@@ -51,9 +55,9 @@ def test_each_target_stays_in_the_pools_that_are_open_to_it(tmp_path: Path,
 def test_no_pool_is_open_to_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, UNIT)
     with pytest.raises(
-            CompileError,
-            match=r"no pool is open to all targets that touch '.*' \(.*\) \[E401\]\n"
-            r"  a: open to c\n  b: open to unit"
+        CompileError,
+        match=r"no pool is open to all targets that touch '.*' \(.*\) \[E401\]\n"
+        r"  a: open to c\n  b: open to unit",
     ) as error:
         compiled(mixed(), tmp_path, "unit,c", pools=(Pool("a", targets=("c",)), Pool("b", targets=("unit",))))
     assert error.value.problems[0].code == "E401"

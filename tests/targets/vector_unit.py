@@ -32,15 +32,20 @@ W = np.zeros(4, np.float32)
 X = np.asarray([[1, 2, 3, 4], [0, -1, 2, -3]], np.float32)
 Y = np.asarray([[2, 2, 2, 2], [3, 3, 3, 3]], np.float32)
 _BODIES = {
-    "Add": "a[i] + b[i]", "Sub": "a[i] - b[i]", "Mul": "a[i] * b[i]", "Relu": "a[i] > 0.0f ? a[i] : 0.0f"
+    "Add": "a[i] + b[i]",
+    "Sub": "a[i] - b[i]",
+    "Mul": "a[i] * b[i]",
+    "Relu": "a[i] > 0.0f ? a[i] : 0.0f",
 }
 
 
 def same_shape(match: Match, target: Target) -> str | None:
     """Why the unit does not compute an element-wise operator."""
     node = match.result
-    if any(v is not None and (v.shape != node.outputs[0].shape or v.dtype is not DType.FLOAT32)
-           for v in node.inputs):
+    if any(
+        v is not None and (v.shape != node.outputs[0].shape or v.dtype is not DType.FLOAT32)
+        for v in node.inputs
+    ):
         return "its inputs are not floats of one shape"
     if node.outputs[0].type.elements > target.option("elements"):
         return f"{node.outputs[0].type.elements} elements are more than {target.option('elements')}"
@@ -66,11 +71,13 @@ def lower(region: Region, build: RegionSite) -> None:
                 Argument("x", match.value("x")),
                 Argument("w", match.value("w")),
                 Argument("bias", match.value("bias")),
-                written("y", out)
+                written("y", out),
             ]
         else:
-            body = (f"    for (int32_t i = 0; i < {out.type.elements}; ++i) {{\n        y[i] = "
-                    f"{_BODIES[node.kind]};\n    }}")
+            body = (
+                f"    for (int32_t i = 0; i < {out.type.elements}; ++i) {{\n        y[i] = "
+                f"{_BODIES[node.kind]};\n    }}"
+            )
             inputs = [v for v in node.inputs if v is not None]
             arguments = [*(Argument("ab"[k], v) for k, v in enumerate(inputs)), written("y", out)]
         build.call(match.pattern, body, arguments, match=match)
@@ -88,10 +95,12 @@ def elementwise(kind: str) -> Claim:
 
 
 OFFLOAD = Offload((dense_pattern(), *(elementwise(k) for k in _BODIES)), lower=lower)
-UNIT = Target("unit",
-              "for tests",
-              attributes={"elements": Attribute(1 << 20, "most elements of a tensor")},
-              offload=OFFLOAD)
+UNIT = Target(
+    "unit",
+    "for tests",
+    attributes={"elements": Attribute(1 << 20, "most elements of a tensor")},
+    offload=OFFLOAD,
+)
 
 
 def unit(name: str = "unit", **changes: Any) -> Target:
@@ -109,14 +118,20 @@ def compiled(proto: onnx.ModelProto, folder: Path, target: str, name: str = "m",
     return compile_model(Request(save(proto, folder / f"{name}.onnx"), name, target, **request))
 
 
-def outputs(result: Compiled,
-            folder: Path,
-            *inputs: np.ndarray,
-            extra: Sequence[str] = (),
-            texts: Mapping[str, str] | None = None) -> list[np.ndarray]:
+def outputs(
+    result: Compiled,
+    folder: Path,
+    *inputs: np.ndarray,
+    extra: Sequence[str] = (),
+    texts: Mapping[str, str] | None = None,
+) -> list[np.ndarray]:
     """What the generated C computes, under sanitizers."""
-    program = sanitized(result.view, {**result.texts, **(texts or {})}, folder / "build",
-                        *(str(folder / "build" / file) for file in extra))
+    program = sanitized(
+        result.view,
+        {**result.texts, **(texts or {})},
+        folder / "build",
+        *(str(folder / "build" / file) for file in extra),
+    )
     return program.run([list(inputs)])[0]
 
 
@@ -125,16 +140,19 @@ def split(graph: Graph, *targets: Target) -> Partition:
     return partition(graph, targets)
 
 
-
-
 def pair(*kinds: str) -> onnx.ModelProto:
     """x, y -> operators one after the other, each with y as its second operand."""
     nodes, last = [], "x"
     for k, kind in enumerate(kinds):
         out = "z" if k == len(kinds) - 1 else f"t{k}"
         nodes.append(
-            helper.make_node(kind, [last, "y"] if kind in ("Add", "Sub", "Mul") else [last], [out],
-                 name=f"{kind.lower()}{k}"))
+            helper.make_node(
+                kind,
+                [last, "y"] if kind in ("Add", "Sub", "Mul") else [last],
+                [out],
+                name=f"{kind.lower()}{k}",
+            )
+        )
         last = out
     return model(nodes, [tensor("x", [2, 4]), tensor("y", [2, 4])], [tensor("z", [2, 4])])
 

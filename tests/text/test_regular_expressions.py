@@ -16,15 +16,58 @@ from aot_model.text.pattern import LAST, PatternError, any_case, inverse, merged
 from aot_model.text.regular_expressions import Automaton, compile_pattern, utf8_paths
 
 PATTERNS = [
-    "", "a|", "()", "(a*)*b", "(a|b)+", "[^a-c]*", "a?b{2,3}|ab", "^ab$", r".*\bb\b.*", "[à-ÿ].*", "(?i)ab",
-    "(?s).*", r"\S+", r"\Ba\B", r"a\b\bb|c", "(?:^a|b)c$|$", "x{0}", "[]a]+", "[^]]", "(ab){2,}c?", "[а-я]+",
-    ".", "..", "(?P<n>a)(b|c)??", r"a\.b|a\sb", r"[\w-]+", "(?i:A)b", "[a-]+", r"www\.[\w.-]+\.\bcom\b",
+    "",
+    "a|",
+    "()",
+    "(a*)*b",
+    "(a|b)+",
+    "[^a-c]*",
+    "a?b{2,3}|ab",
+    "^ab$",
+    r".*\bb\b.*",
+    "[à-ÿ].*",
+    "(?i)ab",
+    "(?s).*",
+    r"\S+",
+    r"\Ba\B",
+    r"a\b\bb|c",
+    "(?:^a|b)c$|$",
+    "x{0}",
+    "[]a]+",
+    "[^]]",
+    "(ab){2,}c?",
+    "[а-я]+",
+    ".",
+    "..",
+    "(?P<n>a)(b|c)??",
+    r"a\.b|a\sb",
+    r"[\w-]+",
+    "(?i:A)b",
+    "[a-]+",
+    r"www\.[\w.-]+\.\bcom\b",
     r"(\W|^)[\w.\-]{0,25}@(yahoo|gmail)\.com(\W|$)",
 ]
 TEXTS = [
-    *("".join(t) for n in range(5) for t in itertools.product("ab c", repeat=n)), "é", "éé", "😀", "абв", "]",
-    "]a", "a-", "\n", "a\nb", "A", "AB", "Ab", "a.b", "_", "www.google.com", "www.bbc.co.uk",
-    "account@gmail.com", "not email", "account2@yahoo.com!",
+    *("".join(t) for n in range(5) for t in itertools.product("ab c", repeat=n)),
+    "é",
+    "éé",
+    "😀",
+    "абв",
+    "]",
+    "]a",
+    "a-",
+    "\n",
+    "a\nb",
+    "A",
+    "AB",
+    "Ab",
+    "a.b",
+    "_",
+    "www.google.com",
+    "www.bbc.co.uk",
+    "account@gmail.com",
+    "not email",
+    "account2@yahoo.com!",
 ]
 
 
@@ -35,9 +78,17 @@ def test_automata_match_what_pythons_engine_does(pattern: str) -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize(("pattern", "text"), [(r"\x{1F600}|\x41", "😀"), (r"\x{1F600}|\x41", "A"),
-                                               ("[[:alpha:]]+", "aZ"), (r"\Qa.b\E+", "a.bbb"), (r"\101", "A"),
-                                               ("(?i)k", "K")])
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"\x{1F600}|\x41", "😀"),
+        (r"\x{1F600}|\x41", "A"),
+        ("[[:alpha:]]+", "aZ"),
+        (r"\Qa.b\E+", "a.bbb"),
+        (r"\101", "A"),
+        ("(?i)k", "K"),
+    ],
+)
 def test_syntax_that_python_has_not(pattern: str, text: str) -> None:
     assert compile_pattern(pattern).matches(text.encode())
     assert not compile_pattern(pattern).matches(b"")
@@ -74,7 +125,8 @@ EXPRESSIONS = st.recursive(
         st.lists(inner, min_size=1, max_size=3).map("".join),
         st.lists(inner, min_size=2, max_size=3).map(lambda parts: f"({'|'.join(parts)})"),
         st.tuples(inner, st.sampled_from(["*", "+", "?", "{2}", "{1,3}", "{0,2}?"])).map(
-            lambda pair: f"(?:{pair[0]}){pair[1]}"),
+            lambda pair: f"(?:{pair[0]}){pair[1]}"
+        ),
     ),
     max_leaves=6,
 )
@@ -90,25 +142,35 @@ def test_random_expressions(pattern: str) -> None:
 
 
 def told_apart(automaton: Automaton) -> bool:
-    """Whether some text tells each two states apart: no automaton with fewer states matches the same texts.
+    """Whether some text tells each two states apart: no automaton with fewer states matches the same
+    texts.
     """
     states, classes = len(automaton.accepts), automaton.classes
-    different = {(a, b)
-                 for a in range(states)
-                 for b in range(a)
-                 if automaton.accepts[a] != automaton.accepts[b]}
+    different = {
+        (a, b) for a in range(states) for b in range(a) if automaton.accepts[a] != automaton.accepts[b]
+    }
     while True:
-        more = {(a, b) for a in range(states) for b in range(a) if (a, b) not in different and any(
-            (max(x, y), min(x, y)) in different
-            for x, y in ((automaton.next[a * classes + k], automaton.next[b * classes + k])
-                         for k in range(classes)))}
+        more = {
+            (a, b)
+            for a in range(states)
+            for b in range(a)
+            if (a, b) not in different
+            and any(
+                (max(x, y), min(x, y)) in different
+                for x, y in (
+                    (automaton.next[a * classes + k], automaton.next[b * classes + k]) for k in range(classes)
+                )
+            )
+        }
         if not more:
             return len(different) == states * (states - 1) // 2
         different |= more
 
 
-@pytest.mark.parametrize(("low", "high"), [(0, 0x7F), (0, LAST), (0x7FF, 0x801), (0xD000, 0xE100),
-                                           (0x10FFF0, LAST), (0x80, 0x10000)])
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(0, 0x7F), (0, LAST), (0x7FF, 0x801), (0xD000, 0xE100), (0x10FFF0, LAST), (0x80, 0x10000)],
+)
 def test_ranges_as_bytes(low: int, high: int) -> None:
     """Exactly the UTF-8 of the code points, without surrogates."""
     paths = list(utf8_paths(low, high))
@@ -117,15 +179,18 @@ def test_ranges_as_bytes(low: int, high: int) -> None:
         if 0 <= code <= LAST and not 0xD800 <= code <= 0xDFFF:
             text = chr(code).encode()
             found = sum(
-                len(path) == len(text) and all(a <= b <= c
-                                               for (a, c), b in zip(path, text, strict=True))
-                for path in paths)
+                len(path) == len(text) and all(a <= b <= c for (a, c), b in zip(path, text, strict=True))
+                for path in paths
+            )
             assert found == (low <= code <= high), hex(code)
 
 
 def test_sets_of_letters() -> None:
     assert merged([(5, 9), (1, 3), (4, 4), (20, 30), (25, 26)]) == ((1, 9), (20, 30))
-    assert inverse(((0, 4), (10, LAST))) == ((5, 9),) and inverse(()) == ((0, LAST),) and inverse(
-        ((0, LAST),)) == ()
+    assert (
+        inverse(((0, 4), (10, LAST))) == ((5, 9),)
+        and inverse(()) == ((0, LAST),)
+        and inverse(((0, LAST),)) == ()
+    )
     assert any_case(((ord("a"), ord("b")),)) == ((ord("A"), ord("B")), (ord("a"), ord("b")))
     assert (0x212A, 0x212A) in any_case(((ord("k"), ord("k")),))

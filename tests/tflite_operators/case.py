@@ -37,13 +37,15 @@ def whole(low: int, high: int, *shape: int, dtype: str = "int32") -> np.ndarray:
     return np.asarray(RNG.integers(low, high, shape, endpoint=True), dtype)
 
 
-def one(name: str,
-        kind: str,
-        inputs: Sequence[np.ndarray | T],
-        outputs: Sequence[T],
-        options: str | None = None,
-        fields: dict[str, object] | None = None,
-        **more: object) -> OpCase:
+def one(
+    name: str,
+    kind: str,
+    inputs: Sequence[np.ndarray | T],
+    outputs: Sequence[T],
+    options: str | None = None,
+    fields: dict[str, object] | None = None,
+    **more: object,
+) -> OpCase:
     """A case of one operator. Arrays become inputs of the model, tensors are constants (or inputs, with
     values in `given`).
     """
@@ -59,7 +61,13 @@ def one(name: str,
                 fed.append(given.pop(0))
         else:
             kind_of = {
-                "float32": FLOAT32, "int32": INT32, "int64": 4, "bool": 6, "int8": 9, "uint8": 3, "int16": 7
+                "float32": FLOAT32,
+                "int32": INT32,
+                "int64": 4,
+                "bool": 6,
+                "int8": 9,
+                "uint8": 3,
+                "int16": 7,
             }[str(x.dtype)]
             tensors.append(T(f"x{k}", x.shape, kind_of, scale=()))
             places.append(k)
@@ -71,8 +79,15 @@ def one(name: str,
     return OpCase(name, model, tuple(fed), **more)  # type: ignore[arg-type]
 
 
-def network(name: str, tensors: Sequence[T], operators: Sequence[Op], inputs: Sequence[int],
-            outputs: Sequence[int], fed: Sequence[np.ndarray], *others: G, **more: object) -> OpCase:
+def network(
+    name: str,
+    tensors: Sequence[T],
+    operators: Sequence[Op],
+    inputs: Sequence[int],
+    outputs: Sequence[int],
+    fed: Sequence[np.ndarray],
+    *others: G,
+    **more: object,
+) -> OpCase:
     """A case of several operators."""
-    return OpCase(name, build(tensors, operators, inputs, outputs, *others), tuple(fed),
-                  **more)  # type: ignore[arg-type]
+    return OpCase(name, build(tensors, operators, inputs, outputs, *others), tuple(fed), **more)  # type: ignore[arg-type]

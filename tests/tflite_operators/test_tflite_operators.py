@@ -30,11 +30,23 @@ from tflite_reference import litert, tflm
 pytestmark = pytest.mark.xdist_group("tflite-operators")
 """All cases are compiled together: by one worker."""
 
-CASES = [*indexing.CASES, *layers.CASES, *elementary.CASES, *others.CASES, *audio.CASES, *hybrid.CASES,
-         *rnn.CASES, *windows.CASES]
+CASES = [
+    *indexing.CASES,
+    *layers.CASES,
+    *elementary.CASES,
+    *others.CASES,
+    *audio.CASES,
+    *hybrid.CASES,
+    *rnn.CASES,
+    *windows.CASES,
+]
 NAMES = [c.name for c in CASES]
 ELSEWHERE = {
-    **dict.fromkeys(("IF", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "DENSIFY"), "tests/frontends/test_tflite.py"), "CUSTOM:TFLite_Detection_PostProcess": "models of the corpus",  # noqa: E501
+    **dict.fromkeys(
+        ("IF", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "DENSIFY"),
+        "tests/frontends/test_tflite.py",
+    ),
+    "CUSTOM:TFLite_Detection_PostProcess": "models of the corpus",
 }
 """Operators that need more than one run or graph, and what tests them."""
 
@@ -47,8 +59,11 @@ def outcomes() -> dict[str, Outcome]:
 
 def wanted(case: OpCase, outputs: int) -> list[np.ndarray]:
     if case.oracle.startswith("litert"):
-        return litert(case.model, case.inputs,
-                      "BUILTIN_REF" if case.oracle == "litert" else "BUILTIN_WITHOUT_DEFAULT_DELEGATES")
+        return litert(
+            case.model,
+            case.inputs,
+            "BUILTIN_REF" if case.oracle == "litert" else "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
+        )
     return tflm(case.model, [case.inputs], outputs)[0] if case.oracle == "tflm" else list(case.expected)
 
 
@@ -57,11 +72,17 @@ def test_an_operator_gives_what_its_oracle_gives(case: OpCase) -> None:
     outcome = outcomes()[case.name]
     assert outcome.status == "ok", outcome.message
     for k, (got, want) in enumerate(zip(outcome.outputs, wanted(case, len(outcome.outputs)), strict=True)):
-        assert got.dtype == want.dtype and got.size == want.size, (k, got.dtype, got.shape, want.dtype,
-                                                                   want.shape)
+        assert got.dtype == want.dtype and got.size == want.size, (
+            k,
+            got.dtype,
+            got.shape,
+            want.dtype,
+            want.shape,
+        )
         if want.dtype.kind == "f":
             bound = case.tolerance * max(
-                float(np.nanmax(np.abs(np.where(np.isfinite(want), want, 0)), initial=0)), 1e-30)
+                float(np.nanmax(np.abs(np.where(np.isfinite(want), want, 0)), initial=0)), 1e-30
+            )
             np.testing.assert_allclose(got.reshape(want.shape), want, rtol=0, atol=bound)
         else:
             np.testing.assert_array_equal(got.reshape(want.shape), want)
@@ -82,8 +103,9 @@ def operators_of(model: bytes) -> set[str]:
     names = {v: k for k, v in vars(tflite.BuiltinOperator).items() if isinstance(v, int)}
     codes = [file.OperatorCodes(k) for k in range(file.OperatorCodesLength())]
     return {
-        f"CUSTOM:{c.CustomCode().decode()}" if c.CustomCode() else names[max(c.BuiltinCode(),
-                                                                             c.DeprecatedBuiltinCode())]
+        f"CUSTOM:{c.CustomCode().decode()}"
+        if c.CustomCode()
+        else names[max(c.BuiltinCode(), c.DeprecatedBuiltinCode())]
         for c in codes
     }
 
@@ -92,8 +114,9 @@ def test_every_rule_of_the_frontend_has_a_case() -> None:
     """Rules for names that the schema does not have cannot be reached."""
     run = set().union(*(operators_of(c.model) for c in CASES))
     wanted = {kind for kind in RULES if kind.startswith("CUSTOM:") or hasattr(tflite.BuiltinOperator, kind)}
-    assert not wanted - run - set(
-        ELSEWHERE), f"operators that nothing tests: {sorted(wanted - run - set(ELSEWHERE))}"
+    assert not wanted - run - set(ELSEWHERE), (
+        f"operators that nothing tests: {sorted(wanted - run - set(ELSEWHERE))}"
+    )
     assert not run & set(ELSEWHERE), f"they have cases now: {sorted(run & set(ELSEWHERE))}"
 
 

@@ -17,56 +17,104 @@ def _number(x: T, value: float) -> T:
 
 def _transposed(padding: int, shape: tuple[int, ...]) -> OpCase:
     w, x, b = draw(2, 3, 2, 4, 3), draw(1, 3, 4, 5, 3), draw(4)
-    return one(f"CONV_3D_TRANSPOSE-{padding}", "CONV_3D_TRANSPOSE",
-               [ints("s", shape), floats("w", *w.shape, data=w), x, floats("b", 4, data=b)],
-               [floats("y", *shape)], "Conv3DOptions", {
-                   "Padding": padding, "StrideD": 2, "StrideH": 1, "StrideW": 2, "DilationDFactor": 1,
-                   "DilationHFactor": 1, "DilationWFactor": 1, "FusedActivationFunction": 0
-               })
+    return one(
+        f"CONV_3D_TRANSPOSE-{padding}",
+        "CONV_3D_TRANSPOSE",
+        [ints("s", shape), floats("w", *w.shape, data=w), x, floats("b", 4, data=b)],
+        [floats("y", *shape)],
+        "Conv3DOptions",
+        {
+            "Padding": padding,
+            "StrideD": 2,
+            "StrideH": 1,
+            "StrideW": 2,
+            "DilationDFactor": 1,
+            "DilationHFactor": 1,
+            "DilationWFactor": 1,
+            "FusedActivationFunction": 0,
+        },
+    )
 
 
 def _unequal(rows: int, columns: int) -> OpCase:
     """A transposed convolution with another input than one whose convolution gives its output."""
     w = draw(4, 5, 4, 3)
-    return one(f"TRANSPOSE_CONV-{rows}-{columns}", "TRANSPOSE_CONV",
-               [ints("s", [2, 10, 9, 4]), floats("w", *w.shape, data=w), draw(2, rows, columns, 3)],
-               [floats("y", 2, 10, 9, 4)], "TransposeConvOptions",
-               {"Padding": 0, "StrideH": 2, "StrideW": 3}, oracle="tflm")  # LiteRT 2.3 refuses it
+    return one(
+        f"TRANSPOSE_CONV-{rows}-{columns}",
+        "TRANSPOSE_CONV",
+        [ints("s", [2, 10, 9, 4]), floats("w", *w.shape, data=w), draw(2, rows, columns, 3)],
+        [floats("y", 2, 10, 9, 4)],
+        "TransposeConvOptions",
+        {"Padding": 0, "StrideH": 2, "StrideW": 3},
+        oracle="tflm",
+    )  # LiteRT 2.3 refuses it
 
 
 def _window(reducer: int, x: np.ndarray, begin: float) -> OpCase:
     type_ = FLOAT32 if x.dtype == np.float32 else INT32
     y = T("y", (2, 2, 2, 3), type_, scale=())
-    return one(f"REDUCE_WINDOW-{reducer}-{x.dtype}", "REDUCE_WINDOW", [
-        x, _number(y, begin), ints("w", [1, 2, 3, 1], INT64), ints("s", [1, 2, 2, 1], INT64),
-        ints("d", [1, 2, 1, 1], INT64)
-    ], [y], "ReduceWindowOptions", {"ReduceFunction": reducer}, oracle="litert-all")
+    return one(
+        f"REDUCE_WINDOW-{reducer}-{x.dtype}",
+        "REDUCE_WINDOW",
+        [
+            x,
+            _number(y, begin),
+            ints("w", [1, 2, 3, 1], INT64),
+            ints("s", [1, 2, 2, 1], INT64),
+            ints("d", [1, 2, 1, 1], INT64),
+        ],
+        [y],
+        "ReduceWindowOptions",
+        {"ReduceFunction": reducer},
+        oracle="litert-all",
+    )
 
 
-def _spread_window(label: str,
-                   body: str,
-                   x: np.ndarray,
-                   begin: float,
-                   result: tuple[int, ...],
-                   window: tuple[int, ...],
-                   strides: tuple[int, ...] = (1, 1),
-                   apart: tuple[int, ...] = (1, 1),
-                   dilations: tuple[int, ...] = (1, 1),
-                   padding: tuple[int, ...] = (0, 0, 0, 0),
-                   ) -> OpCase:
+def _spread_window(
+    label: str,
+    body: str,
+    x: np.ndarray,
+    begin: float,
+    result: tuple[int, ...],
+    window: tuple[int, ...],
+    strides: tuple[int, ...] = (1, 1),
+    apart: tuple[int, ...] = (1, 1),
+    dilations: tuple[int, ...] = (1, 1),
+    padding: tuple[int, ...] = (0, 0, 0, 0),
+) -> OpCase:
     """A window that is combined by an operator in a sub-graph."""
     type_ = {"float32": FLOAT32, "int32": INT32, "bool": BOOL}[str(x.dtype)]
     first = T("b", (), type_, scale=(), data=np.asarray(begin, x.dtype))
-    sizes = {"WindowDimensions": window, "WindowStrides": strides, "BaseDilations": apart,
-             "WindowDilations": dilations, "Padding": padding, "BodySubgraphIndex": 1}
-    operator = Op("STABLEHLO_REDUCE_WINDOW", (0, 1), (2,), "StablehloReduceWindowOptions",
-                  {k: v if isinstance(v, int) else np.asarray(v) for k, v in sizes.items()})
+    sizes = {
+        "WindowDimensions": window,
+        "WindowStrides": strides,
+        "BaseDilations": apart,
+        "WindowDilations": dilations,
+        "Padding": padding,
+        "BodySubgraphIndex": 1,
+    }
+    operator = Op(
+        "STABLEHLO_REDUCE_WINDOW",
+        (0, 1),
+        (2,),
+        "StablehloReduceWindowOptions",
+        {k: v if isinstance(v, int) else np.asarray(v) for k, v in sizes.items()},
+    )
     options = {"ADD": "AddOptions", "MUL": "MulOptions"}.get(body)
-    combination = G([T(k, (), type_, scale=()) for k in "abc"], [Op(body, (0, 1), (2,), options)], [0, 1],
-                    [2])
+    combination = G(
+        [T(k, (), type_, scale=()) for k in "abc"], [Op(body, (0, 1), (2,), options)], [0, 1], [2]
+    )
     tensors = [T("x", x.shape, type_, scale=()), first, T("y", result, type_, scale=())]
-    return network(f"STABLEHLO_REDUCE_WINDOW-{label}", tensors, [operator], [0], [2], (x,), combination,
-                   oracle="litert-all")
+    return network(
+        f"STABLEHLO_REDUCE_WINDOW-{label}",
+        tensors,
+        [operator],
+        [0],
+        [2],
+        (x,),
+        combination,
+        oracle="litert-all",
+    )
 
 
 _rows = draw(4, 9)

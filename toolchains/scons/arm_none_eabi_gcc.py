@@ -15,18 +15,16 @@ from SCons.Errors import UserError
 from SCons.Util import CLVar
 
 CORES = {
-    "cortex-m0": ("-mcpu=cortex-m0 -mthumb -mfloat-abi=soft",
-        "mps2-an385", "mps2.ld"),
-    "cortex-m3": ("-mcpu=cortex-m3 -mthumb -mfloat-abi=soft",
-        "mps2-an385", "mps2.ld"),
-    "cortex-m4": ("-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard",
-        "mps2-an386", "mps2.ld"),
-    "cortex-m7": ("-mcpu=cortex-m7 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard",
-        "mps2-an500", "mps2.ld"),
-    "cortex-m33": ("-mcpu=cortex-m33 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard",
-        "mps2-an505", "mps2-an505.ld"),
-    "cortex-m55": ("-mcpu=cortex-m55 -mthumb -mfloat-abi=hard",
-        "mps3-an547", "mps3-an547.ld"),
+    "cortex-m0": ("-mcpu=cortex-m0 -mthumb -mfloat-abi=soft", "mps2-an385", "mps2.ld"),
+    "cortex-m3": ("-mcpu=cortex-m3 -mthumb -mfloat-abi=soft", "mps2-an385", "mps2.ld"),
+    "cortex-m4": ("-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard", "mps2-an386", "mps2.ld"),
+    "cortex-m7": ("-mcpu=cortex-m7 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard", "mps2-an500", "mps2.ld"),
+    "cortex-m33": (
+        "-mcpu=cortex-m33 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard",
+        "mps2-an505",
+        "mps2-an505.ld",
+    ),
+    "cortex-m55": ("-mcpu=cortex-m55 -mthumb -mfloat-abi=hard", "mps3-an547", "mps3-an547.ld"),
 }
 """Core: flags, QEMU's machine, its linker script in toolchains/qemu/. Written from targets/cores.py."""
 
@@ -41,25 +39,31 @@ def generate(env):
     flags, machine, script = CORES[core]
     prefix = "arm-none-eabi-"
     env["ENV"]["PATH"] = os.environ.get("PATH", env["ENV"]["PATH"])
-    env.Replace(CC=f"{prefix}gcc",
-                CXX=f"{prefix}g++",
-                AS=f"{prefix}gcc",
-                AR=f"{prefix}ar",
-                RANLIB=f"{prefix}ranlib",
-                LINK="$CC",
-                PROGSUFFIX=".elf",
-                ARFLAGS=CLVar("rcD"),
-                RANLIBFLAGS=CLVar("-D"),
-                )
-    env.Append(CCFLAGS=[*CLVar(flags), "-ffunction-sections", "-fdata-sections"],
-               ASFLAGS=CLVar(flags),
-               LINKFLAGS=[*CLVar(flags), "-Wl,--gc-sections"])
+    env.Replace(
+        CC=f"{prefix}gcc",
+        CXX=f"{prefix}g++",
+        AS=f"{prefix}gcc",
+        AR=f"{prefix}ar",
+        RANLIB=f"{prefix}ranlib",
+        LINK="$CC",
+        PROGSUFFIX=".elf",
+        ARFLAGS=CLVar("rcD"),
+        RANLIBFLAGS=CLVar("-D"),
+    )
+    env.Append(
+        CCFLAGS=[*CLVar(flags), "-ffunction-sections", "-fdata-sections"],
+        ASFLAGS=CLVar(flags),
+        LINKFLAGS=[*CLVar(flags), "-Wl,--gc-sections"],
+    )
     env["AOT_MODEL_TARGET"] = core
     env["AOT_MODEL_BOARD"] = machine
     env["AOT_MODEL_TEST_SOURCES"] = [str(QEMU / "startup.c")]
     env["AOT_MODEL_TEST_LINKFLAGS"] = [
-        "--specs=rdimon.specs", "-nostartfiles", f"-T{QEMU / script}", f"-L{QEMU}",
-        "-Wl,--no-warn-rwx-segments"
+        "--specs=rdimon.specs",
+        "-nostartfiles",
+        f"-T{QEMU / script}",
+        f"-L{QEMU}",
+        "-Wl,--no-warn-rwx-segments",
     ]
     if emulator := shutil.which("qemu-system-arm"):
         env["AOT_MODEL_EMULATOR"] = [

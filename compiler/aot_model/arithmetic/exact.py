@@ -85,7 +85,8 @@ def exponential(a: int) -> int:
     x = small * 32 + 2**28
     square = product(x, x)
     cubic = product(
-        away(Fraction(product(square, square), 4)) + product(square, x), round(Fraction(2**31, 3)))
+        away(Fraction(product(square, square), 4)) + product(square, x), round(Fraction(2**31, 3))
+    )
     centre = round(math.exp(-1 / 8) * 2**31)
     result = within(centre + product(centre, x + away(Fraction(cubic + square, 2))), 32)
     for k in range(7):
@@ -120,6 +121,6 @@ def softmax(row: list[int], factor: float, bits: int) -> list[int]:
     powers = [exponential_of_difference(x - max(row), factor) for x in row]
     inverse, zeros = normalised_inverse(sum(away(Fraction(p, 2**12)) for p in powers))
     return [
-        within(away(Fraction(product(inverse, p), 2**(43 - bits - zeros))) - 2**(bits - 1), bits)
+        within(away(Fraction(product(inverse, p), 2 ** (43 - bits - zeros))) - 2 ** (bits - 1), bits)
         for p in powers
     ]

@@ -71,23 +71,25 @@ class FixedPoint:
         if len(t) == 2:
             return [self.plus(t[0], t[1]), self.plus(t[0], t[1], -1)]
         if len(t) == 4:
-            even, odd = (self.plus(t[0], t[2]), self.plus(t[1],
-                                                          t[3])), (self.plus(t[0], t[2],
-                                                                             -1), self.plus(t[1], t[3], -1))
+            even, odd = (
+                (self.plus(t[0], t[2]), self.plus(t[1], t[3])),
+                (self.plus(t[0], t[2], -1), self.plus(t[1], t[3], -1)),
+            )
             return [
                 self.plus(*even),
                 self.aside(*odd, self.sign),
                 self.plus(*even, -1),
-                self.aside(*odd, -self.sign)
+                self.aside(*odd, -self.sign),
             ]
         if len(t) == 3:
             total, apart = self.plus(t[1], t[2]), self.plus(t[1], t[2], -1)
             middle = self.plus(t[0], (total[0] // 2, total[1] // 2), -1)
             side = self.scaled(apart, self.unit(1 / 3)[1])
             return [self.plus(t[0], total), self.aside(middle, side, 1), self.aside(middle, side, -1)]
-        outer, inner = (self.plus(t[1], t[4]), self.plus(t[1], t[4],
-                                                         -1)), (self.plus(t[2],
-                                                                          t[3]), self.plus(t[2], t[3], -1))
+        outer, inner = (
+            (self.plus(t[1], t[4]), self.plus(t[1], t[4], -1)),
+            (self.plus(t[2], t[3]), self.plus(t[2], t[3], -1)),
+        )
         (c1, s1), (c2, s2) = self.unit(1 / 5), self.unit(2 / 5)
         a = self.plus(self.plus(t[0], self.scaled(outer[0], c1)), self.scaled(inner[0], c2))
         b = self.plus(self.plus(t[0], self.scaled(outer[0], c2)), self.scaled(inner[0], c1))
@@ -98,7 +100,7 @@ class FixedPoint:
             self.aside(a, g, 1),
             self.aside(b, h, 1),
             self.aside(b, h, -1),
-            self.aside(a, g, -1)
+            self.aside(a, g, -1),
         ]
 
     def real_spectrum(self, x: Sequence[int]) -> list[Complex]:

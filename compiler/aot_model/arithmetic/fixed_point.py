@@ -194,11 +194,13 @@ def scaled_differences(scale: float, beta: float, least: int, count: int = 256) 
     return [max(requantise(-k, multiplier, shift), least) if k <= radius else least for k in range(count)]
 
 
-def interpolated_table(scale: Any,
-                       zero_point: int,
-                       function: Callable[[Any], Any],
-                       out_scale: float | None = None,
-                       real: Any = np.float32) -> tuple[int, ...]:
+def interpolated_table(
+    scale: Any,
+    zero_point: int,
+    function: Callable[[Any], Any],
+    out_scale: float | None = None,
+    real: Any = np.float32,
+) -> tuple[int, ...]:
     """513 values of a function of int16 as int16 of a scale (by default in Q0.15), for linear interpolation
     between every 128th argument.
 
@@ -217,8 +219,10 @@ def interpolated_table(scale: Any,
 
     values = []
     for k in range(512):
-        here, middle, there = (function(v) for v in (low + f32(k) * step, low + f32(k) * step + step / f32(2),
-                                                     low + f32(k + 1) * step))
+        here, middle, there = (
+            function(v)
+            for v in (low + f32(k) * step, low + f32(k) * step + step / f32(2), low + f32(k + 1) * step)
+        )
         sample = rounded(here * factor)
         error = rounded((there * factor + sample) / f32(2)) - rounded(middle * factor)
         values.append(sample - rounded(error / f32(2)))

@@ -33,8 +33,15 @@ AOT_MODEL_NAKED static {result}{name}(
 """
 
 
-def assembly_function(guard: str, name: str, comment: str, parameters: Iterable[str], lines: Iterable[str],
-                      twin: str, result: str = "void ") -> str:
+def assembly_function(
+    guard: str,
+    name: str,
+    comment: str,
+    parameters: Iterable[str],
+    lines: Iterable[str],
+    twin: str,
+    result: str = "void ",
+) -> str:
     """guard: opens the part of the text that uses the assembly, which finds its arguments where the procedure
     call standard says. twin: the statements of the same function.
     """
@@ -43,7 +50,7 @@ def assembly_function(guard: str, name: str, comment: str, parameters: Iterable[
 {guard}
 {naked_function(name, parameters, lines, result)}#else
 AOT_MODEL_OPAQUE static {result}{name}(
-    {', '.join(parameters)})
+    {", ".join(parameters)})
 {{
 {twin}
 }}

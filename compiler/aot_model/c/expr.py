@@ -27,8 +27,21 @@ _COMPARE, _EQUAL, _AND, _LOGIC, _SELECT = 10, 9, 8, 5, 3
 SUMMAND = _MUL
 """The precedence that a text needs to stand beside a + without brackets."""
 PRECEDENCE = {
-    "*": _MUL, "/": _MUL, "%": _MUL, "+": _ADD, "-": _ADD, "<": _COMPARE, "<=": _COMPARE, "==": _EQUAL,
-    "!=": _EQUAL, ">>": _SHIFT, "&": _AND, "^": _AND - 1, "|": _AND - 2, "&&": _LOGIC, "||": _LOGIC - 1
+    "*": _MUL,
+    "/": _MUL,
+    "%": _MUL,
+    "+": _ADD,
+    "-": _ADD,
+    "<": _COMPARE,
+    "<=": _COMPARE,
+    "==": _EQUAL,
+    "!=": _EQUAL,
+    ">>": _SHIFT,
+    "&": _AND,
+    "^": _AND - 1,
+    "|": _AND - 2,
+    "&&": _LOGIC,
+    "||": _LOGIC - 1,
 }
 
 
@@ -85,8 +98,9 @@ class ExprWriter:
         if form is None:
             return None
         self.headers.add("aot_model/scalar.h")
-        return (f"aot_model_rescale({self.text(form.x)}, {form.multiplier}, INT64_C({form.offset}), "
-                f"{form.shift})"), _ATOM
+        return (
+            f"aot_model_rescale({self.text(form.x)}, {form.multiplier}, INT64_C({form.offset}), {form.shift})"
+        ), _ATOM
 
     def _operation(self, x: Call) -> tuple[str, int]:
         op = SCALAR_OPS[x.op]
@@ -103,12 +117,19 @@ class ExprWriter:
             raise OperatorError(f"{x.op} of {x.args[0].dtype.label} is not defined", "E202")
         dtype = x.args[0].dtype
         d = compute_label(dtype)
-        self.headers.add(op.header or "aot_model/scalar.h" if "aot_model_" in
-                         template else "math.h" if dtype.is_float else "stdint.h")
+        self.headers.add(
+            op.header or "aot_model/scalar.h"
+            if "aot_model_" in template
+            else "math.h"
+            if dtype.is_float
+            else "stdint.h"
+        )
         args = [self.text(a, _place(template, k)) for k, a in enumerate(x.args)]
         names = {
-            "t": x.dtype.c_type, "u": f"uint{x.dtype.bits}_t", "d": d,
-            "f": "" if dtype is DType.FLOAT64 else "f"
+            "t": x.dtype.c_type,
+            "u": f"uint{x.dtype.bits}_t",
+            "d": d,
+            "f": "" if dtype is DType.FLOAT64 else "f",
         }
         text = template.format(*args, **names)
         narrow = x.dtype.is_integer and x.dtype.bits < 32 and not text.startswith(f"({x.dtype.c_type})")
@@ -134,8 +155,11 @@ class ExprWriter:
         if level in (_SHIFT, _AND, _AND - 1, _AND - 2):
             # Compilers warn of arithmetic beside these without parentheses.
             text = f"{self.text(a, UNARY)} {infix} {self.text(b, UNARY)}"
-            return (f"({dtype.c_type})({text})", UNARY) if dtype.is_integer and dtype.bits < 32 else (text,
-                                                                                                       level)
+            return (
+                (f"({dtype.c_type})({text})", UNARY)
+                if dtype.is_integer and dtype.bits < 32
+                else (text, level)
+            )
         if infix == "||":
             # Compilers warn of && beside || without parentheses.
             left = self.text(a, _LOGIC + 1 if isinstance(a, Call) and a.op == "and" else level)
@@ -161,8 +185,11 @@ class ExprWriter:
             c = int(factor.value)
             body = self.text(atom, _ADD + 1) if abs(c) == 1 else f"{self.text(atom, _MUL)} * {abs(c)}"
             sign = "-" if c < 0 else "+"
-            parts.append(f"{sign} {body}" if parts else (
-                f"-{self.text(atom, UNARY)}" if c == -1 else f"-{body}" if c < 0 else body))
+            parts.append(
+                f"{sign} {body}"
+                if parts
+                else (f"-{self.text(atom, UNARY)}" if c == -1 else f"-{body}" if c < 0 else body)
+            )
         offset = int(base.value)
         if offset:
             parts.append(f"{'-' if offset < 0 else '+'} {abs(offset)}" if parts else str(offset))
@@ -194,8 +221,10 @@ class ExprWriter:
                 yes, no = (self._equal_texts(branch, other) for branch in one.args[1:])
                 return f"{self.text(one.args[0], _SELECT + 1)} ? {yes[0]} : {no[0]}", _SELECT
         self.headers.add("aot_model/strings.h")
-        return (f"aot_model_string_order({self.text(a, _ATOM)}.text, {self.text(b, _ATOM)}.text, "
-                f"{a.dtype.size}) == 0"), _EQUAL
+        return (
+            f"aot_model_string_order({self.text(a, _ATOM)}.text, {self.text(b, _ATOM)}.text, "
+            f"{a.dtype.size}) == 0"
+        ), _EQUAL
 
     def _select(self, x: Call) -> tuple[str, int]:
         c, a, b = x.args

@@ -35,8 +35,9 @@ _BEGIN = {"min": "INFINITY", "max": "-INFINITY"}
 _UNARY = {"neg": "vnegq_f32", "abs": "vabsq_f32"}
 
 
-def float_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
-                names: dict[Value, str]) -> Nest | None:
+def float_loops(
+    loops: Sequence[Var], position: Expr, element: Expr, to: DType, names: dict[Value, str]
+) -> Nest | None:
     """C of the nest that stores y[position] = element, or None where it stays a plain loop, as one that adds
     and multiplies alone does, without folds: compilers find vectors for it.
     """
@@ -52,8 +53,9 @@ def float_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
         return None
 
 
-def quantising_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
-                     names: dict[Value, str]) -> Nest | None:
+def quantising_loops(
+    loops: Sequence[Var], position: Expr, element: Expr, to: DType, names: dict[Value, str]
+) -> Nest | None:
     """C of the nest that stores y[position] = element, a quantised float, or None where it stays plain.
 
     Along the longest loop where the innermost one is too short for a vector, or its elements are not
@@ -96,8 +98,9 @@ def _joined(x: Reduce) -> tuple[list[Var], Expr]:
         outer, inner = over[-2:]
         both = var(f"{outer.name}_{inner.name}", outer.extent * inner.extent)
         changed = substitute(body, {outer: floordiv(both, inner.extent), inner: mod(both, inner.extent)})
-        if not isinstance(both, Var) or any(isinstance(n, Call) and n.op in ("idiv", "imod")
-                                            for n in walk(changed)):
+        if not isinstance(both, Var) or any(
+            isinstance(n, Call) and n.op in ("idiv", "imod") for n in walk(changed)
+        ):
             break
         over, body = [*over[:-2], both], changed
     return over, body
@@ -151,8 +154,10 @@ def rounded(rounding: Rounding, value: str) -> str:
         high, low = (float_literal(n, DType.FLOAT32) for n in rounding.parts)
         value = f"aot_model_four_divided({value}, {high}, {low})" if rounding.parts[1] else (
             f"vmulq_n_f32({value}, {high})")  # fmt: skip
-    return (f"aot_model_four_quantised({_ROUNDED[rounding.op]}({value}), {rounding.zero}, {rounding.low}, "
-            f"{rounding.high})")
+    return (
+        f"aot_model_four_quantised({_ROUNDED[rounding.op]}({value}), {rounding.zero}, {rounding.low}, "
+        f"{rounding.high})"
+    )
 
 
 def _from_integer(x: Call) -> bool:

@@ -59,8 +59,10 @@ class CFunction:
         if self.context is not None:
             params.append(f"{self.context.context} *{self.context.name}")
         # opaque: attributes.h says why; inlined and with constants for arguments they are slower, too
-        return (f"AOT_MODEL_OPAQUE static {'int32_t' if self.function.fails else 'void'} "
-                f"{self.name}({', '.join(params)})")
+        return (
+            f"AOT_MODEL_OPAQUE static {'int32_t' if self.function.fails else 'void'} "
+            f"{self.name}({', '.join(params)})"
+        )
 
     def _declare(self, k: int, param: Param) -> str:
         const = "const " if param.access is Access.READ else ""
@@ -82,11 +84,15 @@ class CFunction:
             for i, o in self.aliasing.same
         ]
         return aliases + [
-            f"(void){p.name};" for k, p in enumerate(params)
+            f"(void){p.name};"
+            for k, p in enumerate(params)
             if k not in gone and not re.search(rf"\b{p.name}\b", self.function.body + "".join(aliases))
         ]
 
 
 def _view(source: Param, target: Param) -> str:
-    return target.name if source.element == target.element else (f"(const {source.element} *)(const void "
-                                                                 f"*){target.name}")
+    return (
+        target.name
+        if source.element == target.element
+        else (f"(const {source.element} *)(const void *){target.name}")
+    )

@@ -28,7 +28,10 @@ def numbered(text: str, prefix: str) -> str:
     short: dict[str, str] = {}
     taken = set(re.findall(r"\w+", text))
     for base, names in bases.items():
-        candidates = (n for k in range(len(taken) + len(names) + 1)
-                      if (n := f"{base}_{k + 1}" if k else base) not in taken)
+        candidates = (
+            n
+            for k in range(len(taken) + len(names) + 1)
+            if (n := f"{base}_{k + 1}" if k else base) not in taken
+        )
         short.update(zip(names, candidates, strict=False))
     return re.sub(r"\w+", lambda m: short.get(m[0], m[0]), text) if short else text

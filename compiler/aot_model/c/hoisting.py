@@ -28,14 +28,17 @@ def hoistable(roots: Sequence[Expr]) -> list[Expr]:
     for root in roots:
         visit(root)
     return [
-        n for n in order
-        if isinstance(n, Reduce) or branches(n) or (
-            uses[n] > 1 and isinstance(n, (Call, Cell)) and not _is_index(n))
+        n
+        for n in order
+        if isinstance(n, Reduce)
+        or branches(n)
+        or (uses[n] > 1 and isinstance(n, (Call, Cell)) and not _is_index(n))
     ]
 
 
 def branches(node: Expr) -> bool:
-    """Whether statements must decide what runs: a reduction reads memory that is there on one condition only.
+    """Whether statements must decide what runs: a reduction reads memory that is there on one condition
+    only.
     """
     guarded = [c for c in node.children[1:] if not always_in_range(c)] if _decides(node) else []
     return any(isinstance(n, Reduce) for child in guarded for n in walk(child))

@@ -79,8 +79,12 @@ class LaneWriter:
         if apart is None or not 1 <= apart <= self.furthest:
             raise Plain
         place = self.open(loops)
-        while isinstance(element, Call) and element.op == "cast" and not to.is_float and (
-                to.bits == element.dtype.bits and element.args[0].dtype is DType.INT32):
+        while (
+            isinstance(element, Call)
+            and element.op == "cast"
+            and not to.is_float
+            and (to.bits == element.dtype.bits and element.args[0].dtype is DType.INT32)
+        ):
             element = element.args[0]  # the store takes the low bits
         value = self.vector(element)
         width, own = {8: "b", 16: "h", 32: "w"}[to.bits], "float" if self.kind == "f32" else f"int{to.bits}_t"
@@ -238,8 +242,11 @@ class LaneWriter:
 
     def begin(self, x: Reduce) -> int:
         """What a fold of int32 begins with."""
-        if x.dtype not in NARROW or x.op not in ("add", "min", "max") or (x.op == "add"
-                                                                           and x.dtype is not DType.INT32):
+        if (
+            x.dtype not in NARROW
+            or x.op not in ("add", "min", "max")
+            or (x.op == "add" and x.dtype is not DType.INT32)
+        ):
             raise Plain
         return {"add": 0, "min": int(x.dtype.limits[1]), "max": int(x.dtype.limits[0])}[x.op]
 

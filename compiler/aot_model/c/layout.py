@@ -18,7 +18,8 @@ from aot_model.c.terms import folded
 WIDTH = 110
 STEP = 4
 _TOKEN = re.compile(
-    r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|/\*.*?(?:\*/|$)|//.*|[(){}\[\];,:?]|[^\s"\'(){}\[\];,:?/]+|/')
+    r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|/\*.*?(?:\*/|$)|//.*|[(){}\[\];,:?]|[^\s"\'(){}\[\];,:?/]+|/'
+)
 _LABEL = re.compile(r"(?:case\b.*?|default\s*):(?!:)")
 _HEADER = re.compile(r"(?:else|do)$|(?:else )?(?:if|for|while|switch)\b")
 
@@ -77,14 +78,15 @@ class _Layout:
             line = f"{folded(code)} {comment}".rstrip()
             tokens = _TOKEN.findall(line)
         going_on = self.start is not None
-        self.lines += broken(line, column, column if going_on or line.startswith(
-            ("case ", "default:")) else column + STEP)
+        self.lines += broken(
+            line, column, column if going_on or line.startswith(("case ", "default:")) else column + STEP
+        )
         self.read(tokens, column)
 
     def comment_line(self, line: str, column: int) -> None:
         """A line of a comment of several. What the line before it had too much goes to its begin."""
         if self.carried and (begin := re.match(r"\* (?=\S)", line)):
-            line = f"* {self.carried} {line[begin.end():]}"
+            line = f"* {self.carried} {line[begin.end() :]}"
         elif self.carried:
             self.lines.append(f"{' ' * (column + 1)}* {self.carried}")
         first, *rest = _comment_line(line, column)
@@ -112,11 +114,18 @@ class _Layout:
             if token.startswith(("/*", "//")):
                 continue
             if token in "([{":
-                values = token == "{" and (self.before in ("=", ",", "(", "return") or bool(
-                    self.open and self.open[-1].values) or self.in_parentheses())
+                values = token == "{" and (
+                    self.before in ("=", ",", "(", "return")
+                    or bool(self.open and self.open[-1].values)
+                    or self.in_parentheses()
+                )
                 self.open.append(
-                    _Open(token, base if token != "{" or values else column if self.start is None else base,
-                          values))
+                    _Open(
+                        token,
+                        base if token != "{" or values else column if self.start is None else base,
+                        values,
+                    )
+                )
                 if token == "{":
                     self.start = None
             elif token in ")]}" and self.open:
@@ -219,14 +228,37 @@ def _comment(line: str, column: int) -> list[str]:
 def _trailing_comment(line: str) -> tuple[str, str]:
     """A line without the comment at its end, and the comment."""
     found = list(_TOKEN.finditer(line))
-    if found and found[-1].group().startswith("/*") and found[-1].group().endswith(
-            "*/") and found[-1].start() > 0:
+    if (
+        found
+        and found[-1].group().startswith("/*")
+        and found[-1].group().endswith("*/")
+        and found[-1].start() > 0
+    ):
         return line[: found[-1].start()].rstrip(), found[-1].group()
     return line, ""
 
 
-_OPERATORS = ("+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "&&", "||", "==", "!=", "<", ">", "<=",
-              ">=", "=")
+_OPERATORS = (
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "<<",
+    ">>",
+    "&",
+    "|",
+    "^",
+    "&&",
+    "||",
+    "==",
+    "!=",
+    "<",
+    ">",
+    "<=",
+    ">=",
+    "=",
+)
 
 
 _WORD = re.compile(r"\w")

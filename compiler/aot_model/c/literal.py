@@ -48,5 +48,6 @@ def literal(value: int | float | bool | bytes, dtype: DType) -> str:
         import numpy as np
 
         return hex(
-            int(np.asarray(value).astype(dtype.numpy).view(np.uint16 if dtype.bits == 16 else np.uint8)))
+            int(np.asarray(value).astype(dtype.numpy).view(np.uint16 if dtype.bits == 16 else np.uint8))
+        )
     return float_literal(float(value), dtype) if dtype.is_float else int_literal(int(value), dtype)

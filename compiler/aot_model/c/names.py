@@ -16,26 +16,29 @@ _KEYWORDS = frozenset(
     private protected public virtual try catch throw using friend explicit export mutable
     typename and or not xor bitand bitor compl and_eq or_eq xor_eq not_eq static_assert
     thread_local nullptr constexpr noexcept decltype concept requires wchar_t char8_t
-    char16_t char32_t static_cast dynamic_cast const_cast reinterpret_cast typeid"""
-    .split())
+    char16_t char32_t static_cast dynamic_cast const_cast reinterpret_cast typeid""".split()
+)
 _HEADERS = frozenset(
     """assert complex ctype errno fenv float inttypes iso646 limits locale math memory regex
     search setjmp signal stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib
     stdnoreturn string strings tgmath threads time uchar unistd wchar wctype arm_acle
     arm_mve arm_neon arm_math immintrin alloca dirent dlfcn endian fcntl features getopt
-    malloc newlib pthread reent sched semaphore syslog termios""".split())
+    malloc newlib pthread reent sched semaphore syslog termios""".split()
+)
 """Names of headers that other C code includes, by itself or through others: `<name>.h` in the include path
 would hide them.
 """
 RESERVED_NAMES = tuple(sorted(_HEADERS))
 """Names that no library has; a build rule adds `_model` to the name of a target that is one of them."""
 _MACROS = frozenset(
-    "NULL EOF NAN INFINITY HUGE_VAL errno unix linux i386 arm near far interface small I".split())
+    "NULL EOF NAN INFINITY HUGE_VAL errno unix linux i386 arm near far interface small I".split()
+)
 """Macros of standard headers, and of compilers outside their strict modes, that are spelt like ordinary
 names.
 """
 _MACRO_FORM = re.compile(
-    r"(U?INT(_LEAST|_FAST)?\d+|U?INTPTR|U?INTMAX|PTRDIFF|SIZE|SIG_ATOMIC|WCHAR|WINT|FP|M)_\w+|AOT_MODEL_\w+")
+    r"(U?INT(_LEAST|_FAST)?\d+|U?INTPTR|U?INTMAX|PTRDIFF|SIZE|SIG_ATOMIC|WCHAR|WINT|FP|M)_\w+|AOT_MODEL_\w+"
+)
 MAX_LENGTH = 60
 MAX_GIVEN_LENGTH = 200
 
@@ -65,13 +68,17 @@ def library_name(given: str | None, model: Path) -> str:
         hint = f"'{library_name(None, Path(given[:MAX_LENGTH] + '.onnx'))}' would do"
         raise fail("E501", f"--name '{printable(given)}' is not a name for C functions and files", hint=hint)
     if given.lower() in _HEADERS:
-        raise fail("E501",
-                   f"--name '{given}' would hide the header <{given}.h>",
-                   hint=f"'{free_name(given)}' would do")
+        raise fail(
+            "E501",
+            f"--name '{given}' would hide the header <{given}.h>",
+            hint=f"'{free_name(given)}' would do",
+        )
     if free_name(given) != given:
-        raise fail("E501",
-                   f"--name '{given}': what begins with aot_model is of the compiler's own headers",
-                   hint=f"'{free_name(given)}' would do")
+        raise fail(
+            "E501",
+            f"--name '{given}': what begins with aot_model is of the compiler's own headers",
+            hint=f"'{free_name(given)}' would do",
+        )
     return given
 
 
@@ -117,13 +124,15 @@ def comment_text(text: str, width: int = 80) -> str:
 def string_literal(text: str) -> str:
     """A C string literal with the text's UTF-8 bytes; C99 promises 4095 of them, a longer text is cut."""
     return bytes_literal(
-        text.encode("utf-8", "surrogatepass")[:4000].decode("utf-8", "ignore").encode("utf-8"))
+        text.encode("utf-8", "surrogatepass")[:4000].decode("utf-8", "ignore").encode("utf-8")
+    )
 
 
 def bytes_literal(data: bytes) -> str:
     """A C string literal. Octal escapes: a hexadecimal one would swallow digits behind it."""
-    return '"' + "".join(f"\\{b:03o}" if chr(b) in '"\\?' or not 32 <= b < 127 else chr(b)
-                         for b in data) + '"'
+    return (
+        '"' + "".join(f"\\{b:03o}" if chr(b) in '"\\?' or not 32 <= b < 127 else chr(b) for b in data) + '"'
+    )
 
 
 def snake_case(kind: str) -> str:

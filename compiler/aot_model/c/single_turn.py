@@ -60,8 +60,22 @@ def _header(code: Sequence[Token], at: int) -> _Header | None:
         return None
     words = words[: words.index("{") + 1]
     match words:
-        case ["for", "(", ("int32_t" | "uint32_t") as c_type, name, "=", first, ";", same, "<", last, ";",
-              *by, ")", "{"] if name == same and first.isdecimal() and last.isdecimal():
+        case [
+            "for",
+            "(",
+            ("int32_t" | "uint32_t") as c_type,
+            name,
+            "=",
+            first,
+            ";",
+            same,
+            "<",
+            last,
+            ";",
+            *by,
+            ")",
+            "{",
+        ] if name == same and first.isdecimal() and last.isdecimal():
             step = by[2] if by[:2] == [name, "+="] and len(by) == 3 else "1"
             known = sorted(by) == sorted([name, "++"]) or (step.isdecimal() and by == [name, "+=", step])
             if known and int(first) < int(last) <= int(first) + int(step):
@@ -110,9 +124,12 @@ def _uses(code: Sequence[Token], name: str) -> Iterator[tuple[Token, bool]]:
 def _changed(code: Sequence[Token], name: str) -> bool:
     """Whether the variable is written or its address taken."""
     for before, token, after in zip([Token(""), *code], code, [*code[1:], Token("")], strict=False):
-        if token.text == name and (after.text in _ASSIGNING or "++" in (before.text, after.text)
-                                   or "--" in (before.text, after.text)
-                                   or (before.text == "&" and not token.space)):
+        if token.text == name and (
+            after.text in _ASSIGNING
+            or "++" in (before.text, after.text)
+            or "--" in (before.text, after.text)
+            or (before.text == "&" and not token.space)
+        ):
             return True
     return False
 

@@ -108,11 +108,13 @@ class CWriter(ExprWriter):
         self.along(node.over[-1], (node.body,), combine, self.turns if is_short(node.body) else 1, before)
         self.close_loops(len(node.over) - 1)
 
-    def along(self, v: Var, roots: Sequence[Expr], turn: Callable[..., None], by: int,
-              before: str = "") -> None:
+    def along(
+        self, v: Var, roots: Sequence[Expr], turn: Callable[..., None], by: int, before: str = ""
+    ) -> None:
         """A loop over v whose body `turn` writes, given the roots at an element: `by` of them at a time, and
         one by one what is left. before: a line in front of them.
         """
+
         def write(at: Expr) -> None:
             turn(*(root if at is v else substitute(root, {v: at}) for root in roots))
 
@@ -143,10 +145,10 @@ class CWriter(ExprWriter):
             return f"({node.dtype.c_type}){text}" if node.dtype.is_integer and node.dtype.bits < 32 else text
         if node.dtype.is_integer:
             unsigned = f"uint{max(node.dtype.bits, 32)}_t"
-            return (f"({node.dtype.c_type})(({unsigned}){name} {infix} "
-                    f"({unsigned}){self.text(body, UNARY)})")
-        return (f"{name} {infix} "
-                f"{self.text(body, PRECEDENCE[infix] + 1 if infix == '*' else PRECEDENCE[infix])}")
+            return f"({node.dtype.c_type})(({unsigned}){name} {infix} ({unsigned}){self.text(body, UNARY)})"
+        return (
+            f"{name} {infix} {self.text(body, PRECEDENCE[infix] + 1 if infix == '*' else PRECEDENCE[infix])}"
+        )
 
     def open_loops(self, over: Sequence[Var]) -> None:
         for v in over:

@@ -61,8 +61,9 @@ class _Term:
     @property
     def items(self) -> list[Item]:
         signed: list[Item] = [self.sign] if self.sign else []
-        return signed + [i for o in self.operands
-                         for i in (*([o.operator] if o.operator else []), *o.prefix, *o.rest)]
+        return signed + [
+            i for o in self.operands for i in (*([o.operator] if o.operator else []), *o.prefix, *o.rest)
+        ]
 
 
 def folded(code: str) -> str:
@@ -106,12 +107,19 @@ def _fold_group(group: Group, called: bool) -> None:
     """called: a function's name or a keyword is before it."""
     group.items = _folded(group.items, group.open.text, group.close.text if group.close else "")
     inner = group.items[0] if len(group.items) == 1 else None
-    if isinstance(inner, Group) and inner.close and inner.open.text == "(" and not inner.is_type and (
-            group.open.text == "[" or not called) and "," not in (str(i).strip() for i in inner.items):
+    if (
+        isinstance(inner, Group)
+        and inner.close
+        and inner.open.text == "("
+        and not inner.is_type
+        and (group.open.text == "[" or not called)
+        and "," not in (str(i).strip() for i in inner.items)
+    ):
         group.items = inner.items
     match group.items:
         case [*first, Token() as name, Token("+="), Token("1")] if name.is_name and (
-                not first or str(first[-1]).strip() in (",", ";")):
+            not first or str(first[-1]).strip() in (",", ";")
+        ):
             group.items = [*first, name, Token("++")]
 
 
@@ -156,16 +164,18 @@ def _expression(items: list[Item], before: str, behind: str) -> list[Item]:
             _fold_operand(operand, argument or (operand is final and (term.open or behind == "{")))
         if before or term.sign:
             _fold_numbers(term)
-        term.operands = [o for o in term.operands
-                         if not (o.operator and o.operator.text == "*" and o.number == 1)]
+        term.operands = [
+            o for o in term.operands if not (o.operator and o.operator.text == "*" and o.number == 1)
+        ]
         if not term.open and term.sign and len(term.operands) == 1:
             _fold_sign(term, term.operands[0])
             _fold_product(term, term.operands[0].only)
     terms = _sum(terms, begun=bool(before))
     if before in ("(", "=", ",") and behind in (";", ",", ")"):
         match terms:
-            case [_Term(None, [_Operand(None, [Token("&") as sign], [Token() as name, Group() as index])])
-                  ] if str(index) == "[0]":
+            case [
+                _Term(None, [_Operand(None, [Token("&") as sign], [Token() as name, Group() as index])])
+            ] if str(index) == "[0]":
                 return [replace(name, space=sign.space)]
     return [item for term in terms for item in term.items]
 
@@ -185,7 +195,8 @@ def _fold_operand(operand: _Operand, keep: bool) -> None:
         operand.rest = _spaced(inner.rest, _space(operand.rest[0]))
     match operand.rest:
         case [Group(Token("(")) as sum_, Group(Token("["), [Token() as index]) as place, *behind] if (
-                index.number is not None):
+            index.number is not None
+        ):
             match _parsed(sum_.items):
                 case [first, *terms] if terms and all(t.sign and t.sign.text == "+" for t in terms):
                     name = first.operands[0].only
@@ -193,8 +204,11 @@ def _fold_operand(operand: _Operand, keep: bool) -> None:
                         terms[0].sign = None
                         items = _spaced([i for t in terms for i in t.items], "")
                         items = _expression([*items, Token("+", " "), replace(index, space=" ")], "[", "]")
-                        operand.rest = [replace(name, space=sum_.open.space),
-                                        Group(place.open, items, place.close), *behind]
+                        operand.rest = [
+                            replace(name, space=sum_.open.space),
+                            Group(place.open, items, place.close),
+                            *behind,
+                        ]
 
 
 def _fold_numbers(term: _Term) -> None:
@@ -262,6 +276,9 @@ def _space(item: Item) -> str:
 def _spaced(items: list[Item], space: str) -> list[Item]:
     """With that white space before the first one."""
     first, *rest = items
-    changed = replace(first, space=space) if isinstance(first, Token) else replace(
-        first, open=replace(first.open, space=space))
+    changed = (
+        replace(first, space=space)
+        if isinstance(first, Token)
+        else replace(first, open=replace(first.open, space=space))
+    )
     return [changed, *rest]

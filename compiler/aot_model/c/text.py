@@ -20,8 +20,9 @@ class CText:
 
     def line(self, text: str) -> None:
         """One statement, or several lines of text that keep their relative indentation."""
-        self._lines += [("    " * self._depth + part) if part else ""
-                        for part in text.rstrip("\n").split("\n")]
+        self._lines += [
+            ("    " * self._depth + part) if part else "" for part in text.rstrip("\n").split("\n")
+        ]
 
     @contextmanager
     def block(self, head: str = "") -> Iterator[None]:

@@ -10,7 +10,9 @@ _TOKEN = re.compile(
     r"""(?P<space>\s*)(?P<text>
       /\*.*?(?:\*/|$) | //[^\n]* | "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*'
     | [A-Za-z_]\w* | \.?\d(?:[eEpP][-+]|[\w.])*
-    | <<=|>>=|->|\+\+|--|<<|>>|&&|\|\||[-+*/%&|^<>=!]= | . | $)""", re.DOTALL | re.VERBOSE)
+    | <<=|>>=|->|\+\+|--|<<|>>|&&|\|\||[-+*/%&|^<>=!]= | . | $)""",
+    re.DOTALL | re.VERBOSE,
+)
 _CLOSING = {"(": ")", "[": "]"}
 _KEYWORDS = frozenset("return case else goto do if for while switch sizeof break continue default".split())
 _TYPES = frozenset("void char short int long float double signed unsigned bool const".split())
@@ -65,10 +67,15 @@ class Group:
     @property
     def is_type(self) -> bool:
         """Whether it is a cast, as far as its text tells."""
-        return self.open.text == "(" and bool(self.items) and all(
-            isinstance(i, Token) and (i.is_word or i.text == "*")
-            for i in self.items) and (str(self.items[-1]).strip() == "*" or any(
-                isinstance(i, Token) and i.is_type for i in self.items))
+        return (
+            self.open.text == "("
+            and bool(self.items)
+            and all(isinstance(i, Token) and (i.is_word or i.text == "*") for i in self.items)
+            and (
+                str(self.items[-1]).strip() == "*"
+                or any(isinstance(i, Token) and i.is_type for i in self.items)
+            )
+        )
 
     def __str__(self) -> str:
         return f"{self.open}{written(self.items)}{self.close or ''}"

@@ -17,8 +17,9 @@ from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 
 
-def vector_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
-                 names: dict[Value, str]) -> Nest | None:
+def vector_loops(
+    loops: Sequence[Var], position: Expr, element: Expr, to: DType, names: dict[Value, str]
+) -> Nest | None:
     """C of the nest that stores y[position] = element, or None where it stays a plain loop. Where the
     innermost loop is too short, or its elements are far from each other, another one may be along vectors.
     """
@@ -47,8 +48,10 @@ def turned(loops: Sequence[Var], position: Expr, element: Expr, to: DType) -> li
     """Orders of the loops with each that is long enough for vectors innermost, the longest first; none where
     the result may take the memory of larger elements, in order.
     """
-    if any(isinstance(n, Cell) and n.position is position and n.value.dtype.size != to.size
-           for n in walk(element)):
+    if any(
+        isinstance(n, Cell) and n.position is position and n.value.dtype.size != to.size
+        for n in walk(element)
+    ):
         return []
     long = sorted((v for v in loops if v.extent >= LANES), key=lambda v: v.extent, reverse=True)
     return [[*(v for v in loops if v is not one), one] for one in long]

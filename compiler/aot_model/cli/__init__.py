@@ -66,8 +66,9 @@ def _guarded(arguments: argparse.Namespace) -> int:
 
 def _handler(path: str) -> Callable[[argparse.Namespace], int]:
     module, _, function = path.partition(":")
-    found: Callable[[argparse.Namespace], int] = getattr(importlib.import_module(f"aot_model.cli.{module}"),
-                                                         function)
+    found: Callable[[argparse.Namespace], int] = getattr(
+        importlib.import_module(f"aot_model.cli.{module}"), function
+    )
     return found
 
 
@@ -79,8 +80,12 @@ def _unexpected(error: Exception) -> tuple[str, int]:
     if isinstance(error, ModuleNotFoundError) and error.name in REQUIREMENTS:
         package = REQUIREMENTS[error.name]
         return str(
-            Problem("E902", f"the Python package '{package}' is not installed",
-                    hint=f"install it: {how_to_install([package])}")), 1
+            Problem(
+                "E902",
+                f"the Python package '{package}' is not installed",
+                hint=f"install it: {how_to_install([package])}",
+            )
+        ), 1
     if isinstance(error, MemoryError):
         return str(Problem("E903", "this machine has not enough memory to compile the model")), 1
     what = " ".join(f"{type(error).__name__}: {error}".split())[:600]
@@ -89,5 +94,6 @@ def _unexpected(error: Exception) -> tuple[str, int]:
             "E901",
             f"internal error: {what}",
             hint="this is a bug of aot-model; please report it with the output of the same command and "
-                 "--debug"
-        )), 70
+            "--debug",
+        )
+    ), 70

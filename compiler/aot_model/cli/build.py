@@ -33,13 +33,21 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
 
     given = vars(arguments)
     pools = _pools(arguments, "pool") or (Pool("workspace"),)
-    return Request(arguments.model, library_name(given.get("name"), arguments.model), arguments.target,
-                   dict(arguments.option), dict(arguments.dim), library
-                   or Options(io=given.get("io", "caller"), string_bytes=int(arguments.string_bytes)), pools,
-                   given.get("planner"), Budgets(given.get("max_ram"), given.get("max_flash")),
-                   tuple(arguments.target_plugin), dict(arguments.constant), dict(arguments.bound),
-                   memory=given.get("memory"),
-                   )
+    return Request(
+        arguments.model,
+        library_name(given.get("name"), arguments.model),
+        arguments.target,
+        dict(arguments.option),
+        dict(arguments.dim),
+        library or Options(io=given.get("io", "caller"), string_bytes=int(arguments.string_bytes)),
+        pools,
+        given.get("planner"),
+        Budgets(given.get("max_ram"), given.get("max_flash")),
+        tuple(arguments.target_plugin),
+        dict(arguments.constant),
+        dict(arguments.bound),
+        memory=given.get("memory"),
+    )
 
 
 def compile_(arguments: argparse.Namespace) -> int:
@@ -55,11 +63,13 @@ def compile_(arguments: argparse.Namespace) -> int:
             made = _compile(arguments)
         if kept:
             kept.store(arguments, made, began)
-    made.write(arguments.output,
-               depfile_path=arguments.depfile,
-               depfile_target=arguments.depfile_target,
-               report_path=arguments.report,
-               keep_unchanged=arguments.keep_unchanged)
+    made.write(
+        arguments.output,
+        depfile_path=arguments.depfile,
+        depfile_target=arguments.depfile_target,
+        report_path=arguments.report,
+        keep_unchanged=arguments.keep_unchanged,
+    )
     tell_notes(made.notes)
     if not arguments.quiet:
         print(_summary(arguments, made, (time.time_ns() - began) / 1e9))
@@ -75,7 +85,8 @@ def _summary(arguments: argparse.Namespace, made: Product, seconds: float) -> st
     return (
         f"{arguments.output / names[0]}, {', '.join(name.removeprefix(facts.name) for name in names[1:])} "
         f"for {facts.target}: RAM {facts.workspace_size:,} bytes, "
-        f"constants {facts.constant_bytes:,} bytes, {facts.macs:,} MACs; {seconds:.1f} s")
+        f"constants {facts.constant_bytes:,} bytes, {facts.macs:,} MACs; {seconds:.1f} s"
+    )
 
 
 def _compile(arguments: argparse.Namespace) -> Product:
@@ -105,9 +116,18 @@ def _compiled(arguments: argparse.Namespace, observer: Observer | None = None) -
     from aot_model.quantise.cost import Budget, Platform
     from aot_model.quantise.session import Job, quantise
 
-    job = Job(arguments.model, arguments.calibration, asked.dims, asked.constants, asked.bounds,
-              metric=arguments.metric, plan=arguments.plan, max_drop=arguments.max_drop,
-              mixed=arguments.within is not None, budget=Budget(times=arguments.within))
+    job = Job(
+        arguments.model,
+        arguments.calibration,
+        asked.dims,
+        asked.constants,
+        asked.bounds,
+        metric=arguments.metric,
+        plan=arguments.plan,
+        max_drop=arguments.max_drop,
+        mixed=arguments.within is not None,
+        budget=Budget(times=arguments.within),
+    )
     if arguments.within is not None:
         job = replace(job, platform=Platform(asked.target, asked.options, asked.plugins))
     with scratch_folder() as folder:
@@ -152,14 +172,18 @@ def export(arguments: argparse.Namespace) -> int:
 
     given = arguments.name or [None] * len(arguments.models)
     if len(given) != len(arguments.models):
-        raise fail("E501",
-                   f"--name is given {len(given)} times for {len(arguments.models)} models",
-                   hint="give it once for each model, in their order, or not at all")
+        raise fail(
+            "E501",
+            f"--name is given {len(given)} times for {len(arguments.models)} models",
+            hint="give it once for each model, in their order, or not at all",
+        )
     names = [library_name(name, model) for name, model in zip(given, arguments.models, strict=True)]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise fail("E501",
-                   f"'{twice}' is the name of more than one library",
-                   hint="name them with --name, once for each model")
+        raise fail(
+            "E501",
+            f"'{twice}' is the name of more than one library",
+            hint="name them with --name, once for each model",
+        )
     kind = kind_of(arguments.output, arguments.format)
     folder = names[0] if len(names) == 1 else identifier(arguments.output.name.partition(".")[0], "models")
     package = Package(folder, arguments.package_version, arguments.cmsis_pack or "", arguments.package_url)
@@ -204,14 +228,20 @@ def _pools(arguments: argparse.Namespace, option: str) -> tuple[Pool, ...]:
     speeds, targets = dict(given.get("pool_speed") or ()), dict(given.get("pool_targets") or ())
     unknown = sorted({*speeds, *targets} - set(names))
     if unknown:
-        raise fail("E501",
-                   f"--pool-speed, --pool-targets: there is no pool '{unknown[0]}'",
-                   hint=f"the pools are {', '.join(names)}")
+        raise fail(
+            "E501",
+            f"--pool-speed, --pool-targets: there is no pool '{unknown[0]}'",
+            hint=f"the pools are {', '.join(names)}",
+        )
     pools = (Pool(*pool) for pool in given.get(option) or ())
     return tuple(
-        replace(p,
-                speed=speeds.get(p.name, 0),
-                targets=tuple(targets[p.name].split("+")) if p.name in targets else ()) for p in pools)
+        replace(
+            p,
+            speed=speeds.get(p.name, 0),
+            targets=tuple(targets[p.name].split("+")) if p.name in targets else (),
+        )
+        for p in pools
+    )
 
 
 def check(arguments: argparse.Namespace) -> int:
@@ -239,8 +269,11 @@ def check(arguments: argparse.Namespace) -> int:
         fields = [{"code": p.code, "where": p.where, "message": p.message, "hint": p.hint} for p in problems]
         facts: dict[str, Any] = {"problems": fields, "notes": notes, "nodes": [asdict(n) for n in nodes]}
         if arguments.explain:
-            loops = [{"layer": c.layer, "operator": c.op, "macs": c.macs, **asdict(c.generic)} for c in calls
-                     if c.generic]
+            loops = [
+                {"layer": c.layer, "operator": c.op, "macs": c.macs, **asdict(c.generic)}
+                for c in calls
+                if c.generic
+            ]
             facts |= {"macs": sum(c.macs for c in calls), "generic": loops}
         print(json.dumps(facts, indent=1))
         return 1 if problems else 0
@@ -263,13 +296,24 @@ def _generic(calls: Sequence[Call]) -> str:
     whole = sum(c.macs for c in calls)
     work = sum(c.generic.operations if c.generic else c.macs for c in calls)
     loops = [(c, c.generic) for c in calls if c.generic]
-    rows = [(printable(c.layer, 40), c.op, f"{c.macs:,}", _share(c.macs, whole), f"{g.operations:,}",
-             _share(g.operations, work), g.why or "it multiplies no matrices or windows")
-            for c, g in sorted(loops, key=lambda pair: -pair[1].operations)]
+    rows = [
+        (
+            printable(c.layer, 40),
+            c.op,
+            f"{c.macs:,}",
+            _share(c.macs, whole),
+            f"{g.operations:,}",
+            _share(g.operations, work),
+            g.why or "it multiplies no matrices or windows",
+        )
+        for c, g in sorted(loops, key=lambda pair: -pair[1].operations)
+    ]
     head = ("generic loop", "operator", "MACs", "share", "operations", "share", "not taken by kernels")
     own = sum(c.macs for c, _ in loops)
-    return (f"{table(head, rows, right=(2, 3, 4, 5))}\n"
-            f"generic loops compute {own:,} of {whole:,} MACs ({_share(own, whole)})")
+    return (
+        f"{table(head, rows, right=(2, 3, 4, 5))}\n"
+        f"generic loops compute {own:,} of {whole:,} MACs ({_share(own, whole)})"
+    )
 
 
 def _share(part: int, whole: int) -> str:
@@ -283,13 +327,18 @@ def _placement(nodes: Sequence[Assignment]) -> str:
 
     rows = []
     for n in nodes:
-        refused = "; ".join(f"{target}:{pattern}: {why}" if pattern else f"{target}: {why}"
-                            for target, pattern, why in n.refused)
-        rows.append((printable(n.node,
-                               40), n.operator, f"{n.target}:{n.pattern}" if n.target else "-", refused))
+        refused = "; ".join(
+            f"{target}:{pattern}: {why}" if pattern else f"{target}: {why}"
+            for target, pattern, why in n.refused
+        )
+        rows.append(
+            (printable(n.node, 40), n.operator, f"{n.target}:{n.pattern}" if n.target else "-", refused)
+        )
     taken = sum(1 for n in nodes if n.target)
-    return (f"{table(('node', 'operator', 'goes to', 'not taken by'), rows)}\n{taken} of {len(nodes)} nodes "
-            "are taken over")
+    return (
+        f"{table(('node', 'operator', 'goes to', 'not taken by'), rows)}\n{taken} of {len(nodes)} nodes "
+        "are taken over"
+    )
 
 
 def inputs(arguments: argparse.Namespace) -> int:

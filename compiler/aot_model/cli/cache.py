@@ -35,8 +35,22 @@ DEFAULT_SIZE = 1 << 30
 SUFFIX = ".aot-model"
 PLUG_INS = ("aot_model.targets", "aot_model.planners")
 
-_WHERE = ("output", "depfile", "depfile_target", "report", "keep_unchanged", "debug", "handler", "model",
-          "dump_after", "explain", "answer", "json", "target_probe", "quiet")
+_WHERE = (
+    "output",
+    "depfile",
+    "depfile_target",
+    "report",
+    "keep_unchanged",
+    "debug",
+    "handler",
+    "model",
+    "dump_after",
+    "explain",
+    "answer",
+    "json",
+    "target_probe",
+    "quiet",
+)
 """Arguments that do not decide what is in the files."""
 
 
@@ -151,8 +165,8 @@ def _first_key(arguments: argparse.Namespace) -> str:
         "name": arguments.model.name,
     }
     return hashlib.sha256(
-        json.dumps(facts, sort_keys=True, default=_content).encode() + b"\0"
-        + arguments.model.read_bytes()).hexdigest()
+        json.dumps(facts, sort_keys=True, default=_content).encode() + b"\0" + arguments.model.read_bytes()
+    ).hexdigest()
 
 
 def _version(package: str) -> str | None:
@@ -187,34 +201,52 @@ def _plug_ins() -> Iterator[tuple[str, str]]:
             except (ImportError, ValueError):
                 spec = None  # the compiler will say so
             folders = spec.submodule_search_locations if spec else None
-            files = [
-                p for folder in folders for p in Path(folder).rglob("*") if p.is_file() and p.suffix != ".pyc"
-            ] if folders else []
+            files = (
+                [
+                    p
+                    for folder in folders
+                    for p in Path(folder).rglob("*")
+                    if p.is_file() and p.suffix != ".pyc"
+                ]
+                if folders
+                else []
+            )
             if spec and spec.origin and not folders:
                 files = [Path(spec.origin)]
             contents = [f"{p.name}:{hashlib.sha256(p.read_bytes()).hexdigest()}" for p in sorted(files)]
-            yield f"{group}:{point.name}={point.value}", hashlib.sha256(
-                "\n".join(contents).encode()).hexdigest()
+            yield (
+                f"{group}:{point.name}={point.value}",
+                hashlib.sha256("\n".join(contents).encode()).hexdigest(),
+            )
 
 
 def _pack(product: Product) -> dict[str, Any]:
     return {
         "files": {name: base64.b64encode(data).decode() for name, data in product.files.items()},
-        "report": product.report, "notes": product.notes, "own": [
+        "report": product.report,
+        "notes": product.notes,
+        "own": [
             path.relative_to(installation.PACKAGE).as_posix()
             for path in product.own
             if path.is_relative_to(installation.PACKAGE)
-        ], "external": [os.path.relpath(path, product.inputs[0].parent) for path in product.inputs[1:]],
+        ],
+        "external": [os.path.relpath(path, product.inputs[0].parent) for path in product.inputs[1:]],
     }
 
 
-def _unpack(entry: Mapping[str, Any], arguments: argparse.Namespace,
-            external: Sequence[str]) -> Product | None:
+def _unpack(
+    entry: Mapping[str, Any], arguments: argparse.Namespace, external: Sequence[str]
+) -> Product | None:
     """None for an entry that another than _pack() wrote: it may have any structure, and name any file."""
     encoded, report = entry.get("files"), _texts([entry.get("report")])
     notes, own = _texts(entry.get("notes")), _texts(entry.get("own"))
-    if not isinstance(encoded, dict) or report is None or notes is None or own is None or entry.get(
-            "external") != list(external):
+    if (
+        not isinstance(encoded, dict)
+        or report is None
+        or notes is None
+        or own is None
+        or entry.get("external") != list(external)
+    ):
         return None
     if set(encoded) != {f"{_library(arguments)}{suffix}" for suffix in _suffixes(arguments)}:
         return None  # it would have us write elsewhere
@@ -223,12 +255,21 @@ def _unpack(entry: Mapping[str, Any], arguments: argparse.Namespace,
     except (TypeError, ValueError):
         return None
     own_files = tuple(installation.PACKAGE / name for name in own)
-    if any("\0" in name or ".." in Path(name).parts or Path(name).is_absolute() or not (installation.PACKAGE
-                                                                                        / name).is_file()
-           for name in own):
+    if any(
+        "\0" in name
+        or ".." in Path(name).parts
+        or Path(name).is_absolute()
+        or not (installation.PACKAGE / name).is_file()
+        for name in own
+    ):
         return None  # a build would wait for files that nobody makes
-    return Product(files, report[0], notes,
-                   (arguments.model, *(arguments.model.parent / name for name in external)), own_files)
+    return Product(
+        files,
+        report[0],
+        notes,
+        (arguments.model, *(arguments.model.parent / name for name in external)),
+        own_files,
+    )
 
 
 def _texts(value: object) -> tuple[str, ...] | None:

@@ -32,16 +32,20 @@ def compare(arguments: argparse.Namespace) -> int:
         arrays = read_arrays(arguments.inputs)
         given = {"in_0": arrays} if isinstance(arrays, np.ndarray) else arrays
         ours, theirs = (vectors(x, y, given, str(arguments.inputs)) for x, y in ((a, b), (b, a)))
-        found = losses(a, b, ours[:arguments.limit], theirs[:arguments.limit])
+        found = losses(a, b, ours[: arguments.limit], theirs[: arguments.limit])
     if not found.pairs:
-        raise fail("E603",
-                   "the two have no tensor in common, not even an output",
-                   where=str(arguments.model),
-                   hint="compare a model with the one that it was made of")
+        raise fail(
+            "E603",
+            "the two have no tensor in common, not even an output",
+            where=str(arguments.model),
+            hint="compare a model with the one that it was made of",
+        )
     least = 20.0 if arguments.least_snr is None else arguments.least_snr
     print(
-        json.dumps(as_json(found, least), indent=1) if arguments.
-        json else _text(found, least, len(ours), arguments.all))
+        json.dumps(as_json(found, least), indent=1)
+        if arguments.json
+        else _text(found, least, len(ours), arguments.all)
+    )
     if arguments.least_snr is not None and (first := first_loss(found, least)):
         raise fail("E602", explained(first), where=str(arguments.model))
     return 0
@@ -71,12 +75,14 @@ def _side(arguments: argparse.Namespace, path: Path, how: str, folder: Path, on:
 
 
 def _text(found: Losses, least: float, there: int, every: bool) -> str:
-    samples = f"{found.samples:,} sample{'' if found.samples == 1 else 's'}" + (f" of {there:,}" if there
-                                                                                > found.samples else "")
+    samples = f"{found.samples:,} sample{'' if found.samples == 1 else 's'}" + (
+        f" of {there:,}" if there > found.samples else ""
+    )
     lines = [
-        f"A: {found.a}", f"B: {found.b}",
+        f"A: {found.a}",
+        f"B: {found.b}",
         f"{samples}; {len(found.pairs)} tensors are in both; {found.only_a} only in A, {found.only_b} only "
-        f"in B"
+        f"in B",
     ]
     if found.unlike:
         lines.append(f"not comparable, for their shapes differ: {', '.join(found.unlike[:8])}")
@@ -87,8 +93,19 @@ def _text(found: Losses, least: float, there: int, every: bool) -> str:
     if len(others) > 8:
         lines.append(f"and {len(others) - 8} more")
     shown = found.pairs if every or len(found.pairs) <= SHOWN else _worst(found)
-    head = ("tensor", "made by", "type", "own SNR", "SNR", "cosine", "max error", "saturated", "range of A",
-            "B can say", "")
+    head = (
+        "tensor",
+        "made by",
+        "type",
+        "own SNR",
+        "SNR",
+        "cosine",
+        "max error",
+        "saturated",
+        "range of A",
+        "B can say",
+        "",
+    )
     lines += ["", table(head, [_row(found, p, least) for p in shown], right=(3, 4, 5, 6, 7))]
     if len(shown) < len(found.pairs):
         lines.append(f"the {len(shown)} that lose most of {len(found.pairs)}; --all lists them")
@@ -122,11 +139,15 @@ def _described(pair: Pair) -> list[str]:
     lines += [f"  and {f.words}" for f in findings(pair)[1:]]
     if pair.nodes:
         listed = [f"{n.kind} '{n.name}'" for n in pair.nodes]
-        lines.append(f"  in the model file: {', '.join(listed[:8])}" +
-                     (f" and {len(listed) - 8} more" if len(listed) > 8 else ""))
+        lines.append(
+            f"  in the model file: {', '.join(listed[:8])}"
+            + (f" and {len(listed) - 8} more" if len(listed) > 8 else "")
+        )
     if pair.made is not None:
-        lines.append(f"  in the program: {', '.join(f'{f}()' for f in pair.made.functions)}, layer "
-                     f"{', '.join(map(repr, pair.made.layers))}")
+        lines.append(
+            f"  in the program: {', '.join(f'{f}()' for f in pair.made.functions)}, layer "
+            f"{', '.join(map(repr, pair.made.layers))}"
+        )
     return lines
 
 

@@ -65,15 +65,28 @@ def of_library(library: Path, objects: Sequence[Path], command: Sequence[str],
         main, elf = Path(folder) / "main.c", Path(folder) / "library.elf"
         main.write_text(text)
         link = [
-            *compiler.command, *flags, "-O2", f"-I{library.parent.absolute()}", f"-I{include_dir()}",
-            str(main), *(str(one.absolute()) for one in objects), *board.sources, *board.link, "-lm",
-            "-o", str(elf)
+            *compiler.command,
+            *flags,
+            "-O2",
+            f"-I{library.parent.absolute()}",
+            f"-I{include_dir()}",
+            str(main),
+            *(str(one.absolute()) for one in objects),
+            *board.sources,
+            *board.link,
+            "-lm",
+            "-o",
+            str(elf),
         ]
         done = subprocess.run(link, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode:
             said = f"a program for QEMU cannot be linked: {shlex.join(link)}\n{done.stderr[-4000:]}"
-            raise fail("E601", said, where=str(library),
-                       hint="the compiler must have newlib; other libraries cannot be linked")
+            raise fail(
+                "E601",
+                said,
+                where=str(library),
+                hint="the compiler must have newlib; other libraries cannot be linked",
+            )
         rows = [(one.name, one.op, one.macs) for one in facts.layers if by_layer]
         source = library.with_suffix(".c")
         run = timing.Run(elf, facts.name, source, rows, compiler.command, board.runner, 1)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 
-def built(arguments: argparse.Namespace,
-          folder: Path,
-          library: Options | None = None) -> tuple[HostProgram, Compiled]:
+def built(
+    arguments: argparse.Namespace, folder: Path, library: Options | None = None
+) -> tuple[HostProgram, Compiled]:
     """The model compiled, and built in a folder."""
     from aot_model.host import program as host_run
     from aot_model.host.compiler import HostCompiler
@@ -38,15 +38,18 @@ def built(arguments: argparse.Namespace,
         return _firmware(arguments, asked, folder)
     compiler = HostCompiler.find(arguments.cc, arguments.cflags, arguments.runner)
     compiled = compile_model(
-        replace(asked, options=compiler.fitted(asked.target, asked.options, asked.plugins)))
+        replace(asked, options=compiler.fitted(asked.target, asked.options, asked.plugins))
+    )
     tell_notes(compiled.notes)
     files = [file.resolve() for file in arguments.sources]
     flags = [
         *(host_run.SANITIZE if arguments.sanitize else ()),
-        *dict.fromkeys(f"-I{file.parent}" for file in files), *map(str, files)
+        *dict.fromkeys(f"-I{file.parent}" for file in files),
+        *map(str, files),
     ]
-    return host_run.build(compiled.view, compiled.texts, folder, flags, compiler,
-                          "-O1" if arguments.sanitize else "-O2"), compiled
+    return host_run.build(
+        compiled.view, compiled.texts, folder, flags, compiler, "-O1" if arguments.sanitize else "-O2"
+    ), compiled
 
 
 def _firmware(arguments: argparse.Namespace, asked: Request, folder: Path) -> tuple[HostProgram, Compiled]:
@@ -56,11 +59,14 @@ def _firmware(arguments: argparse.Namespace, asked: Request, folder: Path) -> tu
     from aot_model.targets.registry import parse_target
 
     if arguments.sanitize or arguments.runner:
-        raise fail("E501",
-                   "--on with --sanitize or --runner: firmware has no sanitizers, and --on says what runs it",
-                   hint="leave it out")
-    board = firmware.Board.of(parse_target(asked.target, asked.options, asked.plugins), arguments.on,
-                              arguments.sources)
+        raise fail(
+            "E501",
+            "--on with --sanitize or --runner: firmware has no sanitizers, and --on says what runs it",
+            hint="leave it out",
+        )
+    board = firmware.Board.of(
+        parse_target(asked.target, asked.options, asked.plugins), arguments.on, arguments.sources
+    )
     compiler = firmware.find_compiler(arguments.cc, arguments.cflags)
     compiled = compile_model(asked)
     tell_notes(compiled.notes)
@@ -107,26 +113,33 @@ def read_arrays(path: Path) -> dict[str, Array] | Array:
                 raise ValueError("it is neither .npy nor .npz")
             file.seek(0)
             found = np.load(file, allow_pickle=False)
-            return {key: found[key]
-                    for key in found.files} if isinstance(found, np.lib.npyio.NpzFile) else found
+            return (
+                {key: found[key] for key in found.files} if isinstance(found, np.lib.npyio.NpzFile) else found
+            )
     except Exception as error:  # numpy parses headers as Python and lets out whatever comes of it
-        reason = "it holds Python objects, not numbers or texts" if "llow_pickle" in str(error) else getattr(
-            error, "strerror", None) or str(error) or type(error).__name__
+        reason = (
+            "it holds Python objects, not numbers or texts"
+            if "llow_pickle" in str(error)
+            else getattr(error, "strerror", None) or str(error) or type(error).__name__
+        )
         hint = "save arrays of numbers, or texts as numpy's str" if "llow_pickle" in str(error) else ""
         raise fail("E104", f"the inputs cannot be read: {reason}", where=str(path), hint=hint) from None
 
 
-def _inputs(view: ModelView, arrays: Mapping[str, Array] | Array,
-            path: Path) -> tuple[list[list[Array]], bool]:
+def _inputs(
+    view: ModelView, arrays: Mapping[str, Array] | Array, path: Path
+) -> tuple[list[list[Array]], bool]:
     """Input arrays of each run, and whether they were stacked (`in_<i>`) rather than one run by name."""
     if isinstance(arrays, np.ndarray):
         names = [p.buffer.name or p.c_name for p in view.inputs]
         if len(names) != 1:
             there = f"{len(names)} inputs: {', '.join(names)}" if names else "no inputs"
-            raise fail("E104",
-                       f"the file is a single array, and the model has {there}",
-                       where=str(path),
-                       hint="give an .npz with an array for each input, by its name")
+            raise fail(
+                "E104",
+                f"the file is a single array, and the model has {there}",
+                where=str(path),
+                hint="give an .npz with an array for each input, by its name",
+            )
         given: Mapping[str, Array] = {names[0]: arrays}
     else:
         given = arrays
@@ -139,8 +152,13 @@ def _inputs(view: ModelView, arrays: Mapping[str, Array] | Array,
         array = next((given[k] for k in keys if k in given), None)
         if array is None:
             problems.append(
-                Problem("E104", f"input '{keys[0]}' ({type_}) is missing", str(path),
-                        f"there are: {', '.join(sorted(given)) or 'no arrays'}"))
+                Problem(
+                    "E104",
+                    f"input '{keys[0]}' ({type_}) is missing",
+                    str(path),
+                    f"there are: {', '.join(sorted(given)) or 'no arrays'}",
+                )
+            )
             continue
         array = array if stacked else array[np.newaxis]
         if type_.dtype.is_string and is_text(array):
@@ -153,7 +171,8 @@ def _inputs(view: ModelView, arrays: Mapping[str, Array] | Array,
             shape = list(array.shape[1:] if not stacked else array.shape)
             wanted = f"{type_.dtype.label}[{'runs, ' if stacked else ''}{', '.join(map(str, type_.shape))}]"
             problems.append(
-                Problem("E104", f"input '{keys[0]}' is {array.dtype}{shape}, not {wanted}", str(path)))
+                Problem("E104", f"input '{keys[0]}' is {array.dtype}{shape}, not {wanted}", str(path))
+            )
             continue
         columns.append(array)
     if not problems and len({len(c) for c in columns}) > 1:
@@ -165,14 +184,13 @@ def _inputs(view: ModelView, arrays: Mapping[str, Array] | Array,
 
 
 def _named_outputs(view: ModelView, results: list[list[Array]], stacked: bool) -> dict[str, Array]:
-    results = [[decoded(array).astype(str) if array.dtype.kind == "S" else array
-                for array in row]
-               for row in results]
+    results = [
+        [decoded(array).astype(str) if array.dtype.kind == "S" else array for array in row] for row in results
+    ]
     if stacked:
         empty = [np.zeros((0, *p.buffer.type.shape), p.buffer.type.dtype.numpy) for p in view.outputs]
         return {
-            f"out_{k}": np.stack([r[k]
-                                  for r in results]) if results else empty[k]
+            f"out_{k}": np.stack([r[k] for r in results]) if results else empty[k]
             for k in range(len(view.outputs))
         }
     return {p.buffer.name or p.c_name: results[0][k] for k, p in enumerate(view.outputs)}
@@ -203,34 +221,43 @@ def verify(arguments: argparse.Namespace) -> int:
     rows = output_rows(program.view, results, vectors, tolerance_of(arguments, program.view))
     print(outputs_table(rows, vectors.count))
     if any(row.differing for row in rows):
-        raise fail("E602",
-                   "the outputs differ from the vectors by more than the tolerance",
-                   where=str(arguments.model))
+        raise fail(
+            "E602",
+            "the outputs differ from the vectors by more than the tolerance",
+            where=str(arguments.model),
+        )
     return 0
 
 
 def tolerance_of(arguments: argparse.Namespace, view: ModelView) -> Tolerance:
     """What the options say, and the types that a model computes in."""
-    computed = {b.type.dtype for call in view.program.calls()
-                for access in (Access.READ, Access.WRITE) for b in call.buffers(access)
-                if b.role is not Role.CONSTANT}
+    computed = {
+        b.type.dtype
+        for call in view.program.calls()
+        for access in (Access.READ, Access.WRITE)
+        for b in call.buffers(access)
+        if b.role is not Role.CONSTANT
+    }
     return Tolerance(arguments.atol, arguments.rtol, arguments.max_lsb, share_of(computed))
 
 
 def vectors_for(view: ModelView, path: Path) -> Vectors:
     """The vectors of a file, for a model. CompileError E104."""
-    ins, outs = ([(p.buffer.name or p.c_name, p.c_name) for p in ports]
-                 for ports in (view.inputs, view.outputs))
+    ins, outs = (
+        [(p.buffer.name or p.c_name, p.c_name) for p in ports] for ports in (view.inputs, view.outputs)
+    )
     return load_vectors(path, [p.buffer.type for p in view.inputs], [p.buffer.type for p in view.outputs],
                         (ins, outs))  # fmt: skip
 
 
-def output_rows(view: ModelView, results: list[list[Array]], vectors: Vectors,
-                tolerance: Tolerance) -> list[Comparison]:
+def output_rows(
+    view: ModelView, results: list[list[Array]], vectors: Vectors, tolerance: Tolerance
+) -> list[Comparison]:
     """Each output of all runs against the vectors."""
     return [
-        compare(_title(p), str(p.buffer.type), np.stack([r[k]
-                                                         for r in results]), vectors.outputs[k], tolerance)
+        compare(
+            _title(p), str(p.buffer.type), np.stack([r[k] for r in results]), vectors.outputs[k], tolerance
+        )
         for k, p in enumerate(view.outputs)
     ]
 
@@ -245,7 +272,16 @@ def outputs_table(rows: list[Comparison], count: int) -> str:
     from aot_model.cli.table import table
 
     head = ("output", "type", "elements", "max |difference|", "of its range", "differing", "")
-    body: list[tuple[Any, ...]] = [(r.name, r.type, f"{r.elements:,}", f"{r.worst:.3g}",
-                                    f"{r.worst / r.extent:.2g}" if r.extent else "-", f"{r.differing:,}",
-                                    "differs" if r.differing else "ok") for r in rows]
+    body: list[tuple[Any, ...]] = [
+        (
+            r.name,
+            r.type,
+            f"{r.elements:,}",
+            f"{r.worst:.3g}",
+            f"{r.worst / r.extent:.2g}" if r.extent else "-",
+            f"{r.differing:,}",
+            "differs" if r.differing else "ok",
+        )
+        for r in rows
+    ]
     return f"{count} vector{'' if count == 1 else 's'}\n{table(head, body, right=(2, 3, 4, 5))}"

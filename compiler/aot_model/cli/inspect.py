@@ -51,9 +51,10 @@ def library(metadata: Metadata) -> dict[str, Any]:
     """The metadata; operators as compiled, memory at each step."""
     facts = metadata.to_dict()
     facts["operators"] = dict(sorted(Counter(layer.op for layer in metadata.layers).items()))
-    facts["memory_over_time"] = [{
-        "step": step, "layer": layer.name, "op": layer.op, "bytes": layer.workspace_bytes
-    } for step, layer in enumerate(metadata.layers, 1)]
+    facts["memory_over_time"] = [
+        {"step": step, "layer": layer.name, "op": layer.op, "bytes": layer.workspace_bytes}
+        for step, layer in enumerate(metadata.layers, 1)
+    ]
     return facts
 
 
@@ -62,21 +63,34 @@ def _text(facts: dict[str, Any]) -> str:
     lines = [
         f"{facts['name']}: {printable(model['file_name'])} (sha256 {model['sha256'][:16]}…), for target "
         f"{facts['target']}",
-        ""
+        "",
     ]
     for kind in ("inputs", "outputs"):
-        rows = [(printable(p["name"]), p["c_name"], f"{p['dtype']}{p['shape']}", f"{p['bytes']:,}",
-                 _quantisation(p)) for p in facts[kind]]
+        rows = [
+            (
+                printable(p["name"]),
+                p["c_name"],
+                f"{p['dtype']}{p['shape']}",
+                f"{p['bytes']:,}",
+                _quantisation(p),
+            )
+            for p in facts[kind]
+        ]
         lines += [table((kind, "in C", "type", "bytes", "quantisation"), rows, right=(3,)), ""]
     counted: dict[str, int] = facts["operators"]
     by_count = sorted(counted, key=lambda name: (-counted[name], name))
     lines += [table(("operator", "count"), [(name, counted[name]) for name in by_count], right=(1,)), ""]
     pools = ", ".join(f"{p['name']} {p['bytes']:,} bytes" for p in facts["workspace"]["pools"])
     lines += [
-        *([f"parameters          {facts['parameters']:,}"]
-          if isinstance(facts.get("parameters"), int) else []),
-        f"constants           {facts['constants_bytes']:,} bytes", f"multiply-accumulate {facts['macs']:,}",
-        f"workspace           {pools} (lower bound {facts['lower_bound']:,})", "",
+        *(
+            [f"parameters          {facts['parameters']:,}"]
+            if isinstance(facts.get("parameters"), int)
+            else []
+        ),
+        f"constants           {facts['constants_bytes']:,} bytes",
+        f"multiply-accumulate {facts['macs']:,}",
+        f"workspace           {pools} (lower bound {facts['lower_bound']:,})",
+        "",
         *_chart(facts["memory_over_time"]),
     ]
     return "\n".join(lines)
@@ -86,8 +100,11 @@ def _quantisation(port: dict[str, Any]) -> str:
     q = port["quantisation"]
     if q is None:
         return "-"
-    return f"{q['scale'][0]:.6g} * (q - {q['zero_point'][0]})" if len(
-        q["scale"]) == 1 else f"{len(q['scale'])} scales, axis {q['axis']}"
+    return (
+        f"{q['scale'][0]:.6g} * (q - {q['zero_point'][0]})"
+        if len(q["scale"]) == 1
+        else f"{len(q['scale'])} scales, axis {q['axis']}"
+    )
 
 
 def _chart(steps: list[dict[str, Any]]) -> list[str]:
@@ -96,13 +113,14 @@ def _chart(steps: list[dict[str, Any]]) -> list[str]:
     peak = max((s["bytes"] for s in steps), default=0)
     lines = ["memory in use (bytes), call by call; * is the peak"]
     for first, length, times in folded([s["op"] for s in steps]):
-        for s in steps[first:first + length]:
+        for s in steps[first : first + length]:
             most = max(steps[s["step"] - 1 + turn * length]["bytes"] for turn in range(times))
             bar = "#" * round(CHART_WIDTH * most / peak) if peak else ""
             mark = "*" if peak and most == peak else " "
             lines.append(
                 f"{s['step']:>4} {most:>11,} {mark}|{bar:<{CHART_WIDTH}}| {printable(s['layer'], 32)} "
-                f"({s['op']})")
+                f"({s['op']})"
+            )
         if times > 1:
             last = first + length * times
             which = f"these {length} calls are" if length > 1 else "this call is"
@@ -122,8 +140,8 @@ def folded(words: list[str]) -> list[tuple[int, int, int]]:
     while at < len(words):
         best = (1, 1)
         for length in range(1, min(MAX_PERIOD, (len(words) - at) // 2) + 1):
-            turn, times = words[at:at + length], 1
-            while words[at + length * times:at + length * (times + 1)] == turn:
+            turn, times = words[at : at + length], 1
+            while words[at + length * times : at + length * (times + 1)] == turn:
                 times += 1
             if times > 1 and length * (times - 1) > max(2, best[0] * (best[1] - 1)):
                 best = (length, times)

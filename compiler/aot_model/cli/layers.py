@@ -49,12 +49,16 @@ def verify_layers(arguments: argparse.Namespace) -> int:
         else:
             rng = np.random.default_rng(arguments.seed)
             inputs = [[random_input(t, rng) for t in types] for _ in range(arguments.random)]
-        reference = open_reference(arguments.model, model_format(arguments.model), arguments.reference,
-                                   compiled.constants)
+        reference = open_reference(
+            arguments.model, model_format(arguments.model), arguments.reference, compiled.constants
+        )
         rows = consecutive(program, inputs, carry_over=False)
         measured = measure(program, rows, inputs, reference, tolerance)
-    outputs = [] if vectors is None else output_rows(view, [row[len(view.traced):]
-                                                            for row in rows], vectors, tolerance)
+    outputs = (
+        []
+        if vectors is None
+        else output_rows(view, [row[len(view.traced) :] for row in rows], vectors, tolerance)
+    )
     if arguments.json:
         print(json.dumps(_as_json(measured, outputs), indent=1))
     else:
@@ -64,9 +68,11 @@ def verify_layers(arguments: argparse.Namespace) -> int:
     if first := measured.first_off:
         raise fail("E602", f"layer '{first.name}' is off", where=str(arguments.model))
     if any(row.differing for row in outputs):
-        raise fail("E602",
-                   "the outputs differ from the vectors by more than the tolerance, though no layer does",
-                   where=str(arguments.model))
+        raise fail(
+            "E602",
+            "the outputs differ from the vectors by more than the tolerance, though no layer does",
+            where=str(arguments.model),
+        )
     return 0
 
 
@@ -108,7 +114,9 @@ def _text(measured: Measured, every: bool) -> str:
         head = ("tensor", "made by", "type", "own error", "of range", "steps", "with inputs'", "of range", "")
         lines += [
             "",
-            table(head, [_row(layer) for layer in (shown if every else shown[:SHOWN])], right=(3, 4, 5, 6, 7))
+            table(
+                head, [_row(layer) for layer in (shown if every else shown[:SHOWN])], right=(3, 4, 5, 6, 7)
+            ),
         ]
         if len(shown) > SHOWN and not every:
             lines.append(f"and {len(shown) - SHOWN} more; --all lists them")
@@ -116,8 +124,10 @@ def _text(measured: Measured, every: bool) -> str:
 
 
 _WORDS = {
-    "ok": "right", "rounding": "off by one step, as roundings may be",
-    "inherited": "right for what they are given", "off": "off"
+    "ok": "right",
+    "rounding": "off by one step, as roundings may be",
+    "inherited": "right for what they are given",
+    "off": "off",
 }
 
 
@@ -126,9 +136,16 @@ def _row(layer: Layer) -> tuple[object, ...]:
     steps = f"{(own or whole).worst:g}" if layer.steps else "-"
     own_cells = ("-", "-") if own is None else (f"{own.worst:.3g}", _of_range(own))
     kinds = " + ".join(_kinds(layer.nodes))
-    return layer.name[:40], kinds if len(
-        kinds) <= 48 else f"{kinds[:45]}...", layer.type, *own_cells, steps, f"{whole.worst:.3g}", _of_range(
-            whole), layer.status
+    return (
+        layer.name[:40],
+        kinds if len(kinds) <= 48 else f"{kinds[:45]}...",
+        layer.type,
+        *own_cells,
+        steps,
+        f"{whole.worst:.3g}",
+        _of_range(whole),
+        layer.status,
+    )
 
 
 def _of_range(c: Comparison) -> str:
@@ -157,8 +174,9 @@ def _described(layer: Layer) -> list[str]:
         amount += f" = {judged.worst:g} steps"
     whence = "computed from the same inputs" if layer.own else "including what its inputs are off"
     nodes = [f"{n.kind} '{n.name}'" for n in layer.nodes]
-    listed = ", ".join(
-        nodes[:SHOWN_NODES]) + (f" and {len(nodes) - SHOWN_NODES} more" if len(nodes) > SHOWN_NODES else "")
+    listed = ", ".join(nodes[:SHOWN_NODES]) + (
+        f" and {len(nodes) - SHOWN_NODES} more" if len(nodes) > SHOWN_NODES else ""
+    )
     return [
         f"the first layer that is off makes '{layer.name}', {layer.type}: by {amount}, in "
         f"{judged.differing:,} of {judged.elements:,} elements, {whence}",
@@ -173,7 +191,9 @@ def _described(layer: Layer) -> list[str]:
 
 def _as_json(measured: Measured, outputs: Sequence[Comparison]) -> dict[str, Any]:
     return {
-        "reference": measured.reference, "vectors": measured.vectors, "fused": measured.fused,
+        "reference": measured.reference,
+        "vectors": measured.vectors,
+        "fused": measured.fused,
         "not_comparable": list(measured.refused),
         "first_off": None if measured.first_off is None else measured.first_off.name,
         "tensors": [_tensor(layer) for layer in measured.layers],
@@ -183,18 +203,25 @@ def _as_json(measured: Measured, outputs: Sequence[Comparison]) -> dict[str, Any
 
 def _tensor(layer: Layer) -> dict[str, Any]:
     return {
-        "name": layer.name, "key": layer.key, "type": layer.type, "status": layer.status,
-        "own": None if layer.own is None else _amount(layer.own), "inherited": _amount(layer.inherited),
-        "steps": layer.steps, "nodes": [{"name": n.name, "operator": n.kind} for n in layer.nodes],
+        "name": layer.name,
+        "key": layer.key,
+        "type": layer.type,
+        "status": layer.status,
+        "own": None if layer.own is None else _amount(layer.own),
+        "inherited": _amount(layer.inherited),
+        "steps": layer.steps,
+        "nodes": [{"name": n.name, "operator": n.kind} for n in layer.nodes],
         "program": {"functions": list(layer.functions), "layers": list(layer.layers)},
     }
 
 
 def _amount(c: Comparison) -> dict[str, Any]:
     return {
-        "max": _finite(c.worst), "range": c.extent,
-        "of_range": None if c.of_range is None else _finite(c.of_range), "differing": c.differing,
-        "elements": c.elements
+        "max": _finite(c.worst),
+        "range": c.extent,
+        "of_range": None if c.of_range is None else _finite(c.of_range),
+        "differing": c.differing,
+        "elements": c.elements,
     }
 
 

@@ -53,8 +53,10 @@ def undefined(compiler: Sequence[str], objects: Iterable[Path]) -> set[str]:
     try:
         return {
             line.split()[-1]
-            for path in objects if path.is_file()
-            for line in _run([_tool(compiler, "nm"), "-u", str(path)]).splitlines() if line
+            for path in objects
+            if path.is_file()
+            for line in _run([_tool(compiler, "nm"), "-u", str(path)]).splitlines()
+            if line
         }
     except (OSError, subprocess.SubprocessError):
         return set()
@@ -100,10 +102,9 @@ class _Toolchain:
     def _texts(self, archive: Path, members: list[str]) -> list[str]:
         """Of each member, what objdump says of it."""
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([self.ar, "x", str(archive), *members],
-                           cwd=folder,
-                           check=True,
-                           capture_output=True)
+            subprocess.run(
+                [self.ar, "x", str(archive), *members], cwd=folder, check=True, capture_output=True
+            )
             files = [str(Path(folder, member)) for member in members]
             said = _run([self.objdump, "-tdr", "--no-show-raw-insn", *files])
         return re.split(r"(?m)^(?=\S.*:     file format )", said)
@@ -118,7 +119,8 @@ def disassembled(text: str) -> dict[str, _Code]:
     found: dict[str, _Code] = {}
     places: dict[tuple[str, int], list[str]] = {}
     for address, section, symbol in re.findall(
-            r"(?m)^([0-9a-f]{8}) .{7} (\S+)\t[0-9a-f]+ (?:\.hidden )?(\S+)$", text):
+        r"(?m)^([0-9a-f]{8}) .{7} (\S+)\t[0-9a-f]+ (?:\.hidden )?(\S+)$", text
+    ):
         places.setdefault((section, int(address, 16)), []).append(symbol)
     name, before, section, target, table = "", "", "", "", ""
     for line in text.splitlines():
@@ -132,9 +134,10 @@ def disassembled(text: str) -> dict[str, _Code]:
             for alias in places.get((section, int(head[1], 16)), ()):
                 found[alias] = found[name]
         elif relocation := re.search(
-                r"\tR_ARM_(THM_)?(CALL|JUMP\d*|PC\d+|PLT\d*)\t(\S+)|: "
-                r"R_ARM_(THM_)?(CALL|JUMP\d*|PC22|PC24)\t(\S+)",
-                line):
+            r"\tR_ARM_(THM_)?(CALL|JUMP\d*|PC\d+|PLT\d*)\t(\S+)|: "
+            r"R_ARM_(THM_)?(CALL|JUMP\d*|PC22|PC24)\t(\S+)",
+            line,
+        ):
             symbol = relocation[3] or relocation[6]
             found[name].calls.discard(target)
             _call(found[name], symbol)
@@ -168,8 +171,11 @@ def _take(code: _Code, own: str, mnemonic: str, operands: str, whole: str, table
     code.size = None if code.size is None or pushed is None else code.size + pushed
     if _goes_anywhere(kind, operands, whole, table):
         code.size = None
-    elif (branch := re.search(r"<([^>+]+)(\+0x[0-9a-f]+)?>", whole)) and re.match(r"b(?!i|f|k)|cb",
-                                                                                  kind) and branch[1] != own:
+    elif (
+        (branch := re.search(r"<([^>+]+)(\+0x[0-9a-f]+)?>", whole))
+        and re.match(r"b(?!i|f|k)|cb", kind)
+        and branch[1] != own
+    ):
         known = branch[1] in code.calls
         code.calls.add(branch[1])
         return "" if known else branch[1]
@@ -178,8 +184,9 @@ def _take(code: _Code, own: str, mnemonic: str, operands: str, whole: str, table
 
 def _pushed(kind: str, operands: str) -> int | None:
     """What an instruction takes off the stack pointer; None when it sets it to what is not known."""
-    if kind.startswith(("push", "vpush")) or (kind.startswith(
-        ("stmdb", "stmfd", "vstmdb")) and operands.startswith("sp!")):
+    if kind.startswith(("push", "vpush")) or (
+        kind.startswith(("stmdb", "stmfd", "vstmdb")) and operands.startswith("sp!")
+    ):
         return _bytes(operands)
     if kind.startswith(("str", "vstr")):
         before = re.search(r"\[sp, #-(\d+)\]!", operands)

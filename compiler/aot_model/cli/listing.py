@@ -62,12 +62,24 @@ def targets_(arguments: argparse.Namespace) -> int:
     for name, target in sorted(targets(tuple(arguments.target_plugin)).items()):
         options = {n: a.default for t in reversed(target.lineage()) for n, a in t.attributes.items()}
         chain = [t.name for t in target.lineage()[1:]]
-        patterns = list(dict.fromkeys(
-            p.name for p in target.offloads.patterns)) if target.offloads is not None else []
-        rows.append((name, target.description, chain, [f"{n}={d}" for n, d in sorted(options.items())],
-                     list(target.c_flags), patterns))
-    return _print(arguments,
-                  ("target", "description", "falls back on", "options", "compiler flags", "takes over"), rows)
+        patterns = (
+            list(dict.fromkeys(p.name for p in target.offloads.patterns))
+            if target.offloads is not None
+            else []
+        )
+        rows.append(
+            (
+                name,
+                target.description,
+                chain,
+                [f"{n}={d}" for n, d in sorted(options.items())],
+                list(target.c_flags),
+                patterns,
+            )
+        )
+    return _print(
+        arguments, ("target", "description", "falls back on", "options", "compiler flags", "takes over"), rows
+    )
 
 
 def operators(arguments: argparse.Namespace) -> int:
@@ -88,7 +100,8 @@ def operators(arguments: argparse.Namespace) -> int:
             raise fail(
                 "E201",
                 f"operator '{missing[0]}' is not supported",
-                hint=f"there is {', '.join(spelled)}" if spelled else "`aot-model ops` lists what there is")
+                hint=f"there is {', '.join(spelled)}" if spelled else "`aot-model ops` lists what there is",
+            )
     return _print(arguments, ("domain", "operator", "attributes", "form"), rows)
 
 
@@ -99,11 +112,16 @@ def _operators() -> list[Row]:
     from aot_model.ops.registry import OPERATORS, load_all
 
     load_all()
-    rows: list[Row] = [(domain or "ai.onnx", name, sorted(f.name
-                                                          for f in fields(cls)),
-                        "kernel" if cls.has("lower") else "composite" if cls.has("expand") else "expression")
-                       for (domain, name), cls in sorted(OPERATORS.items())
-                       if domain != "aot"]
+    rows: list[Row] = [
+        (
+            domain or "ai.onnx",
+            name,
+            sorted(f.name for f in fields(cls)),
+            "kernel" if cls.has("lower") else "composite" if cls.has("expand") else "expression",
+        )
+        for (domain, name), cls in sorted(OPERATORS.items())
+        if domain != "aot"
+    ]
     rows += [("tflite", name, [], "rule") for name in supported_operators()]
     return rows
 
@@ -113,7 +131,9 @@ def _of_model(arguments: argparse.Namespace, known: set[tuple[str, str]]) -> int
     from aot_model.frontends.read import model_operators
 
     counted = model_operators(arguments.supported)
-    rows = [(domain, name, count, "yes" if (domain, name) in known else "no")
-            for (domain, name), count in sorted(counted.items())]
+    rows = [
+        (domain, name, count, "yes" if (domain, name) in known else "no")
+        for (domain, name), count in sorted(counted.items())
+    ]
     _print(arguments, ("domain", "operator", "count", "supported"), rows)
     return int(any(row[3] == "no" for row in rows))

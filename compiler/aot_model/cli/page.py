@@ -18,15 +18,18 @@ from aot_model.page.given import Given, Node, accuracy, frontier, growth, times
 from aot_model.pipeline import Compiled, Request, compile_model, page_of
 
 
-def page_text(compiled: Compiled,
-              model: Path,
-              arguments: argparse.Namespace | None = None,
-              exceeded: tuple[str, ...] = ()) -> str:
+def page_text(
+    compiled: Compiled,
+    model: Path,
+    arguments: argparse.Namespace | None = None,
+    exceeded: tuple[str, ...] = (),
+) -> str:
     """The page, with the files that the arguments name."""
     asked = vars(arguments) if arguments is not None else {}
     view = compiled.view
-    comparison, time, against, curve = (asked.get(name)
-                                        for name in ("comparison", "times", "against", "frontier"))
+    comparison, time, against, curve = (
+        asked.get(name) for name in ("comparison", "times", "against", "frontier")
+    )
     return page_of(compiled,
                    Given(
                        None if comparison is None else accuracy(comparison, view),
@@ -46,16 +49,16 @@ def _nodes(compiled: Compiled, model: Path) -> dict[int, tuple[Node, ...]]:
     produced = {key for node in nodes for key in node.outputs}
     found: dict[int, dict[Node, None]] = {}
     for key, group in fused_nodes(nodes, {key for key in made if key in produced}).items():
-        found.setdefault(made[key],
-                         {}).update({Node(n.kind, n.name): None
-                                     for n in group if n.kind != "Constant"})
+        found.setdefault(made[key], {}).update(
+            {Node(n.kind, n.name): None for n in group if n.kind != "Constant"}
+        )
     return {step: tuple(group) for step, group in found.items()}
 
 
 @contextlib.contextmanager
-def page_beside_error(asked: Request,
-                      path: Path | None,
-                      arguments: argparse.Namespace | None = None) -> Iterator[None]:
+def page_beside_error(
+    asked: Request, path: Path | None, arguments: argparse.Namespace | None = None
+) -> Iterator[None]:
     """When a budget is exceeded there is a page all the same, for it shows what would have to shrink."""
     try:
         yield

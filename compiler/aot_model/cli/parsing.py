@@ -14,16 +14,19 @@ from aot_model.cli.keywords import known_options
 class Answer(argparse.Action):
     """An option that prints one thing and ends the program, like --version."""
 
-    def __init__(self, option_strings: Sequence[str], dest: str, tell: Callable[[argparse.Namespace], str],
-                 **more: Any) -> None:
+    def __init__(
+        self, option_strings: Sequence[str], dest: str, tell: Callable[[argparse.Namespace], str], **more: Any
+    ) -> None:
         super().__init__(option_strings, dest, nargs=0, **more)
         self._tell = tell
 
-    def __call__(self,
-                 parser: argparse.ArgumentParser,
-                 namespace: argparse.Namespace,
-                 values: object,
-                 option_string: str | None = None) -> None:
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
         setattr(namespace, self.dest, self._tell)
 
 
@@ -66,8 +69,9 @@ def tell_version(arguments: argparse.Namespace) -> str:
         from aot_model.c.names import RESERVED_NAMES
         from aot_model.installation import describe
 
-        return json.dumps({**describe(), "options": known_options(), "reserved": " ".join(RESERVED_NAMES)},
-                          indent=1)
+        return json.dumps(
+            {**describe(), "options": known_options(), "reserved": " ".join(RESERVED_NAMES)}, indent=1
+        )
     from aot_model import __version__
 
     return f"aot-model {__version__}"

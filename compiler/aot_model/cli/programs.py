@@ -46,16 +46,20 @@ def arena(arguments: argparse.Namespace) -> int:
 
     name = library_name(arguments.name, arguments.output)
     texts = arena_files(name, arguments.libraries, dict(arguments.pool_section))
-    write_files({arguments.output / file: text for file, text in texts.items()},
-                keep_unchanged=arguments.keep_unchanged)
+    write_files(
+        {arguments.output / file: text for file, text in texts.items()},
+        keep_unchanged=arguments.keep_unchanged,
+    )
     return 0
 
 
 def _write(arguments: argparse.Namespace, text: str, sources: tuple[Path, ...]) -> int:
     from aot_model.emit.files import depfile, write_bytes
 
-    contents = {} if arguments.depfile is None else {
-        arguments.depfile: depfile([arguments.output], sources, arguments.depfile_target)
-    }
+    contents = (
+        {}
+        if arguments.depfile is None
+        else {arguments.depfile: depfile([arguments.output], sources, arguments.depfile_target)}
+    )
     write_bytes({**contents, arguments.output: text.encode()})
     return 0

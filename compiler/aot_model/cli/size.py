@@ -87,14 +87,19 @@ def size(arguments: argparse.Namespace) -> int:
     if arguments.json:
         text = json.dumps(found.facts(), indent=1)
     else:
-        text = (f"{found.name}: {found.code:,} bytes of code, {found.constants:,} of constants\n"
-                f"{_table(found)}")
+        text = (
+            f"{found.name}: {found.code:,} bytes of code, {found.constants:,} of constants\n{_table(found)}"
+        )
     if arguments.max_flash is not None and found.flash > arguments.max_flash:
-        said = (f"needs {found.flash:,} bytes of flash, {found.code:,} of code and {found.constants:,} of "
-                f"constants; the budget is {arguments.max_flash:,}\n{_table(found)}")
-        hint = ("-Os, and the target option optimize=size where there is one (`aot-model targets`), make "
-                "code small; int8 weights are a quarter of floats; --params external moves constants "
-                "elsewhere; --metadata none leaves the metadata out")
+        said = (
+            f"needs {found.flash:,} bytes of flash, {found.code:,} of code and {found.constants:,} of "
+            f"constants; the budget is {arguments.max_flash:,}\n{_table(found)}"
+        )
+        hint = (
+            "-Os, and the target option optimize=size where there is one (`aot-model targets`), make "
+            "code small; int8 weights are a quarter of floats; --params external moves constants "
+            "elsewhere; --metadata none leaves the metadata out"
+        )
         raise CompileError([Problem("E402", said, str(arguments.library), hint)])
     if arguments.output is None:
         print(text)
@@ -183,8 +188,9 @@ def _definitions(source: str) -> dict[str, frozenset[str]]:
     return found
 
 
-def _inlined(file: ElfObject, symbol: Symbol, entry: str, calls: Mapping[int, int],
-             compiler: Sequence[str]) -> dict[int, int]:
+def _inlined(
+    file: ElfObject, symbol: Symbol, entry: str, calls: Mapping[int, int], compiler: Sequence[str]
+) -> dict[int, int]:
     """By call: bytes of the function that calls the layers. Empty where debug information does not say it."""
     if not compiler:
         return {}
@@ -233,8 +239,12 @@ def _table(found: Sizes) -> str:
 
     def row(part: Part) -> Sequence[str]:
         many = f" ({part.shared_by} layers)" if part.shared_by else ""
-        return (printable(part.name, 48) + many, part.op, f"{part.code:,}" if part.code else "-",
-                f"{part.constants:,}" if part.constants else "-")
+        return (
+            printable(part.name, 48) + many,
+            part.op,
+            f"{part.code:,}" if part.code else "-",
+            f"{part.constants:,}" if part.constants else "-",
+        )
 
     rows = [row(part) for part in (*found.layers, *found.shared, *found.rest)]
     rows.append(("together", "", f"{found.code:,}", f"{found.constants:,}"))

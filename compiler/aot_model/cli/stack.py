@@ -60,22 +60,25 @@ def stack(arguments: argparse.Namespace) -> int:
         graph = "".join(file.read_text(encoding="utf-8") for file in files)
     except OSError as error:
         hint = "compile the library with GCC 10 or newer and -fcallgraph-info=su, without -flto"
-        raise fail("E101", f"cannot be read: {error.strerror}", where=str(error.filename),
-                   hint=hint) from None
+        raise fail(
+            "E101", f"cannot be read: {error.strerror}", where=str(error.filename), hint=hint
+        ) from None
     except (ValueError, KeyError, TypeError):
-        raise fail("E102",
-                   "is not the metadata of a library",
-                   where=str(library),
-                   hint="give the .json that 'aot-model compile' wrote") from None
+        raise fail(
+            "E102",
+            "is not the metadata of a library",
+            where=str(library),
+            hint="give the .json that 'aot-model compile' wrote",
+        ) from None
     entry = f"{name}_run"
     functions = call_graph(graph, source)
     if entry not in functions:
-        raise fail("E102",
-                   f"has no function {entry}()",
-                   where=str(files[0]),
-                   hint="give the .ci of the same library")
-    functions = with_pointers(functions, source, entry,
-                              f"{name}_ticks, which the program has" if profiled else "")
+        raise fail(
+            "E102", f"has no function {entry}()", where=str(files[0]), hint="give the .ci of the same library"
+        )
+    functions = with_pointers(
+        functions, source, entry, f"{name}_ticks, which the program has" if profiled else ""
+    )
     if arguments.compiler:
         command = shlex.split(arguments.compiler)
         unseen = undefined(command, arguments.objects) - functions.keys()
@@ -88,19 +91,27 @@ def stack(arguments: argparse.Namespace) -> int:
         hint = "give what each of them may need: --stack-allowance, STACK_ALLOWANCE in build rules"
         if not arguments.compiler:
             hint += "; or --compiler with the command that links, in whose libraries they are"
-        said = (f"{entry}() needs {need.size:,} bytes of stack, and those of functions that cannot be "
-                f"counted: {', '.join(sorted(need.uncounted))}")
+        said = (
+            f"{entry}() needs {need.size:,} bytes of stack, and those of functions that cannot be "
+            f"counted: {', '.join(sorted(need.uncounted))}"
+        )
         raise CompileError([Problem("E402", f"{said}\n{text}", str(library), hint)])
     if arguments.max_stack is not None and need.size > arguments.max_stack:
-        hint = ("optimised code (-O2, -Os) needs less than -O0; a layer that stands out may need less for "
-                "another target option (`aot-model targets`)")
-        raise CompileError([
-            Problem(
-                "E402",
-                f"{entry}() needs {need.size:,} bytes of stack, the budget is {arguments.max_stack:,}\n"
-                f"{text}",
-                str(library), hint)
-        ])
+        hint = (
+            "optimised code (-O2, -Os) needs less than -O0; a layer that stands out may need less for "
+            "another target option (`aot-model targets`)"
+        )
+        raise CompileError(
+            [
+                Problem(
+                    "E402",
+                    f"{entry}() needs {need.size:,} bytes of stack, the budget is {arguments.max_stack:,}\n"
+                    f"{text}",
+                    str(library),
+                    hint,
+                )
+            ]
+        )
     said = f"{entry}() needs {need.size:,} bytes of stack\n{text}\n"
     if arguments.output is None:
         print(said, end="")
@@ -127,8 +138,9 @@ def call_graph(graph: str, source: str) -> dict[str, Function]:
             raise fail("E402", f"{name}() takes stack as it runs: there is no bound")
         own = assembler.get(name, int(size[1])) if size else None
         file, _, line = ([*label.split("\\n"), ""])[1].rpartition(":")[0].rpartition(":")
-        found[title] = Function(name, own, tuple(calls.get(title, ())),
-                                (file, int(line) if line.isdigit() else 0))
+        found[title] = Function(
+            name, own, tuple(calls.get(title, ())), (file, int(line) if line.isdigit() else 0)
+        )
     return found
 
 
@@ -136,8 +148,9 @@ POINTER = "__indirect_call"
 """The title that GCC gives to whatever a pointer points at."""
 
 
-def with_pointers(functions: Mapping[str, Function], source: str, entry: str,
-                  outside: str) -> dict[str, Function]:
+def with_pointers(
+    functions: Mapping[str, Function], source: str, entry: str, outside: str
+) -> dict[str, Function]:
     """Calls through pointers are calls of every function whose address is taken.
 
     Those behind the entry in its file are none of them: what it does not know it does not call, and they are
@@ -167,15 +180,18 @@ def address_taken(functions: Mapping[str, Function], source: str) -> list[str]:
     called = {callee for function in functions.values() for callee in function.calls}
     own = [(title, function) for title, function in functions.items() if function.size is not None]
     return [
-        t for t, f in own if f.name.partition(".")[0] in named or (
-            ":" in t and t not in called and not f.place[0].endswith(".h"))
+        t
+        for t, f in own
+        if f.name.partition(".")[0] in named
+        or (":" in t and t not in called and not f.place[0].endswith(".h"))
     ]
 
 
 def external(functions: Mapping[str, Function]) -> list[str]:
     """Functions of other libraries, as a linker knows them."""
     return [
-        title for title, function in functions.items()
+        title
+        for title, function in functions.items()
         if function.size is None and re.fullmatch(r"\w+", title) and title != POINTER
     ]
 
@@ -200,14 +216,15 @@ def with_library(functions: Mapping[str, Function], needs: Mapping[str, int]) ->
 def naked_functions(source: str) -> dict[str, int]:
     """Bytes that functions in assembler push, by name."""
     found = {}
-    for name, body in re.findall(r"^AOT_MODEL_NAKED\b.*?(\w+)\(\n(.*?)\n}", source,
-                                 re.DOTALL | re.MULTILINE):
+    for name, body in re.findall(r"^AOT_MODEL_NAKED\b.*?(\w+)\(\n(.*?)\n}", source, re.DOTALL | re.MULTILINE):
         pushed = sum(_registers(registers) * 4 for registers in re.findall(r'"push \{(.*?)\}', body))
         pushed += sum(
             _registers(registers) * (8 if "d" in registers else 4)
-            for registers in re.findall(r'"vpush \{(.*?)\}', body))
+            for registers in re.findall(r'"vpush \{(.*?)\}', body)
+        )
         found[name] = pushed + sum(
-            int(size) for size in re.findall(r'"sub(?:\.w)? sp, (?:sp, )?#(\d+)', body))
+            int(size) for size in re.findall(r'"sub(?:\.w)? sp, (?:sp, )?#(\d+)', body)
+        )
     return found
 
 

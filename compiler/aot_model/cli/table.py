@@ -9,14 +9,15 @@ Row = Sequence[object]
 
 
 def table(head: Row, rows: Sequence[Row], right: Collection[int] = ()) -> str:
-    """Columns as wide as their widest cell; `right` are the numbers of those that are aligned to the right.
+    """Columns as wide as their widest cell; `right` are the numbers of those that are aligned to the
+    right.
     """
     cells = [[str(c) for c in row] for row in (head, *rows)]
     widths = [max(len(row[k]) for row in cells) for k in range(len(head))]
     lines = [
         "  ".join(
-            c.rjust(w) if k in right else c.ljust(w)
-            for k, (c, w) in enumerate(zip(row, widths, strict=True))).rstrip()
+            c.rjust(w) if k in right else c.ljust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
         for row in cells
     ]
     return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])

@@ -36,9 +36,11 @@ def time(arguments: argparse.Namespace) -> int:
     ]  # fmt: skip
     if arguments.on != QEMU:
         if asked and asked[0] != "--memory":  # for a memory code is written, too
-            raise fail("E501",
-                       f"{asked[0]} with --on: a board's cycles are measured, not estimated",
-                       hint="leave it out")
+            raise fail(
+                "E501",
+                f"{asked[0]} with --on: a board's cycles are measured, not estimated",
+                hint="leave it out",
+            )
         return _counted(arguments)
     try:
         return _estimated(arguments)
@@ -79,8 +81,14 @@ def check_cycles(found: Timing, clock: float | None, limit: float | None, where:
     if limit is None or found.cycles <= limit:
         return
     widest = max(found.layers, key=lambda layer: layer.cycles, default=None)
-    hint = "" if widest is None else (f"'{widest.layer[:48]}' takes {widest.cycles:,}: {widest.binding}; "
-                                      "--option optimize=speed, where it is not the default, may need fewer")
+    hint = (
+        ""
+        if widest is None
+        else (
+            f"'{widest.layer[:48]}' takes {widest.cycles:,}: {widest.binding}; "
+            "--option optimize=speed, where it is not the default, may need fewer"
+        )
+    )
     said = f"needs {found.cycles:,} cycles ({found.error}), the budget is {limit:,.0f}"
     raise CompileError([Problem("E402", f"{said}\n{shown(found, clock)}\n", where, hint)])
 
@@ -130,28 +138,36 @@ def _counted(arguments: argparse.Namespace) -> int:
     whole, *layers = (board.amount(ticks) // arguments.runs for ticks in program.ticks)
     calls = list(view.program.calls())
     if len(layers) != len(calls):
-        raise fail("E602",
-                   f"the firmware told the time of {len(layers)} layers, not of {len(calls)}",
-                   where=str(arguments.model))
-    facts = [{
-        "layer": c.layer,
-        "op": c.op,
-        "macs": c.macs,
-        board.unit: n
-    } for c, n in zip(calls, layers, strict=True)]
+        raise fail(
+            "E602",
+            f"the firmware told the time of {len(layers)} layers, not of {len(calls)}",
+            where=str(arguments.model),
+        )
+    facts = [
+        {"layer": c.layer, "op": c.op, "macs": c.macs, board.unit: n}
+        for c, n in zip(calls, layers, strict=True)
+    ]
     if arguments.json:
         print(
-            json.dumps({
-                "target": view.target.label,
-                "on": arguments.on,
-                board.unit: whole,
-                "layers": facts
-            },
-                       indent=1))
+            json.dumps(
+                {"target": view.target.label, "on": arguments.on, board.unit: whole, "layers": facts},
+                indent=1,
+            )
+        )
         return 0
-    rows = [(printable(c.layer, 48), c.op, f"{c.macs:,}", f"{n:,}", f"{100 * n / max(whole, 1):.1f} %",
-             f"{n / c.macs:.2f}" if c.macs else "-") for c, n in zip(calls, layers, strict=True)]
-    rows.append(("together", "", f"{view.macs:,}", f"{whole:,}", "",
-                 f"{whole / view.macs:.2f}" if view.macs else "-"))
+    rows = [
+        (
+            printable(c.layer, 48),
+            c.op,
+            f"{c.macs:,}",
+            f"{n:,}",
+            f"{100 * n / max(whole, 1):.1f} %",
+            f"{n / c.macs:.2f}" if c.macs else "-",
+        )
+        for c, n in zip(calls, layers, strict=True)
+    ]
+    rows.append(
+        ("together", "", f"{view.macs:,}", f"{whole:,}", "", f"{whole / view.macs:.2f}" if view.macs else "-")
+    )
     print(table(("layer", "operator", "MACs", board.unit, "share", "per MAC"), rows, right=(2, 3, 4, 5)))
     return 0

@@ -50,7 +50,8 @@ def elements(text: str) -> tuple[str, tuple[float, ...]]:
     key, equals, given = text.rpartition("=")
     try:
         numbers = tuple(
-            int(v) if v.strip().lstrip("+-").isdigit() else float(v) for v in given.split(",") if v.strip())
+            int(v) if v.strip().lstrip("+-").isdigit() else float(v) for v in given.split(",") if v.strip()
+        )
     except ValueError:
         equals = ""
     if not equals or not key:

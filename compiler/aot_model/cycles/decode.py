@@ -17,42 +17,27 @@ _OPPOSITE = dict(
         strict=True))  # fmt: skip
 
 _KINDS = {
-    "compare":
-    "cmp cmn tst teq",
-    "alu":
-    "add addw sub subw rsb adc sbc and orr eor bic orn mov movw movt mvn neg adr bfi bfc "
+    "compare": "cmp cmn tst teq",
+    "alu": "add addw sub subw rsb adc sbc and orr eor bic orn mov movw movt mvn neg adr bfi bfc "
     "csel csinc csinv csneg cset csetm cinc cinv cneg",
-    "shift":
-    "lsl lsr asr ror rrx lsll lsrl asrl sqrshrl uqrshll sqshll urshrl srshrl uqshll sqrshr uqrshl sqshl "
+    "shift": "lsl lsr asr ror rrx lsll lsrl asrl sqrshrl uqrshll sqshll urshrl srshrl uqshll sqrshr uqrshl sqshl "  # noqa: E501
     "urshr srshr uqshl",
-    "simd":
-    "sxtb sxth uxtb uxth sxtb16 uxtb16 sxtab sxtah uxtab uxtah sxtab16 uxtab16 pkhbt pkhtb ssat usat ssat16 "
+    "simd": "sxtb sxth uxtb uxth sxtb16 uxtb16 sxtab sxtah uxtab uxtah sxtab16 uxtab16 pkhbt pkhtb ssat usat ssat16 "  # noqa: E501
     "usat16 qadd qsub qdadd qdsub sadd16 ssub16 sadd8 ssub8 uadd8 usub8 uadd16 usub16 shadd16 shsub16 shadd8 "
     "shsub8 uhadd8 uhsub8 qadd16 qsub16 qadd8 qsub8 uqadd8 uqsub8 sel usad8 usada8 rev rev16 revsh rbit clz "
     "sbfx ubfx sasx ssax",
-    "multiply":
-    "mul smulbb smulbt smultb smultt smulwb smulwt smuad smuadx smusd smusdx smmul smmulr",
-    "multiply_long":
-    "smull umull",
-    "mac":
-    "mla mls smlabb smlabt smlatb smlatt smlawb smlawt smlad smladx smlsd smlsdx smmla smmlar smmls smmlsr",
-    "mac_long":
-    "smlal umlal smlald smlaldx smlsld smlsldx umaal smlalbb smlalbt smlaltb smlaltt",
-    "divide":
-    "sdiv udiv",
-    "system":
-    "nop dsb dmb isb bkpt udf svc cpsid cpsie msr mrs wfi wfe sev yield csdb",
-    "fp":
-    "vadd vsub vmul vnmul vcvt vcvtr vcvta vcvtn vcvtm vcvtp vcvtb vcvtt vrintz vrintr vrinta vrintn vrintp "
+    "multiply": "mul smulbb smulbt smultb smultt smulwb smulwt smuad smuadx smusd smusdx smmul smmulr",
+    "multiply_long": "smull umull",
+    "mac": "mla mls smlabb smlabt smlatb smlatt smlawb smlawt smlad smladx smlsd smlsdx smmla smmlar smmls smmlsr",  # noqa: E501
+    "mac_long": "smlal umlal smlald smlaldx smlsld smlsldx umaal smlalbb smlalbt smlaltb smlaltt",
+    "divide": "sdiv udiv",
+    "system": "nop dsb dmb isb bkpt udf svc cpsid cpsie msr mrs wfi wfe sev yield csdb",
+    "fp": "vadd vsub vmul vnmul vcvt vcvtr vcvta vcvtn vcvtm vcvtp vcvtb vcvtt vrintz vrintr vrinta vrintn vrintp "  # noqa: E501
     "vrintm vrintx vmaxnm vminnm vabs vneg vseleq vselge vselgt vselvs",
-    "fp_mac":
-    "vmla vmls vnmla vnmls vfma vfms vfnma vfnms",
-    "fp_divide":
-    "vdiv vsqrt",
-    "fp_compare":
-    "vcmp vcmpe",
-    "fp_move":
-    "vmov vmrs vmsr",
+    "fp_mac": "vmla vmls vnmla vnmls vfma vfms vfnma vfnms",
+    "fp_divide": "vdiv vsqrt",
+    "fp_compare": "vcmp vcmpe",
+    "fp_move": "vmov vmrs vmsr",
 }
 _KIND = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 _ONE_SOURCE = set(
@@ -76,8 +61,12 @@ def decode(address: int, size: int, text: str, suffix: str = "") -> Instruction:
     dtype = ".".join(t for t in types if t not in ("n", "w"))
     name = name.removesuffix(suffix) if suffix else name
     one = Instruction(address, size, text, name, "unknown")
-    found = (_control(one, args, suffix) or (vector(one, args, dtype) if is_vector(name, rest) else None)
-             or _memory(one, args) or (_floating(one, args) if name.startswith("v") else _integer(one, args)))
+    found = (
+        _control(one, args, suffix)
+        or (vector(one, args, dtype) if is_vector(name, rest) else None)
+        or _memory(one, args)
+        or (_floating(one, args) if name.startswith("v") else _integer(one, args))
+    )
     if suffix and found.kind != "it":
         found = replace(found, reads=found.reads | {FLAGS}, conditional=True)
     return found
@@ -105,10 +94,9 @@ def _control(one: Instruction, args: list[str], suffix: str) -> Instruction | No
         writes = frozenset({LR}) if "l" in name else NONE
         return replace(one, kind="jump", reads=among(args), writes=writes)
     if name in ("tbb", "tbh"):
-        return replace(one,
-                       kind="table",
-                       reads=among([args[0].strip("[]")]),
-                       early=among([args[0].strip("[]")]))
+        return replace(
+            one, kind="table", reads=among([args[0].strip("[]")]), early=among([args[0].strip("[]")])
+        )
     if name in ("le", "letp"):
         return replace(one, kind="loop_end", reads=frozenset({LR}), writes=frozenset({LR}), conditional=True)
     if name in ("dls", "dlstp", "wls", "wlstp", "lctp"):
@@ -142,11 +130,12 @@ def _memory(one: Instruction, args: list[str]) -> Instruction | None:
         return replace(one, kind="load", reads=among(args), early=among(args)) if name == "pld" else None
     status = 1 if "ex" in name and name.startswith("st") else 0  # of a store that may fail
     count = 2 if pair else 1
-    data = among(args[status:status + count])
+    data = among(args[status : status + count])
     where = args[status + count] if len(args) > status + count else ""
-    inner = [part.strip()
-             for part in where[1:].partition("]")[0].split(",")] if where.startswith("[") else ["pc"]
-    after = args[status + count + 1:]
+    inner = (
+        [part.strip() for part in where[1:].partition("]")[0].split(",")] if where.startswith("[") else ["pc"]
+    )
+    after = args[status + count + 1 :]
     base = among(inner[:1])
     offset = among(inner[1:2]) | among(after[:1])
     writeback = where.endswith("!") or bool(after)
@@ -173,10 +162,9 @@ def _floating(one: Instruction, args: list[str]) -> Instruction:
     first, others = among(args[:1]), among(args[1:])
     if name == "vmrs":
         flags = args and "apsr" in args[0]
-        return replace(one,
-                       kind=kind,
-                       writes=frozenset({FLAGS}) if flags else first,
-                       reads=frozenset({FPSCR}))
+        return replace(
+            one, kind=kind, writes=frozenset({FLAGS}) if flags else first, reads=frozenset({FPSCR})
+        )
     if name == "vmsr":
         return replace(one, kind=kind, reads=others, writes=frozenset({FPSCR}))
     if kind == "fp_move":
@@ -188,8 +176,11 @@ def _floating(one: Instruction, args: list[str]) -> Instruction:
         return replace(one, kind=kind, reads=first | others, writes=frozenset({FPSCR}))
     if kind == "fp_mac":
         return replace(one, kind=kind, writes=first, reads=first | others, late=first)
-    reads = others | (first if len(args) == 2 and name not in _ONE_SOURCE and not name.startswith(
-        ("vcvt", "vrint")) else NONE)
+    reads = others | (
+        first
+        if len(args) == 2 and name not in _ONE_SOURCE and not name.startswith(("vcvt", "vrint"))
+        else NONE
+    )
     reads |= {FLAGS} if name.startswith("vsel") else NONE
     return replace(one, kind=kind, writes=first, reads=reads)
 
@@ -215,8 +206,9 @@ def _integer(one: Instruction, args: list[str]) -> Instruction:
         return replace(one, kind=kind, writes=first, reads=others, late=among(args[3:4]))
     if name.endswith("l") and kind == "shift" and len(args) == 3 and name != "lsl":  # MVE's shifts of 64 bits
         return replace(one, kind=kind, writes=among(args[:2]), reads=among(args))
-    reads = others | (first if name in _READS_DESTINATION or
-                      (len(args) == 2 and name not in _ONE_SOURCE) else NONE)
+    reads = others | (
+        first if name in _READS_DESTINATION or (len(args) == 2 and name not in _ONE_SOURCE) else NONE
+    )
     reads |= {FLAGS} if name in _READS_FLAGS or name.startswith("cs") or name.startswith("ci") else NONE
     early = among(args[1:2] if len(args) > 2 else args[:1]) if kind == "shift" else _shifted(args)
     return replace(one, kind=kind, writes=first | flags, reads=reads, early=early)

@@ -34,8 +34,9 @@ class Code:
             for tool in ("objdump", "nm", "addr2line")
         }
         helium = "v8.1-m.main" in _run([tools["objdump"], "-f", str(elf)])
-        lines = _run([tools["objdump"], "-d", *(["-m", "armv8.1-m.main"] if helium else []),
-                      str(elf)]).splitlines()
+        lines = _run(
+            [tools["objdump"], "-d", *(["-m", "armv8.1-m.main"] if helium else []), str(elf)]
+        ).splitlines()
         found = list(_symbols(_run([tools["nm"], str(elf)]).splitlines()))
         return Code(elf, tools, instructions(lines), dict(found))
 
@@ -45,8 +46,10 @@ class Code:
 
         Empty without debug information.
         """
-        text = _run([self.tools["addr2line"], "-a", "-i", "-f", "-e",
-                     str(self.elf)], "\n".join(f"{a:x}" for a in self.instructions))
+        text = _run(
+            [self.tools["addr2line"], "-a", "-i", "-f", "-e", str(self.elf)],
+            "\n".join(f"{a:x}" for a in self.instructions),
+        )
         found: dict[int, int] = {}
         address, name = 0, ""
         for line in text.splitlines():
@@ -89,14 +92,13 @@ def _symbols(lines: Iterable[str]) -> Iterable[tuple[str, int]]:
 
 def _run(command: Sequence[str], given: str | None = None) -> str:
     try:
-        return subprocess.run(command,
-                              input=given,
-                              capture_output=True,
-                              text=True,
-                              check=True,
-                              errors="replace").stdout
+        return subprocess.run(
+            command, input=given, capture_output=True, text=True, check=True, errors="replace"
+        ).stdout
     except (OSError, subprocess.CalledProcessError) as error:
         said = getattr(error, "stderr", "") or error
-        raise fail("E601",
-                   f"'{command[0]}' is needed to read the program's code, and failed: {said}",
-                   hint="install the compiler's binutils") from None
+        raise fail(
+            "E601",
+            f"'{command[0]}' is needed to read the program's code, and failed: {said}",
+            hint="install the compiler's binutils",
+        ) from None

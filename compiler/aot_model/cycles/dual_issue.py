@@ -5,8 +5,18 @@ from __future__ import annotations
 from aot_model.cycles.instruction import Instruction
 from aot_model.cycles.pipeline import ARITHMETIC, BRANCHES, ISSUE, LOADS, STORES, WAITS, Cost, Pipeline
 
-_ALONE = ("load_pair", "load_many", "store_pair", "store_many", "vload_many", "vstore_many", "system",
-          "table", "divide", "unknown")
+_ALONE = (
+    "load_pair",
+    "load_many",
+    "store_pair",
+    "store_many",
+    "vload_many",
+    "vstore_many",
+    "system",
+    "table",
+    "divide",
+    "unknown",
+)
 _SATURATES = {"ssat", "usat", "qadd", "qsub", "qdadd", "qdsub", "usad8", "usada8"}
 _SHIFTS_FIRST = {
     "ssat", "usat", "sbfx", "ubfx", "pkhbt", "pkhtb", "rev", "rev16", "revsh", "rbit", "sxtab", "uxtab",
@@ -79,8 +89,9 @@ class DualIssue(Pipeline):
 
     def branch(self, one: Instruction, target: Instruction) -> Cost:
         self.group = []
-        cycles: float = self.rules["branch_load"] if one.kind in ("table", "load") or one.kind in ("alu",
-                                                                                            "shift") else 0
+        cycles: float = (
+            self.rules["branch_load"] if one.kind in ("table", "load") or one.kind in ("alu", "shift") else 0
+        )
         cycles = cycles or (0 if one.is_load else self._refill(one, target)[0][1])
         self.now += cycles
         return [(BRANCHES, cycles)]

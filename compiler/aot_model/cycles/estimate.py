@@ -32,8 +32,9 @@ class Cycles:
     @property
     def binding(self) -> str:
         """The greatest shares, in words."""
-        shares = sorted(((n / max(self.total, 1e-9), reason) for reason, n in self.by_reason.items()),
-                        reverse=True)
+        shares = sorted(
+            ((n / max(self.total, 1e-9), reason) for reason, n in self.by_reason.items()), reverse=True
+        )
         return ", ".join(f"{reason} {100 * share:.0f} %" for share, reason in shares[:4] if share >= 0.01)
 
     def add(self, cost: Cost, times: float) -> None:
@@ -59,8 +60,9 @@ def pipeline_of(core: str, **rules: int) -> Pipeline:
     return InOrder(core, **rules) if core in ("m33", "m55") else SingleIssue(core, **rules)
 
 
-def estimate(trace: Trace, code: Mapping[int, Instruction], core: str, memory: Memory,
-             **rules: int) -> Estimate:
+def estimate(
+    trace: Trace, code: Mapping[int, Instruction], core: str, memory: Memory, **rules: int
+) -> Estimate:
     """The cycles of a trace on a core before a memory; the trace is of a memory with the same caches, or
     without need of them.
     """
@@ -121,8 +123,12 @@ def _usual_predecessors(trace: Trace) -> dict[int, int]:
     return {block: counts.most_common(1)[0][0] for block, counts in into.items()}
 
 
-def _cost(model: Pipeline, pair: tuple[int | None, int], bodies: Mapping[int, list[Instruction]],
-          before: Mapping[int, int]) -> Cost:
+def _cost(
+    model: Pipeline,
+    pair: tuple[int | None, int],
+    bodies: Mapping[int, list[Instruction]],
+    before: Mapping[int, int],
+) -> Cost:
     """What a block costs behind another, with the way to it; the model has seen the blocks before that
     one.
     """

@@ -8,8 +8,17 @@ from aot_model.cycles.instruction import LR, Instruction
 from aot_model.cycles.pipeline import ARITHMETIC, BRANCHES, ISSUE, LOADS, STORES, WAITS, Cost, Pipeline
 
 _NOT_FIRST = ("load_many", "store_many", "branch", "branch_if", "jump", "call", "system", "it")
-_OF_VECTORS = ("vector", "vector_load", "vector_store", "fp", "fp_mac", "fp_compare", "fp_divide", "vload",
-               "vstore")
+_OF_VECTORS = (
+    "vector",
+    "vector_load",
+    "vector_store",
+    "fp",
+    "fp_mac",
+    "fp_compare",
+    "fp_divide",
+    "vload",
+    "vstore",
+)
 
 
 class InOrder(Pipeline):
@@ -92,8 +101,10 @@ class InOrder(Pipeline):
         pipe, at = _pipe(one), self.earliest(one)
         wide = one.kind.startswith("vector") and pipe != "control"
         self.held[pipe] = at + (max(rules["beats"], one.elements * rules["gather"]) if wide else 1)
-        cost: Cost = [(ISSUE, 1),
-                      (LOADS if pipe == "load" and self._ready(one) < at else WAITS, at - self.now)]
+        cost: Cost = [
+            (ISSUE, 1),
+            (LOADS if pipe == "load" and self._ready(one) < at else WAITS, at - self.now),
+        ]
         self.now = at + 1
         self.group = []
         self._write(one, at)
@@ -147,7 +158,13 @@ def _pipe(one: Instruction) -> str:
 
 def _simple(one: Instruction) -> bool:
     """What goes beside any other short instruction."""
-    if one.kind in ("branch", "branch_if", "it") or one.name in ("nop", "uxtb", "uxth", "sxtb", "sxth",
-                                                                 "mov"):
+    if one.kind in ("branch", "branch_if", "it") or one.name in (
+        "nop",
+        "uxtb",
+        "uxth",
+        "sxtb",
+        "sxth",
+        "mov",
+    ):
         return True
     return one.name in ("add", "sub") and one.immediate

@@ -13,19 +13,8 @@ FLAGS, VPR, FPSCR = 16, 64, 65
 """Beside r0-r15 (0-15) and s0-s31 (32-63), of which d and q registers are made."""
 
 _NAMES = {
-    **{
-        f"r{k}": k
-        for k in range(16)
-    },
-    **{
-        "sb": 9,
-        "sl": 10,
-        "fp": 11,
-        "ip": 12,
-        "sp": SP,
-        "lr": LR,
-        "pc": PC
-    },
+    **{f"r{k}": k for k in range(16)},
+    **{"sb": 9, "sl": 10, "fp": 11, "ip": 12, "sp": SP, "lr": LR, "pc": PC},
 }
 _VECTOR = re.compile(r"([sdq])(\d+)(\[\d+\])?")
 

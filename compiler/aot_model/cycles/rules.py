@@ -12,10 +12,10 @@ from aot_model.errors import fail
 
 SOURCES = {
     "arm": "Arm's Technical Reference Manuals: Cortex-M0 (DDI 0432) 3.3, M0+ (DDI 0484) 3.3, M3 (100165) "
-           "3.3 and 3.3.2 (load/store timings, which the M4 shares), M4 (100166) 3.3",
+    "3.3 and 3.3.2 (load/store timings, which the M4 shares), M4 (100166) 3.3",
     "fpu": "Arm Cortex-M4 TRM (100166) 7.2.3, FPU instruction timing",
     "llvm": "LLVM's scheduling models: ARMScheduleM7.td, ARMScheduleM55.td, and what it says of Cortex-M33; "
-            "Arm publishes no cycles of these cores",
+    "Arm publishes no cycles of these cores",
     "loops": "delay loops (SUBS, BNE: three cycles) of common firmware libraries for Cortex-M3 and M4",
     "measured": "one person's measurement (compendium.i-0.nl)",
     "fitted": "fitted on one program of the validation (microTVM's native ad)",

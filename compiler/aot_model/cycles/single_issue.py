@@ -21,12 +21,20 @@ class SingleIssue(Pipeline):
 
     def issue(self, one: Instruction) -> Cost:
         rules, before = self.rules, self.before
-        free = one.kind == "it" and rules[
-            "it_folds"] and before is not None and before.size == 2 and before.kind != "it"
+        free = (
+            one.kind == "it"
+            and rules["it_folds"]
+            and before is not None
+            and before.size == 2
+            and before.kind != "it"
+        )
         cost: Cost = [(ISSUE, 0 if free else 1), *self._own(one)]
         if before is not None:
-            if (one.is_load
-                    or one.is_store) and before.kind in _MAKES_ADDRESSES and before.writes & one.early:
+            if (
+                (one.is_load or one.is_store)
+                and before.kind in _MAKES_ADDRESSES
+                and before.writes & one.early
+            ):
                 cost.append((WAITS, rules["address"]))
             addend = one.late if one.kind == "fp_mac" else NONE
             if before.kind in ("fp", "fp_mac", "fp_divide") and before.writes & one.reads - addend:
@@ -75,6 +83,9 @@ class SingleIssue(Pipeline):
             return False
         floats = "v" in (before.kind[0], one.kind[0])
         moved = before.writeback or one.writeback
-        allowed = rules["load_overlaps"] and (rules["vldr_overlaps"]
-                                              or not floats) and (rules["writeback_overlaps"] or not moved)
+        allowed = (
+            rules["load_overlaps"]
+            and (rules["vldr_overlaps"] or not floats)
+            and (rules["writeback_overlaps"] or not moved)
+        )
         return bool(allowed) and not before.writes & one.early

@@ -70,15 +70,22 @@ def plugin() -> Path:
     said = subprocess.run([emulator, "--version"], capture_output=True, text=True, check=False).stdout
     number = re.search(r"version (\d+)", said)
     if number is None or int(number[1]) < 5:
-        raise _missing(f"'{emulator}' is too old for plug-ins, or says no version",
-                       "QEMU 5 or newer has them")
+        raise _missing(
+            f"'{emulator}' is too old for plug-ins, or says no version", "QEMU 5 or newer has them"
+        )
     version = 1 if int(number[1]) < 9 else 2
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         raise _missing("no C compiler of this machine, to build QEMU's plug-in with", "install gcc")
     command = [
-        compiler, "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-undefined", "dynamic_lookup",
-        f"-DAPI_VERSION={version}"
+        compiler,
+        "-O2",
+        "-shared",
+        "-fPIC",
+        "-fvisibility=hidden",
+        "-undefined",
+        "dynamic_lookup",
+        f"-DAPI_VERSION={version}",
     ]
     if os.uname().sysname != "Darwin":
         command = [word for word in command if word not in ("-undefined", "dynamic_lookup")]
@@ -90,11 +97,13 @@ def plugin() -> Path:
     made = folder / f"qemu_trace-{digest}.so"
     if not made.exists():
         own = made.with_suffix(f".{os.getpid()}")
-        done = subprocess.run([*command, str(_SOURCE), "-o", str(own)],
-                              capture_output=True,
-                              text=True,
-                              errors="replace",
-                              check=False)
+        done = subprocess.run(
+            [*command, str(_SOURCE), "-o", str(own)],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
         if done.returncode:
             raise _missing(f"QEMU's plug-in cannot be built: {done.stderr[-2000:]}", "")
         own.replace(made)
@@ -114,8 +123,9 @@ def write_code(code: Code, layers: Mapping[int, int], path: Path) -> None:
     path.write_text("".join(lines))
 
 
-def arguments(code: Code, entry: str, memory: Memory, folder: Path, layers: Mapping[int, int], runs: int,
-              skip: int) -> list[str]:
+def arguments(
+    code: Code, entry: str, memory: Memory, folder: Path, layers: Mapping[int, int], runs: int, skip: int
+) -> list[str]:
     """Those of QEMU, for a plug-in that writes to OUTPUT in a folder."""
     (folder / OUTPUT).unlink(missing_ok=True)
     write_code(code, layers, folder / "code.txt")
@@ -124,7 +134,7 @@ def arguments(code: Code, entry: str, memory: Memory, folder: Path, layers: Mapp
         "code": folder / "code.txt",
         "entry": f"{code.functions[entry]:x}",
         "runs": runs,
-        "skip": skip
+        "skip": skip,
     }
     caches = {"lines": memory.code, "data": memory.data, "flash": int(memory.flash_only)}
     words = [f"{name}={value}" for name, value in {**given, **caches}.items() if value is not None]
@@ -134,23 +144,28 @@ def arguments(code: Code, entry: str, memory: Memory, folder: Path, layers: Mapp
 def run(command: Sequence[str], folder: Path, timeout: float) -> None:
     """QEMU, until the program ends. CompileError E604, E602."""
     try:
-        done = subprocess.run(command,
-                              cwd=folder,
-                              stdin=subprocess.DEVNULL,
-                              capture_output=True,
-                              text=True,
-                              errors="replace",
-                              timeout=timeout,
-                              check=False)
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         raise fail("E602", f"the firmware did not come to its end in {timeout:.0f} seconds") from None
     if not (folder / OUTPUT).exists():
-        raise _missing(f"QEMU does not load the plug-in: {done.stderr.strip()[-500:]}",
-                       "a QEMU that was built with --enable-plugins, as Debian's is")
+        raise _missing(
+            f"QEMU does not load the plug-in: {done.stderr.strip()[-500:]}",
+            "a QEMU that was built with --enable-plugins, as Debian's is",
+        )
     if done.returncode:
         raise fail(
             "E602",
-            f"the firmware failed with status {done.returncode}\n{(done.stdout + done.stderr)[-2000:]}")
+            f"the firmware failed with status {done.returncode}\n{(done.stdout + done.stderr)[-2000:]}",
+        )
 
 
 def read(path: Path, runs: int) -> Trace:

@@ -37,8 +37,9 @@ def vector(one: Instruction, args: list[str], dtype: str) -> Instruction:
     name = one.name
     if memory := re.match(r"v(ld|st)(r[bhwd]|[24]\d)", name):
         return _memory(one, args, memory[1] == "ld", dtype, memory[2])
-    predicated = _pipe(name) is None and name[-1:] in ("t", "e") and name not in ("vcvtt", "vmullt",
-                                                                                  "vqdmullt")
+    predicated = (
+        _pipe(name) is None and name[-1:] in ("t", "e") and name not in ("vcvtt", "vmullt", "vqdmullt")
+    )
     name = name[:-1] if predicated else name
     first = args[:2] if _TWO_SUMS.match(name) else args[:1]
     to_core = any(r < 16 for r in among(first))
@@ -53,7 +54,7 @@ def vector(one: Instruction, args: list[str], dtype: str) -> Instruction:
     else:
         writes = among(first)
         late = writes if _ACCUMULATES.match(name) or (name == "vmov" and "[" in args[0]) else NONE
-        reads = among(args[len(first):]) | late
+        reads = among(args[len(first) :]) | late
     if len(args) == 3 and name == "vmov" and len(registers(args[0])) == 1 and len(registers(args[1])) == 1:
         writes, reads = among(args[:2]), among(args[2:])
     return replace(one,

@@ -27,9 +27,14 @@ from aot_model.errors import fail
 from aot_model.installation import include_dir, licence
 
 BUILD_FILES = {
-    "CMakeLists.txt": "CMakeLists.txt", "BUILD.bazel": "BUILD.bazel", "SConscript": "SConscript",
-    "README.md": "README.md", "meson.build": "meson.build", "folder.mk": "{folder}.mk",
-    "idf_component.yml": "idf_component.yml", "module.yml": "zephyr/module.yml",
+    "CMakeLists.txt": "CMakeLists.txt",
+    "BUILD.bazel": "BUILD.bazel",
+    "SConscript": "SConscript",
+    "README.md": "README.md",
+    "meson.build": "meson.build",
+    "folder.mk": "{folder}.mk",
+    "idf_component.yml": "idf_component.yml",
+    "module.yml": "zephyr/module.yml",
     "library.properties": "library.properties",
 }
 """Template: the file in the folder. They do not conflict, so all are always there."""
@@ -54,8 +59,8 @@ class Package:
             raise fail("E501", f"--package-version: '{self.version}' is not of the form 1.2.3")
         if self.vendor and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", self.vendor):
             raise fail(
-                "E501",
-                f"--cmsis-pack: '{self.vendor}' is not the name of a vendor: letters, digits, - and _")
+                "E501", f"--cmsis-pack: '{self.vendor}' is not the name of a vendor: letters, digits, - and _"
+            )
 
 
 def kind_of(path: Path, said: str | None) -> str:
@@ -65,9 +70,11 @@ def kind_of(path: Path, said: str | None) -> str:
     found = said or next((kind for kind, endings in KINDS.items() if path.name.endswith(endings)), None)
     if found is None:
         endings = ", ".join(e for kind in KINDS.values() for e in kind)
-        raise fail("E105",
-                   f"not a kind of archive: '{path.name}'",
-                   hint=f"end it with one of: {endings}; or say --format")
+        raise fail(
+            "E105",
+            f"not a kind of archive: '{path.name}'",
+            hint=f"end it with one of: {endings}; or say --format",
+        )
     return found
 
 
@@ -100,8 +107,13 @@ def _files(package: Package, libraries: Sequence[tuple[ModelView, Mapping[str, b
         files[f"{view.name}.report.txt"] = report(view).encode("utf-8")
     texts = {}
     given = {
-        "folder": package.folder, "version": package.version, "vendor": package.vendor, "url": package.url,
-        "views": views, "headers": _headers(), "description": _description(views)
+        "folder": package.folder,
+        "version": package.version,
+        "vendor": package.vendor,
+        "url": package.url,
+        "views": views,
+        "headers": _headers(),
+        "description": _description(views),
     }
     for template, name in BUILD_FILES.items():
         texts[name.format(folder=package.folder)] = _rendered(template, given)
@@ -112,7 +124,8 @@ def _files(package: Package, libraries: Sequence[tuple[ModelView, Mapping[str, b
         if not (view.external or view.devices):  # a sketch has neither
             library = Library(metadata_of(view), None, ())
             texts[f"examples/{view.name}_zeros/{view.name}_zeros.ino"] = _rendered(
-                "sketch.ino", {"library": library})
+                "sketch.ino", {"library": library}
+            )
     files.update((name, text.encode("utf-8")) for name, text in texts.items())
     for header in _headers():
         files[f"src/{header}"] = (include_dir() / header).read_bytes()
@@ -132,8 +145,12 @@ def _description(views: Sequence[ModelView]) -> str:
 def _platformio(package: Package, views: Sequence[ModelView]) -> dict[str, Any]:
     """library.json."""
     return {
-        "name": package.folder, "version": package.version, "description": _description(views),
-        "headers": [f"{view.name}.h" for view in views], "frameworks": "*", "platforms": "*",
+        "name": package.folder,
+        "version": package.version,
+        "description": _description(views),
+        "headers": [f"{view.name}.h" for view in views],
+        "frameworks": "*",
+        "platforms": "*",
         "build": {"srcDir": "src", "includeDir": "src", "flags": ["-lm"]},
     }
 

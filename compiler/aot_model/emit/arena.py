@@ -68,9 +68,11 @@ def arena_files(name: str, libraries: Sequence[Path], sections: Mapping[str, str
     arena = _arena(name, models, sections)
     unknown = sorted(set(sections) - set(arena.pools))
     if unknown:
-        raise fail("E501",
-                   f"--pool-section: there is no pool '{unknown[0]}'",
-                   hint=f"the pools are {', '.join(arena.pools)}")
+        raise fail(
+            "E501",
+            f"--pool-section: there is no pool '{unknown[0]}'",
+            hint=f"the pools are {', '.join(arena.pools)}",
+        )
     return {
         f"{name}.{kind}": environment().get_template(f"arena.{kind}.j2").render(arena=arena)
         for kind in ("h", "c")
@@ -83,18 +85,27 @@ def _check(name: str, models: Sequence[tuple[Metadata, Path]]) -> None:
     for model, path in models:
         if not model.caller_owns_workspace:
             problems.append(
-                Problem("E501", f"the library '{model.name}' owns its workspace", str(path),
-                        "compile it with --workspace caller"))
+                Problem(
+                    "E501",
+                    f"the library '{model.name}' owns its workspace",
+                    str(path),
+                    "compile it with --workspace caller",
+                )
+            )
         if model.state_bytes:
             problems.append(
                 Problem(
                     "E501",
                     f"the library '{model.name}' keeps state in its workspace from run to run, which another "
                     "model would overwrite",
-                    str(path), "give it a workspace of its own"))
+                    str(path),
+                    "give it a workspace of its own",
+                )
+            )
         if names.count(model.name.lower()) > 1 or model.name.lower() == name.lower():
-            problems.append(Problem("E501", f"'{model.name}' is the name of more than one library",
-                                    str(path)))
+            problems.append(
+                Problem("E501", f"'{model.name}' is the name of more than one library", str(path))
+            )
     if problems:
         raise CompileError(problems)
 

@@ -27,14 +27,23 @@ def _opens(call: Call) -> bool:
 
 def layers(view: ModelView) -> str:
     """All calls of a run."""
-    declared = [f"{_INDENT}int32_t status;", ""] if any(c.function.fails or _opens(c)
-                                                        for c in view.program.calls()) else []
+    declared = (
+        [f"{_INDENT}int32_t status;", ""]
+        if any(c.function.fails or _opens(c) for c in view.program.calls())
+        else []
+    )
     if not view.options.trace:
         return "\n".join([*declared, *_steps(view, view.program.body, 1)])
-    return "\n".join([
-        *declared,
-        *(line for step in view.program.body for line in (*_steps(view, [step], 1), *statements(view, step)))
-    ])
+    return "\n".join(
+        [
+            *declared,
+            *(
+                line
+                for step in view.program.body
+                for line in (*_steps(view, [step], 1), *statements(view, step))
+            ),
+        ]
+    )
 
 
 def bracket(view: ModelView, call: str) -> str:
@@ -52,8 +61,10 @@ def bracket(view: ModelView, call: str) -> str:
             )
         if first.activate:
             return [
-                f"{pad}status = {_hook(first, first.activate)};", f"{pad}if (status == AOT_MODEL_OK) {{",
-                *inner, f"{pad}}}"
+                f"{pad}status = {_hook(first, first.activate)};",
+                f"{pad}if (status == AOT_MODEL_OK) {{",
+                *inner,
+                f"{pad}}}",
             ]
         return inner
 
@@ -80,12 +91,15 @@ def _steps(view: ModelView, steps: list[Step], depth: int) -> list[str]:
         elif isinstance(step, Once):
             ready = f"{view.name}_ready[{view.once.index(step)}]"
             lines += [
-                f"{pad}if (!{ready}) {{", *_steps(view, [step.call], depth + 1), f"{pad}    {ready} = true;",
-                f"{pad}}}"
+                f"{pad}if (!{ready}) {{",
+                *_steps(view, [step.call], depth + 1),
+                f"{pad}    {ready} = true;",
+                f"{pad}}}",
             ]
         elif isinstance(step, Branch):
             lines += [
-                f"{pad}if (*{view.argument(step.condition, 'bool')}) {{", *_steps(view, step.then, depth + 1)
+                f"{pad}if (*{view.argument(step.condition, 'bool')}) {{",
+                *_steps(view, step.then, depth + 1),
             ]
             lines += [f"{pad}}} else {{", *_steps(view, step.otherwise, depth + 1), f"{pad}}}"]
         else:
@@ -101,8 +115,11 @@ def _call(view: ModelView, call: Call) -> list[str]:
     if view.options.profile:
         counter = f"{view.name}_profile[{view.call_numbers[call]}]"
         lines = [
-            "{", f"    const uint32_t begin = {view.name}_now();", f"    {lines[0]}",
-            f"    {counter} += {view.name}_now() - begin;", "}"
+            "{",
+            f"    const uint32_t begin = {view.name}_now();",
+            f"    {lines[0]}",
+            f"    {counter} += {view.name}_now() - begin;",
+            "}",
         ]
     if f.device is not None and _opens(call):
         lines = _opened(view, f.device, lines, f.fails)
@@ -116,13 +133,15 @@ def _opened(view: ModelView, device: Device, lines: list[str], fails: bool) -> l
     if device.close:
         lines = [
             *lines,
-            _ended(view, device, device.close) if fails else f"status = {_hook(device, device.close)};"
+            _ended(view, device, device.close) if fails else f"status = {_hook(device, device.close)};",
         ]
     if not device.open:
         return lines
     return [
-        f"status = {_hook(device, device.open)};", "if (status == AOT_MODEL_OK) {",
-        *(f"    {line}" for line in lines), "}"
+        f"status = {_hook(device, device.open)};",
+        "if (status == AOT_MODEL_OK) {",
+        *(f"    {line}" for line in lines),
+        "}",
     ]
 
 
@@ -133,8 +152,9 @@ def _loop(view: ModelView, step: Loop, depth: int) -> list[str]:
     lines = []
     if step.limit_from is not None:
         lines.append(f"{pad}const int64_t limit{depth} = *{view.argument(step.limit_from, 'int64_t')};")
-        limit = f"limit{depth}" if step.limit >= 2**62 else (f"(limit{depth} < {limit} ? limit{depth} : "
-                                                             f"{limit})")
+        limit = (
+            f"limit{depth}" if step.limit >= 2**62 else (f"(limit{depth} < {limit} ? limit{depth} : {limit})")
+        )
     condition = f" && *{view.argument(step.condition, 'bool')}" if step.condition is not None else ""
     lines.append(f"{pad}for (int64_t {turn} = 0; {turn} < {limit}{condition}; {turn}++) {{")
     if step.counter is not None:

@@ -20,10 +20,9 @@ class Budgets:
     """Of the constants."""
 
 
-def check_budgets(view: ModelView,
-                  budgets: Budgets,
-                  alternatives: Callable[[], Mapping[str, ModelView]],
-                  where: str = "") -> None:
+def check_budgets(
+    view: ModelView, budgets: Budgets, alternatives: Callable[[], Mapping[str, ModelView]], where: str = ""
+) -> None:
     """CompileError E402 when the workspace or the constants exceed a budget.
 
     alternatives: the model compiled with other options, by the words that ask for them; called when a budget
@@ -44,20 +43,24 @@ def check_budgets(view: ModelView,
         ]
         message = f"needs {size(view):,} bytes of {what}, the budget is {limit:,}"
         problems.append(
-            Problem("E402", message, where or view.source_name, "; ".join([*better, *hints(view)])))
+            Problem("E402", message, where or view.source_name, "; ".join([*better, *hints(view)]))
+        )
     if problems:
         last = problems[-1]
-        raise CompileError([
-            *problems[:-1],
-            Problem("E402", f"{last.message}\n{report(view).rstrip()}\n", last.where, last.hint)
-        ])
+        raise CompileError(
+            [
+                *problems[:-1],
+                Problem("E402", f"{last.message}\n{report(view).rstrip()}\n", last.where, last.hint),
+            ]
+        )
 
 
 def _ram_hints(view: ModelView) -> list[str]:
     plan = view.addresses.plan
     if plan.proved or not plan.distance():
-        blocks = sorted(((size, block.partition(" ")[2] or block) for block, size in plan.peak_live),
-                        reverse=True)
+        blocks = sorted(
+            ((size, block.partition(" ")[2] or block) for block, size in plan.peak_live), reverse=True
+        )
         widest = ", ".join(f"'{name[:48]}' ({size:,})" for size, name in blocks[:2])
         return [
             "no placement of these layers needs less: what is live at the peak must shrink, first of all "
@@ -71,8 +74,11 @@ def _ram_hints(view: ModelView) -> list[str]:
 
 def _flash_hints(view: ModelView) -> list[str]:
     real = sum(b.nbytes for b in view.constants if b.type.dtype.is_float)
-    hints = [f"{real:,} of them are real numbers, which int8 weights would make a quarter of"
-             ] if real * 2 > view.constant_bytes else []
+    hints = (
+        [f"{real:,} of them are real numbers, which int8 weights would make a quarter of"]
+        if real * 2 > view.constant_bytes
+        else []
+    )
     if not view.external:
         hints.append("--params external moves them out of the program, to where there is room")
     return hints

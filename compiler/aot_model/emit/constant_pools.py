@@ -21,8 +21,9 @@ class ConstantPool:
     buffers: tuple[Buffer, ...]
 
 
-def place(constants: Iterable[Buffer], pools: Sequence[Pool],
-          sections: Mapping[str, str]) -> tuple[ConstantPool, ...]:
+def place(
+    constants: Iterable[Buffer], pools: Sequence[Pool], sections: Mapping[str, str]
+) -> tuple[ConstantPool, ...]:
     """Each array, in the order in which the layers read them, to the most preferred pool that has room for
     it.
 
@@ -44,12 +45,21 @@ def place(constants: Iterable[Buffer], pools: Sequence[Pool],
     if left:
         rows = [f"  {b.name}: {b.nbytes} bytes" for b in left]
         rows += [f"  {p.name}: {(p.size or 0) - ends[p]} of {p.size} bytes free" for p in ranked]
-        raise fail("E401",
-                   "no constant pool has room for:\n" + "\n".join(rows),
-                   hint="give a pool more bytes, or another pool to spill into")
+        raise fail(
+            "E401",
+            "no constant pool has room for:\n" + "\n".join(rows),
+            hint="give a pool more bytes, or another pool to spill into",
+        )
     return tuple(
-        ConstantPool(p.name, ends[p], max([p.align, *(
-            b.align for b in inside[p])]), sections.get(p.name), tuple(inside[p])) for p in pools)
+        ConstantPool(
+            p.name,
+            ends[p],
+            max([p.align, *(b.align for b in inside[p])]),
+            sections.get(p.name),
+            tuple(inside[p]),
+        )
+        for p in pools
+    )
 
 
 def _end(at: int, buffer: Buffer, pool: Pool) -> int:

@@ -32,8 +32,11 @@ def little_endian(data: np.ndarray) -> bytes:
     """The bytes as a little-endian machine has them; an element of less than 8 bits in a byte of its own."""
     if data.dtype.kind == "V" and str(data.dtype) in ("int4", "int2", "uint4", "uint2"):
         return data.astype(np.int8).tobytes()
-    return data.astype(data.dtype.newbyteorder("<"),
-                       copy=False).tobytes() if data.dtype.kind in "iufc" else data.tobytes()
+    return (
+        data.astype(data.dtype.newbyteorder("<"), copy=False).tobytes()
+        if data.dtype.kind in "iufc"
+        else data.tobytes()
+    )
 
 
 def bulk_members(buffer: Buffer) -> str:
@@ -52,9 +55,11 @@ def bulk_initialiser(buffer: Buffer, either_order: bool) -> str:
     if size == 1 or not either_order:
         return _strings(data, buffer.nbytes)
     other = np.frombuffer(data, np.uint8).reshape(-1, size)[:, ::-1].tobytes()
-    return ("#if "
-            f"AOT_MODEL_BIG_ENDIAN\n{_strings(other, buffer.nbytes)}\n#else\n"
-            f"{_strings(data, buffer.nbytes)}\n#endif")
+    return (
+        "#if "
+        f"AOT_MODEL_BIG_ENDIAN\n{_strings(other, buffer.nbytes)}\n#else\n"
+        f"{_strings(data, buffer.nbytes)}\n#endif"
+    )
 
 
 def _strings(data: bytes, nbytes: int) -> str:
@@ -62,6 +67,8 @@ def _strings(data: bytes, nbytes: int) -> str:
     texts = string_rows(data)
     parts = ["{\n" + ",\n".join(f"    {t}" for t in texts[:rows]) + "\n}"] if rows else []
     return ",\n".join([*parts, *([f"    {texts[-1]}"] if rest else [])])
+
+
 def initialiser(data: np.ndarray) -> str:
     """The lines between the braces."""
     flat = data.reshape(-1)

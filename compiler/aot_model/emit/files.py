@@ -37,13 +37,15 @@ class Product:
     own: tuple[Path, ...]
     """Modules and templates of this compiler."""
 
-    def write(self,
-              folder: Path,
-              *,
-              depfile_path: Path | None = None,
-              depfile_target: str | None = None,
-              report_path: Path | None = None,
-              keep_unchanged: bool = False) -> None:
+    def write(
+        self,
+        folder: Path,
+        *,
+        depfile_path: Path | None = None,
+        depfile_target: str | None = None,
+        report_path: Path | None = None,
+        keep_unchanged: bool = False,
+    ) -> None:
         """Write all files or none, as write_bytes() does; the first, which is the C, as the last."""
         first, *others = ((folder / name, data) for name, data in self.files.items())
         contents = dict(others)
@@ -91,10 +93,12 @@ def write_bytes(contents: Mapping[Path, bytes], *, keep_unchanged: bool = False)
         _sweep(contents)
     except OSError as error:
         where = str(error.filename or next(iter(contents)))
-        raise fail("E105",
-                   f"cannot write: {error.strerror or error}",
-                   where=where,
-                   hint="check the folder's permissions and free space") from None
+        raise fail(
+            "E105",
+            f"cannot write: {error.strerror or error}",
+            where=where,
+            hint="check the folder's permissions and free space",
+        ) from None
     finally:
         for handle, name, _ in staged:
             with contextlib.suppress(OSError):
@@ -205,8 +209,10 @@ def rule(outputs: Iterable[Path], inputs: Iterable[Path], target: str | None = N
 def _escape(path: Path) -> bytes:
     text = os.path.abspath(path).replace(os.sep, "/")
     if "\n" in text or "\r" in text:
-        raise fail("E105",
-                   "a depfile cannot name a file with a line feed in its path",
-                   where=ascii(text),
-                   hint="rename it, or build without a depfile")
+        raise fail(
+            "E105",
+            "a depfile cannot name a file with a line feed in its path",
+            where=ascii(text),
+            hint="rename it, or build without a depfile",
+        )
     return os.fsencode(text.replace("\\", "/").replace("$", "$$").replace("#", "\\#").replace(" ", "\\ "))

@@ -20,19 +20,31 @@ if TYPE_CHECKING:
 from aot_model.c.function import Aliasing, CFunction, alike
 
 
-def collect_functions(program: Program, addresses: Mapping[Buffer, tuple[str, int]],
-                      prefix: str) -> dict[Call, CFunction]:
+def collect_functions(
+    program: Program, addresses: Mapping[Buffer, tuple[str, int]], prefix: str
+) -> dict[Call, CFunction]:
     """The C function of each call, numbered in the order of first use."""
     known: dict[tuple[object, ...], CFunction] = {}
     result: dict[Call, CFunction] = {}
     for call in program.calls():
         f = call.function
         aliasing = Aliasing() if f.external else _aliasing(call, addresses)
-        key = (f.name, f.params, f.body, f.includes, f.helpers, f.external, f.fails, f.device, f.owner,
-               aliasing)
+        key = (
+            f.name,
+            f.params,
+            f.body,
+            f.includes,
+            f.helpers,
+            f.external,
+            f.fails,
+            f.device,
+            f.owner,
+            aliasing,
+        )
         if key not in known:
-            known[key] = CFunction(f.name if f.external else f"{prefix}_{len(known):02d}_{f.name}", f,
-                                   aliasing, [])
+            known[key] = CFunction(
+                f.name if f.external else f"{prefix}_{len(known):02d}_{f.name}", f, aliasing, []
+            )
         known[key].layers.append(call)
         result[call] = known[key]
     return result

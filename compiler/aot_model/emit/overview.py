@@ -23,8 +23,9 @@ def overview(view: ModelView) -> list[str]:
     """Lines of the comment on top of the C file."""
     column = min(max((len(_short(view, c)) for c in view.program.calls()), default=8), 40)
     lines = [
-        "Layers, in the order of the run; all numbers of steps in this file are those of this table:", "",
-        f"{'step':>6}  {'function':<{column}}  {'MACs':>13}  layer"
+        "Layers, in the order of the run; all numbers of steps in this file are those of this table:",
+        "",
+        f"{'step':>6}  {'function':<{column}}  {'MACs':>13}  layer",
     ]
     lines += _steps(view, view.program.body, 0, column)
     rows = _memory(view)
@@ -41,11 +42,13 @@ def _short(view: ModelView, call: Call) -> str:
 
 def wrapped(first: str, text: str, rest: str | None = None) -> list[str]:
     """A text behind a prefix, in lines that fit."""
-    return textwrap.wrap(text,
-                         WIDTH,
-                         initial_indent=first,
-                         subsequent_indent=" " * len(first) if rest is None else rest,
-                         break_on_hyphens=False) or [first.rstrip()]
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=" " * len(first) if rest is None else rest,
+        break_on_hyphens=False,
+    ) or [first.rstrip()]
 
 
 def _steps(view: ModelView, steps: list[Step], depth: int, column: int) -> Iterator[str]:
@@ -54,15 +57,19 @@ def _steps(view: ModelView, steps: list[Step], depth: int, column: int) -> Itera
         if isinstance(step, Call):
             macs = f"{step.macs:,}" if step.macs else ""
             head = f"{view.steps[step]:>6}  {pad + _short(view, step):<{column}}  {macs:>13}  "
-            yield from wrapped(head, comment_text(step.layer, MAX_NAME)) if len(head) < 90 else [
-                head, *wrapped(" " * 10, comment_text(step.layer, MAX_NAME))
-            ]
+            yield from (
+                wrapped(head, comment_text(step.layer, MAX_NAME))
+                if len(head) < 90
+                else [head, *wrapped(" " * 10, comment_text(step.layer, MAX_NAME))]
+            )
         elif isinstance(step, Once):
             yield f"{'':>6}  {pad}once:"
             yield from _steps(view, [step.call], depth + 1, column)
         elif isinstance(step, Loop):
-            yield (f"{'':>6}  {pad}again and "
-                   f"again{f', at most {step.limit} times' if step.limit < 2**62 else ''}:")
+            yield (
+                f"{'':>6}  {pad}again and "
+                f"again{f', at most {step.limit} times' if step.limit < 2**62 else ''}:"
+            )
             yield from _steps(view, step.body, depth + 1, column)
         else:
             yield from _branch(view, step, depth, column)
@@ -77,8 +84,9 @@ def _branch(view: ModelView, step: Branch, depth: int, column: int) -> Iterator[
 
 def _memory(view: ModelView) -> list[str]:
     """A row for each buffer, by the first step that it is alive in."""
-    known = sorted(view.addresses.of.items(),
-                   key=lambda item: (view.addresses.live[item[0]], item[1], item[0].name))
+    known = sorted(
+        view.addresses.of.items(), key=lambda item: (view.addresses.live[item[0]], item[1], item[0].name)
+    )
     column, made = max((len(_place(view, b)) for b, _ in known), default=0), _origins(view)
     lines = [f"{'first byte':>{column + 2}}  {'bytes':>11}  {'steps':>14}  holds", ""] if known else []
     for buffer, _ in known:
@@ -87,7 +95,8 @@ def _memory(view: ModelView) -> list[str]:
         head = f"{_place(view, buffer):>{column + 2}}  {buffer.nbytes:>11,}  {span:>14}  "
         role = {Role.STATE: "state ", Role.INPUT: "input ", Role.OUTPUT: "output "}.get(buffer.role, "")
         lines += wrapped(
-            head, role + comment_text(buffer.name, MAX_NAME) if role or buffer not in made else made[buffer])
+            head, role + comment_text(buffer.name, MAX_NAME) if role or buffer not in made else made[buffer]
+        )
     return lines
 
 
@@ -101,7 +110,8 @@ def _origins(view: ModelView) -> dict[Buffer, str]:
                 found.setdefault(buffer, f"scratch of step {view.steps[call]}: {param.name}")
             elif param.access is Access.WRITE:
                 found.setdefault(
-                    buffer, f"result of step {view.steps[call]}" + (f": {param.name}" if results > 1 else ""))
+                    buffer, f"result of step {view.steps[call]}" + (f": {param.name}" if results > 1 else "")
+                )
     return found
 
 
@@ -143,5 +153,6 @@ def _where(view: ModelView, buffer: Buffer) -> str:
     owner, offset = buffer.root()
     ports = view.inputs if owner.role is Role.INPUT else view.outputs
     name = next((p.c_name for p in ports if p.buffer is owner), "")
-    return f"at {'inputs' if owner.role is Role.INPUT else 'outputs'}->{name}" + (f" + {offset}"
-                                                                                  if offset else "")
+    return f"at {'inputs' if owner.role is Role.INPUT else 'outputs'}->{name}" + (
+        f" + {offset}" if offset else ""
+    )

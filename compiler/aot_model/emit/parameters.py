@@ -1,16 +1,16 @@
 """Parameters apart from code: the file <name>.params, and what two models must share to use the same code.
 
-    header (64 bytes, or one alignment of the data when that is more; zeros to its end), little-endian:
-       0  char[8]  "AOTPARAM"
-       8  uint32   version of the format: 1
-      12  uint32   bytes of the header: where the data begin
-      16  uint32   bytes of the data
-      20  uint32   number of arrays
-      24  byte[16] hash of the structure: first half of the SHA-256 of the lines of structure()
-      40  byte[16] hash of the data: first half of their SHA-256
-      56  uint32   0
-      60  uint32   CRC-32 (IEEE 802.3) of the file without these four bytes
-    data: the arrays in the order of the structure, each at a multiple of its alignment, zeros between
+header (64 bytes, or one alignment of the data when that is more; zeros to its end), little-endian:
+   0  char[8]  "AOTPARAM"
+   8  uint32   version of the format: 1
+  12  uint32   bytes of the header: where the data begin
+  16  uint32   bytes of the data
+  20  uint32   number of arrays
+  24  byte[16] hash of the structure: first half of the SHA-256 of the lines of structure()
+  40  byte[16] hash of the data: first half of their SHA-256
+  56  uint32   0
+  60  uint32   CRC-32 (IEEE 802.3) of the file without these four bytes
+data: the arrays in the order of the structure, each at a multiple of its alignment, zeros between
 """
 
 from __future__ import annotations
@@ -57,5 +57,3 @@ def file_size(constants: Mapping[Buffer, str]) -> int:
     if size >= _LIMIT:
         raise fail("E202", f"external parameters of {size:,} bytes; the format has room for {_LIMIT - 1:,}")
     return size
-
-

@@ -31,9 +31,13 @@ def structure(view: ModelView) -> list[str]:
     the calls.
     """
     known: dict[Buffer, str] = {}
-    for kind, buffers in (("input", view.program.inputs), ("output", view.program.outputs),
-                          ("state", view.program.states), ("array", list(view.parameters)),
-                          ("code", list(view.linked_constants))):
+    for kind, buffers in (
+        ("input", view.program.inputs),
+        ("output", view.program.outputs),
+        ("state", view.program.states),
+        ("array", list(view.parameters)),
+        ("code", list(view.linked_constants)),
+    ):
         known.update({b: f"{kind} {k}" for k, b in enumerate(buffers) if b not in known})
 
     def place(buffer: Buffer) -> str:
@@ -46,14 +50,21 @@ def structure(view: ModelView) -> list[str]:
             if isinstance(step, Call):
                 f = step.function
                 text = hashlib.sha256(
-                    repr((f.params, f.body, sorted(f.includes), f.helpers, *((f.name,) if f.external else
-                                                                             ()))).encode()).hexdigest()
+                    repr(
+                        (f.params, f.body, sorted(f.includes), f.helpers, *((f.name,) if f.external else ()))
+                    ).encode()
+                ).hexdigest()
                 yield f"call {step.op} ({', '.join(map(place, step.arguments))}) {text[:16]}"
             elif isinstance(step, Once):
                 yield from ("once", *steps([step.call]))
             elif isinstance(step, Branch):
-                yield from (f"if {place(step.condition)}", *steps(step.then), "else", *steps(step.otherwise),
-                            "end")
+                yield from (
+                    f"if {place(step.condition)}",
+                    *steps(step.then),
+                    "else",
+                    *steps(step.otherwise),
+                    "end",
+                )
             else:
                 yield from (loop(step), *steps(step.body), "end")
 
@@ -64,7 +75,8 @@ def structure(view: ModelView) -> list[str]:
     def port(p: Port) -> str:
         q = p.quantisation
         return f"{known[p.buffer]}: {p.buffer.type}" + (
-            f" scale {list(q.scale)} zero point {list(q.zero_point)} axis {q.axis}" if q else "")
+            f" scale {list(q.scale)} zero point {list(q.zero_point)} axis {q.axis}" if q else ""
+        )
 
     states = [
         f"{known[b]}: {b.type} {hashlib.sha256(b'' if b.data is None else b.data.tobytes()).hexdigest()[:16]}"
@@ -113,13 +125,23 @@ def checks(view: ModelView) -> list[Check]:
         dtype, size = buffer.type.dtype, buffer.data.size
         for r in beyond_type(buffer.admissible, dtype):
             count = r.elements(size)
-            assert r.holds(buffer.data.view(np.uint8) if dtype.is_float or dtype.bits < 8 else buffer.data
-                           ), f"'{buffer.name}' itself is not {r}"
+            assert r.holds(buffer.data.view(np.uint8) if dtype.is_float or dtype.bits < 8 else buffer.data), (
+                f"'{buffer.name}' itself is not {r}"
+            )
             if count:
                 signed = not dtype.is_float and dtype.kind != "uint" and dtype is not DType.BOOL
                 found.append(
-                    Check(number, f"{'' if signed else 'u'}int{8 * dtype.size}", at + r.first * dtype.size,
-                          count, r.step, r.low, r.high, r.rise))
+                    Check(
+                        number,
+                        f"{'' if signed else 'u'}int{8 * dtype.size}",
+                        at + r.first * dtype.size,
+                        count,
+                        r.step,
+                        r.low,
+                        r.high,
+                        r.rise,
+                    )
+                )
     return found
 
 
@@ -142,7 +164,8 @@ def parameters_file(view: ModelView) -> bytes:
         raw = little_endian(buffer.data)
         data[at : at + len(raw)] = raw
     digest = hashlib.sha256(data).digest()[:16]
-    head = HEADER.pack(MAGIC, VERSION, start, len(data), len(view.parameters), structure_hash(view), digest,
-                       0)
+    head = HEADER.pack(
+        MAGIC, VERSION, start, len(data), len(view.parameters), structure_hash(view), digest, 0
+    )
     rest = bytes(start - HEADER.size - 4) + bytes(data)
     return head + struct.pack("<I", zlib.crc32(rest, zlib.crc32(head))) + rest

@@ -31,12 +31,14 @@ def environment() -> jinja2.Environment:
         loader=jinja2.PackageLoader("aot_model", "emit/templates"), undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    made.filters.update(without_single_turns=without_single_turns,
-                        c_string=string_literal,
-                        comment=comment_text,
-                        negated=_negated,
-                        initialiser=initialiser,
-                        bulk_members=bulk_members)
+    made.filters.update(
+        without_single_turns=without_single_turns,
+        c_string=string_literal,
+        comment=comment_text,
+        negated=_negated,
+        initialiser=initialiser,
+        bulk_members=bulk_members,
+    )
     return made
 
 
@@ -50,11 +52,12 @@ def _negated(condition: str) -> str:
 
 def _float_list(quantisation: Quantisation) -> str:
     from aot_model.c.literal import float_literal
+
     return ", ".join(float_literal(s, DType.FLOAT32) for s in quantisation.scale)
 
 
 def _quantised(port: Port) -> str:
-    """ = scale * (q - zero point), for a comment."""
+    """= scale * (q - zero point), for a comment."""
     q = port.quantisation
     if q is None or len(q.scale) != 1:
         return ""
@@ -63,8 +66,11 @@ def _quantised(port: Port) -> str:
 
 
 def _run_parameters(view: ModelView) -> str:
-    ports = [f"const {view.name}_inputs *inputs", f"const {view.name}_outputs *outputs"
-             ] if view.options.io != "workspace" else []
+    ports = (
+        [f"const {view.name}_inputs *inputs", f"const {view.name}_outputs *outputs"]
+        if view.options.io != "workspace"
+        else []
+    )
     return ", ".join([*ports, *_run_rest(view)]) or "void"
 
 
@@ -72,7 +78,7 @@ def _run_rest(view: ModelView) -> list[str]:
     """Parameters of a run that are not inputs or outputs."""
     return [
         *([view.workspace_parameter] if view.workspace_parameter else []),
-        *([f"const {view.name}_devices *devices"] if view.contexts else [])
+        *([f"const {view.name}_devices *devices"] if view.contexts else []),
     ]
 
 
@@ -83,7 +89,7 @@ def _positional(view: ModelView) -> list[str]:
     constness = ["const "] * len(view.inputs) + [""] * len(view.outputs)
     return [
         *(f"{c}{p.buffer.type.dtype.c_type} *{n}" for c, p, n in zip(constness, ports, names, strict=True)),
-        *_run_rest(view)
+        *_run_rest(view),
     ]
 
 
@@ -123,7 +129,8 @@ def _parameter_checks(view: ModelView) -> list[str]:
     for c in checks(view):
         low, high = (int_literal(v - turned.get(c.kind, 0), DType.INT64) for v in (c.low, c.high))
         rows.append(
-            f"{{{c.offset}u, {c.count}u, {c.step}u, {kinds.index(c.kind)}u, {low}, {high}, {c.rise}}}")
+            f"{{{c.offset}u, {c.count}u, {c.step}u, {kinds.index(c.kind)}u, {low}, {high}, {c.rise}}}"
+        )
     return rows
 
 
@@ -132,22 +139,25 @@ def _guards(view: ModelView) -> str:
     given = []
     if view.options.io != "workspace":
         fields = [
-            f"{side}->{p.c_name}" for side, ports in (("inputs", view.inputs), ("outputs", view.outputs))
-            for p in ports if p.buffer.nbytes
+            f"{side}->{p.c_name}"
+            for side, ports in (("inputs", view.inputs), ("outputs", view.outputs))
+            for p in ports
+            if p.buffer.nbytes
         ]
         given = ["inputs", "outputs", *fields]
     given += ["devices", *(f"devices->{d.name}" for d in view.contexts)] if view.contexts else []
     parameter, bases = view.workspace_parameter.rpartition("*")[2], []
     if parameter:
-        bases = [(p, "workspace" if len(view.pools) == 1 else f"pools->{p.field}")
-                 for p in view.pools
-                 if p.size]
+        bases = [
+            (p, "workspace" if len(view.pools) == 1 else f"pools->{p.field}") for p in view.pools if p.size
+        ]
         given += [*([parameter] if len(view.pools) > 1 and bases else []), *(base for _, base in bases)]
     lines = []
     if given:
         lines += [
             f"    if ({' || '.join(f'{g} == NULL' for g in given)}) {{",
-            "        return AOT_MODEL_ERROR_NULL;", "    }"
+            "        return AOT_MODEL_ERROR_NULL;",
+            "    }",
         ]
     crooked = [
         f"((uintptr_t){base} & ({view.upper}_{p.macro}_ALIGN - 1u)) != 0u" for p, base in bases if p.align > 1
@@ -170,7 +180,8 @@ def _layers(view: ModelView) -> str:
     if not view.devices:
         return text
     unused = [
-        f"    (void){name};" for name in re.findall(r"\w+", _names(view))
+        f"    (void){name};"
+        for name in re.findall(r"\w+", _names(view))
         if not re.search(rf"\b{name}\b", text)
     ]
     return "\n".join([text, *unused])
@@ -184,28 +195,32 @@ def render(template: str, view: ModelView, **more: Any) -> str:
     dialect = DIALECTS[view.target.dialect()]
     if dialect.check is not None and dialect.includes & set(view.includes):
         checks.append(dialect.check)
-    return environment().get_template(template).render(
-        m=view,
-        abi=ABI,
-        metadata_of=metadata_of,
-        parameters=parameters,
-        structure_hash=structure_hash,
-        parameter_checks=_parameter_checks,
-        float_list=_float_list,
-        quantised=_quantised,
-        overview=overview,
-        layer_comment=layer_comment,
-        bulk_initialiser=bulk_initialiser,
-        run_parameters=_run_parameters(view),
-        run_rest=_run_rest(view),
-        positional=_positional(view),
-        guards=_guards(view),
-        layers=lambda: _layers(view),
-        bracket=lambda: body.bracket(view, f"{view.name}_layers({_names(view)})"),
-        mixed_dot=_no_mixed_dot(view),
-        checks=list(dict.fromkeys(checks)),
-        advice=view.target.c_advice,
-        **more,
+    return (
+        environment()
+        .get_template(template)
+        .render(
+            m=view,
+            abi=ABI,
+            metadata_of=metadata_of,
+            parameters=parameters,
+            structure_hash=structure_hash,
+            parameter_checks=_parameter_checks,
+            float_list=_float_list,
+            quantised=_quantised,
+            overview=overview,
+            layer_comment=layer_comment,
+            bulk_initialiser=bulk_initialiser,
+            run_parameters=_run_parameters(view),
+            run_rest=_run_rest(view),
+            positional=_positional(view),
+            guards=_guards(view),
+            layers=lambda: _layers(view),
+            bracket=lambda: body.bracket(view, f"{view.name}_layers({_names(view)})"),
+            mixed_dot=_no_mixed_dot(view),
+            checks=list(dict.fromkeys(checks)),
+            advice=view.target.c_advice,
+            **more,
+        )
     )
 
 

@@ -35,7 +35,8 @@ class Library:
         facts = self.facts
         arguments = [] if facts.io_in_workspace else ["&inputs", "&outputs"]
         arguments += [self.memory] * facts.caller_owns_workspace + [f"&{facts.name}_test_devices"] * bool(
-            self.devices)
+            self.devices
+        )
         return f"{facts.name}_run({', '.join(arguments)})"
 
     @property
@@ -108,10 +109,9 @@ def benchmark_main(metadata: Path, runs: int, estimate: str = "") -> tuple[str, 
     `estimate` where a Cortex-M counts no cycles; the files read.
     """
     library = Library.read(metadata)
-    return environment().get_template("benchmark_main.c.j2").render(library=library,
-                                                                    model=library.facts,
-                                                                    runs=runs,
-                                                                    estimate=estimate), library.files
+    return environment().get_template("benchmark_main.c.j2").render(
+        library=library, model=library.facts, runs=runs, estimate=estimate
+    ), library.files
 
 
 def _kind(dtype: DType) -> str:
@@ -129,7 +129,9 @@ def _values_of_bytes(facts: Metadata) -> dict[str, Array]:
     """By the label of each float type of at most 8 bits among the outputs: the values of the 256 bytes."""
     found = {port.type.dtype for port in facts.outputs if _kind(port.type.dtype) == "table"}
     return {
-        dtype.label: (np.arange(256) &
-                      ((1 << dtype.bits) - 1)).astype(np.uint8).view(dtype.numpy).astype(np.float32)
+        dtype.label: (np.arange(256) & ((1 << dtype.bits) - 1))
+        .astype(np.uint8)
+        .view(dtype.numpy)
+        .astype(np.float32)
         for dtype in sorted(found, key=lambda dtype: dtype.label)
     }

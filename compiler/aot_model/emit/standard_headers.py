@@ -49,8 +49,9 @@ def missing_headers(declared: Iterable[str], texts: Iterable[str], arrays: Itera
     found: set[str] = set()
     for text in texts:
         found |= {h for h, pattern in pending.items() if h not in found and pattern.search(text)}
-    if "math.h" in pending and any(a.dtype in (np.float32, np.float64) and not np.isfinite(a).all()
-                                   for a in arrays):
+    if "math.h" in pending and any(
+        a.dtype in (np.float32, np.float64) and not np.isfinite(a).all() for a in arrays
+    ):
         found.add("math.h")
     return found
 
@@ -68,5 +69,8 @@ def _included(header: str) -> frozenset[str]:
         return frozenset({header})
     inner = re.findall(r'^#include [<"]([^>"]+)[>"]', file.read_text(encoding="utf-8"), re.MULTILINE)
     return frozenset({header}).union(
-        *(_included(h if "/" in h or not (include_dir() / "aot_model" / h).is_file() else f"aot_model/{h}")
-          for h in inner))
+        *(
+            _included(h if "/" in h or not (include_dir() / "aot_model" / h).is_file() else f"aot_model/{h}")
+            for h in inner
+        )
+    )

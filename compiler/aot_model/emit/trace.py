@@ -62,24 +62,28 @@ def traced(program: Program) -> tuple[Traced, ...]:
     """What a run tells, in its order. Tensors that lie in inputs or in states, which nothing computes, are
     left out.
     """
-    written = [(step, call, span)
-               for step in program.body
-               for call in walk_calls([step])
-               for b in call.buffers(Access.WRITE)
-               if (span := _span(b))[2]]
+    written = [
+        (step, call, span)
+        for step in program.body
+        for call in walk_calls([step])
+        for b in call.buffers(Access.WRITE)
+        if (span := _span(b))[2]
+    ]
     order = {id(step): k for k, step in enumerate(program.body)}
     found = []
     for held in program.held:
         owner, begin, size = _span(held.buffer)
         if owner.role not in (Role.WORKSPACE, Role.OUTPUT) or not size:
             continue
-        hits = [(step, call)
-                for step, call, (other, at, length) in written
-                if other is owner and at < begin + size and begin < at + length]
+        hits = [
+            (step, call)
+            for step, call, (other, at, length) in written
+            if other is owner and at < begin + size and begin < at + length
+        ]
         if hits:
             found.append(
-                Traced(held.buffer, held.tensors, hits[-1][0],
-                       tuple(dict.fromkeys(call for _, call in hits))))
+                Traced(held.buffer, held.tensors, hits[-1][0], tuple(dict.fromkeys(call for _, call in hits)))
+            )
     return tuple(sorted(found, key=lambda t: order[id(t.step)]))
 
 

@@ -1,4 +1,5 @@
-"""What the templates see of a compiled model: names, sizes and texts, worked out once for C, header and JSON.
+"""What the templates see of a compiled model: names, sizes and texts, worked out once for C, header and
+JSON.
 """
 
 from __future__ import annotations
@@ -79,11 +80,13 @@ def work_pools(addresses: Addresses, options: Options) -> tuple[WorkPool, ...]:
     if len(plans) == 1:
         return tuple(
             WorkPool(n, "WORKSPACE", "workspace", "AT", p.size, p.align, options.sections.get(n))
-            for n, p in plans)
+            for n, p in plans
+        )
     labels = identifiers([n for n, _ in plans], "pool")
     return tuple(
         WorkPool(n, f"{c.upper()}_POOL", c, f"AT_{c}", p.size, p.align, options.sections.get(n))
-        for (n, p), c in zip(plans, labels, strict=True))
+        for (n, p), c in zip(plans, labels, strict=True)
+    )
 
 
 @dataclass(frozen=True)
@@ -121,8 +124,15 @@ class ModelView:
     constants: dict[Buffer, str] = field(default_factory=dict)
 
     @staticmethod
-    def of(name: str, program: Program, addresses: Addresses, target: Target, options: Options,
-           source_name: str, sha256: str) -> ModelView:
+    def of(
+        name: str,
+        program: Program,
+        addresses: Addresses,
+        target: Target,
+        options: Options,
+        source_name: str,
+        sha256: str,
+    ) -> ModelView:
         name = library_name(name, Path(name))
         pools = work_pools(addresses, options)
         by_name = {p.name: p for p in pools}
@@ -131,22 +141,38 @@ class ModelView:
             found = [addresses.of.get(b) if options.io == "workspace" else None for b in buffers]
             places = [(by_name[at[0]], at[1]) if at else (None, None) for at in found]
             return tuple(
-                Port(b, n, m.upper(), *at)
-                for b, n, m, at in zip(buffers, names, macros, places, strict=True))
+                Port(b, n, m.upper(), *at) for b, n, m, at in zip(buffers, names, macros, places, strict=True)
+            )
 
         ins = identifiers([b.name for b in program.inputs], "input")
         outs = identifiers([b.name for b in program.outputs], "output")
-        macros = identifiers([*ins, *(f"{n}_output" if n in ins else n for n in outs)],
-                             taken=("workspace", "params", "profile", "trace", *(p.macro for p in pools),
-                                    *(f"{p.name}_constants" for p in options.constant_pools)))
+        macros = identifiers(
+            [*ins, *(f"{n}_output" if n in ins else n for n in outs)],
+            taken=(
+                "workspace",
+                "params",
+                "profile",
+                "trace",
+                *(p.macro for p in pools),
+                *(f"{p.name}_constants" for p in options.constant_pools),
+            ),
+        )
         constants = program.constants()
         labels = identifiers([b.name for b in constants], "constant")
-        return ModelView(name, program, addresses, target, options, source_name, sha256,
-                         collect_functions(program, addresses.of, name),
-                         ports(program.inputs, ins, macros[:len(ins)]),
-                         ports(program.outputs, outs, macros[len(ins):]), pools,
-                         {b: f"{name}_c_{n}" for b, n in zip(constants, labels, strict=True)},
-                         )
+        return ModelView(
+            name,
+            program,
+            addresses,
+            target,
+            options,
+            source_name,
+            sha256,
+            collect_functions(program, addresses.of, name),
+            ports(program.inputs, ins, macros[: len(ins)]),
+            ports(program.outputs, outs, macros[len(ins) :]),
+            pools,
+            {b: f"{name}_c_{n}" for b, n in zip(constants, labels, strict=True)},
+        )
 
     # --- sizes ----------------------------------------------------------------------------------------------
 
@@ -187,28 +213,36 @@ class ModelView:
         headers |= {f'"{d.header}"' for d in self.devices}
         data = [b.data for b in (*self.linked_constants, *self.program.states) if b.data is not None]
         headers |= missing_headers(
-            headers, [t for f in self.own_functions for t in (f.function.body, *f.function.helpers)], data)
-        return sorted(headers - {"stdint.h", "stdbool.h"},
-                      key=lambda h: (h.startswith('"'), h.startswith("aot_model/"), h))
+            headers, [t for f in self.own_functions for t in (f.function.body, *f.function.helpers)], data
+        )
+        return sorted(
+            headers - {"stdint.h", "stdbool.h"},
+            key=lambda h: (h.startswith('"'), h.startswith("aot_model/"), h),
+        )
 
     @property
     def doubles(self) -> bool:
         """Whether it computes in double, which has 32 bits with some compilers."""
-        return any(uses_double(t) for f in self.own_functions for t in (
-            f.function.body, *f.function.helpers, *(p.element for p in f.function.params)))
+        return any(
+            uses_double(t)
+            for f in self.own_functions
+            for t in (f.function.body, *f.function.helpers, *(p.element for p in f.function.params))
+        )
 
     @cached_property
     def devices(self) -> list[Device]:
         """In the order of first use. CompileError E502 when two have one name."""
-        found = list(dict.fromkeys(f.function.device
-                                   for f in self.functions
-                                   if f.function.device is not None))
+        found = list(
+            dict.fromkeys(f.function.device for f in self.functions if f.function.device is not None)
+        )
         names = [d.name for d in found]
         if len(set(names)) != len(names):
             twice = next(n for n in names if names.count(n) > 1)
-            raise fail("E502",
-                       f"targets {self.target.label}: two devices are called '{twice}'",
-                       hint="targets that share a device declare it alike")
+            raise fail(
+                "E502",
+                f"targets {self.target.label}: two devices are called '{twice}'",
+                hint="targets that share a device declare it alike",
+            )
         return found
 
     @property
@@ -262,8 +296,11 @@ class ModelView:
 
     @cached_property
     def constant_pools(self) -> tuple[ConstantPool, ...]:
-        return place(self.constants, self.options.constant_pools,
-                     self.options.sections) if self.options.constant_pools else ()
+        return (
+            place(self.constants, self.options.constant_pools, self.options.sections)
+            if self.options.constant_pools
+            else ()
+        )
 
     def bulky(self, constant: Buffer) -> bool:
         """Whether an array is written as strings."""
@@ -280,11 +317,13 @@ class ModelView:
         """C text behind the declarator of an array of constants."""
         pool = next((p for p in self.constant_pools if constant in p.buffers), None)
         asked = next(
-            (p.align for p in self.options.constant_pools if pool is not None and p.name == pool.name), 1)
+            (p.align for p in self.options.constant_pools if pool is not None and p.name == pool.name), 1
+        )
         align = max(constant.align, asked)
         text = f" AOT_MODEL_ALIGNED({align})" if align > constant.type.dtype.alignment else ""
-        return text + (f" AOT_MODEL_SECTION({string_literal(pool.section)})"
-                       if pool is not None and pool.section else "")
+        return text + (
+            f" AOT_MODEL_SECTION({string_literal(pool.section)})" if pool is not None and pool.section else ""
+        )
 
     # --- external parameters --------------------------------------------------------------------------------
 
@@ -351,8 +390,14 @@ class ModelView:
         name = next(p.c_name for p in ports if p.buffer is owner)
         same = element == owner.type.dtype.c_type
         base = f"{struct}->{name}" + (f" + {offset // owner.type.dtype.size}" if offset else "")
-        return base if same else (f"({'const ' if owner.role is Role.INPUT else ''}{element} "
-                                  f"*)({'const ' if owner.role is Role.INPUT else ''}void *)({base})")
+        return (
+            base
+            if same
+            else (
+                f"({'const ' if owner.role is Role.INPUT else ''}{element} "
+                f"*)({'const ' if owner.role is Role.INPUT else ''}void *)({base})"
+            )
+        )
 
     def call_text(self, call: Call) -> str:
         f = self.calls[call]

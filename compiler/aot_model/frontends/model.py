@@ -46,5 +46,3 @@ def name_tensors(found: Iterable[tuple[str | int, str, Value]]) -> None:
     for key, name, value in found:
         if not value.is_const and not value.state:
             value.stands_for += (ModelTensor(key, name),)
-
-

@@ -55,10 +55,13 @@ def read_onnx(path: Path, bindings: Bindings | None = None) -> Model:
         digest.update(extra.read_bytes())
     importer = Importer(proto, str(path), bindings or Bindings())
     graph = importer.run()
-    return Model(graph,
-                 tuple(sources),
-                 digest.hexdigest(), [*importer.binder.notes, *importer.notes],
-                 constants=importer.given)
+    return Model(
+        graph,
+        tuple(sources),
+        digest.hexdigest(),
+        [*importer.binder.notes, *importer.notes],
+        constants=importer.given,
+    )
 
 
 HANDLERS = {**STRUCTURES, "ai.onnx.preview.training.Gradient": gradient}
@@ -93,11 +96,16 @@ class Importer:
                 if isinstance(value, Value) and value.data is not None:
                     self.given[info.name] = value.data
                 if value is not None:
-                    graph.inputs += list(value.values) if isinstance(
-                        value, Items) else [] if value.is_const else [value]
-                    scope[info.name] = value.values[0] if isinstance(
-                        value, Items) and info.type.optional_type.elem_type.HasField(
-                            "tensor_type") and value.values else value
+                    graph.inputs += (
+                        list(value.values) if isinstance(value, Items) else [] if value.is_const else [value]
+                    )
+                    scope[info.name] = (
+                        value.values[0]
+                        if isinstance(value, Items)
+                        and info.type.optional_type.elem_type.HasField("tensor_type")
+                        and value.values
+                        else value
+                    )
         self.binder.check_all_used(self.proto.graph.input)
         self._raise()
         self._body(self.proto.graph, graph, scope)
@@ -106,12 +114,14 @@ class Importer:
             self._problem(
                 "E203",
                 "--bound names values of which the size does not depend on data: "
-                f"{', '.join(map(printable, sorted(self.sizes.bounds)))}"
+                f"{', '.join(map(printable, sorted(self.sizes.bounds)))}",
             )
         self._raise()
-        name_tensors((name, name, value)
-                     for name, value in scope.items()
-                     if isinstance(value, Value) and value not in self.sizes.shapes)
+        name_tensors(
+            (name, name, value)
+            for name, value in scope.items()
+            if isinstance(value, Value) and value not in self.sizes.shapes
+        )
         return graph
 
     def _raise(self) -> None:
@@ -121,14 +131,19 @@ class Importer:
     def _problem(self, code: str, message: str, node: onnx.NodeProto | None = None, hint: str = "") -> None:
         where = self.where
         if node is not None:
-            where += (f": node '{printable(node.name or (node.output[0] if node.output else '?'))}' "
-                      f"({printable(node.op_type)})")
+            where += (
+                f": node '{printable(node.name or (node.output[0] if node.output else '?'))}' "
+                f"({printable(node.op_type)})"
+            )
         self.problems.append(Problem(code, message, where, hint))
 
     def element_type(self, code: int) -> DType:
         """The element type of an ONNX code. KeyError, TypeError or ValueError when there is none."""
-        return self.strings if code == onnx.TensorProto.STRING else DType.of(
-            onnx.helper.tensor_dtype_to_np_dtype(code))
+        return (
+            self.strings
+            if code == onnx.TensorProto.STRING
+            else DType.of(onnx.helper.tensor_dtype_to_np_dtype(code))
+        )
 
     # --- nodes ----------------------------------------------------------------------------------------------
 
@@ -141,21 +156,26 @@ class Importer:
                 domain = "" if node.domain in AI_ONNX else node.domain
                 if not self._knows(node, domain):
                     missing.setdefault(printable(label_of(domain, node.op_type)), []).append(
-                        printable(node.name or (node.output[0] if node.output else "?")))
+                        printable(node.name or (node.output[0] if node.output else "?"))
+                    )
                 pending.extend(a.g for a in node.attribute if a.HasField("g"))
         for label, names in sorted(missing.items()):
-            listed = ", ".join(f"'{n}'"
-                               for n in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-            self._problem("E201", f"operator {label} is not supported (node {listed})",
-                          hint=instead_of(label))
+            listed = ", ".join(f"'{n}'" for n in names[:8]) + (
+                f" and {len(names) - 8} more" if len(names) > 8 else ""
+            )
+            self._problem(
+                "E201", f"operator {label} is not supported (node {listed})", hint=instead_of(label)
+            )
         self._raise()
 
     def _knows(self, node: onnx.NodeProto, domain: str) -> bool:
         """Whether there is a rule, an operator or a function for a node."""
-        return (label_of(domain, node.op_type) in ("Constant", *HANDLERS)
-                or (node.domain, node.op_type, node.overload) in self.functions
-                or self._class(domain, node.op_type) is not None
-                or has_function(domain, node.op_type, self.version(domain)))
+        return (
+            label_of(domain, node.op_type) in ("Constant", *HANDLERS)
+            or (node.domain, node.op_type, node.overload) in self.functions
+            or self._class(domain, node.op_type) is not None
+            or has_function(domain, node.op_type, self.version(domain))
+        )
 
     def version(self, domain: str) -> int:
         """The opset version of a domain that holds for the nodes at hand."""
@@ -170,9 +190,7 @@ class Importer:
             graph.outputs += value.values if isinstance(value, Items) else [value]
 
     def inline(self, source: onnx.GraphProto, graph: Graph, scope: Scope, prefix: str = "") -> list[Any]:
-        """Import the nodes of a graph into `graph`; the values of its outputs. What goes wrong is in
-        `problems`.
-        """
+        """Import nodes into `graph`: the values of its outputs. What goes wrong is in `problems`."""
         for tensor in source.initializer:
             value = self._tensor(tensor, tensor.name)
             if value is not None:
@@ -194,22 +212,33 @@ class Importer:
         Exporters declare wrong shapes, which ONNX Runtime takes as they are.
         """
         declared = info.type.tensor_type
-        if info.type.WhichOneof("value") != "tensor_type" or not isinstance(
-                value, Value) or value in self.sizes.shapes:
+        if (
+            info.type.WhichOneof("value") != "tensor_type"
+            or not isinstance(value, Value)
+            or value in self.sizes.shapes
+        ):
             return
         dims = [
             d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else None for d in declared.shape.dim
         ]
         known = declared.HasField("shape") and not self.binder.used and not self.binder.notes
-        wrong_shape = known and (len(dims) != value.type.rank
-                                 or any(d not in (None, n) for d, n in zip(dims, value.shape, strict=True)))
-        dtype = self._dtype(declared.elem_type,
-                            f"output '{printable(info.name)}'") if declared.elem_type else None
+        wrong_shape = known and (
+            len(dims) != value.type.rank
+            or any(d not in (None, n) for d, n in zip(dims, value.shape, strict=True))
+        )
+        dtype = (
+            self._dtype(declared.elem_type, f"output '{printable(info.name)}'")
+            if declared.elem_type
+            else None
+        )
         shape = ["?" if d is None else d for d in dims] if declared.HasField("shape") else ""
         said = f"output '{printable(info.name)}' is declared {dtype.label if dtype else 'tensor'}{shape}"
         if dtype is not None and dtype is not value.dtype:
-            self._problem("E301", f"{said}, but computed as {value.type}",
-                          hint="export the model anew, or correct its declaration")
+            self._problem(
+                "E301",
+                f"{said}, but computed as {value.type}",
+                hint="export the model anew, or correct its declaration",
+            )
         elif wrong_shape:  # as ONNX Runtime, which computes what follows from the inputs
             self.notes.append(f"{said}, but is {value.type}, which follows from the inputs")
 
@@ -217,8 +246,11 @@ class Importer:
         try:
             return self.element_type(code)
         except (KeyError, TypeError, ValueError):
-            name = onnx.TensorProto.DataType.Name(
-                code) if code in onnx.TensorProto.DataType.values() else str(code)
+            name = (
+                onnx.TensorProto.DataType.Name(code)
+                if code in onnx.TensorProto.DataType.values()
+                else str(code)
+            )
             self._problem("E202", f"{what} has element type {name}, which is not supported")
             return None
 
@@ -247,8 +279,9 @@ class Importer:
         absent = [n for n in proto.input if n and n not in scope]
         if absent:
             if not self.problems:
-                self._problem("E102", f"reads '{printable(absent[0])}', which nothing computes before it",
-                              proto)
+                self._problem(
+                    "E102", f"reads '{printable(absent[0])}', which nothing computes before it", proto
+                )
             return
         if proto.op_type == "Constant" and proto.domain in AI_ONNX:
             value = self._constant_node(proto)
@@ -262,16 +295,20 @@ class Importer:
             self._function(proto, graph, scope, inputs)
             return
         domain = "" if proto.domain in AI_ONNX else proto.domain
-        why = type_problem(proto, domain, self.version(domain),
-                           [v.dtype if isinstance(v, Value) else None for v in inputs])
+        why = type_problem(
+            proto, domain, self.version(domain), [v.dtype if isinstance(v, Value) else None for v in inputs]
+        )
         if why:
             self._problem("E301", why, proto)
             return
         place = Place(self, proto, graph, scope, inputs)
         try:
             handler = HANDLERS.get(label_of(domain, proto.op_type))
-            for value in self.sizes.among(inputs) if handler is not None and proto.op_type not in (
-                    "If", "Identity", "Transpose") else ():
+            for value in (
+                self.sizes.among(inputs)
+                if handler is not None and proto.op_type not in ("If", "Identity", "Transpose")
+                else ()
+            ):
                 raise OperatorError(f"reads '{value.name}', whose size depends on data", "E203")
             check_equal_types(domain, proto, self.version(domain), inputs)
             if handler is not None and handler(place):
@@ -288,15 +325,24 @@ class Importer:
     def _operator(self, place: Place, domain: str) -> tuple[Operator, list[Value | None]]:
         """The operator of a node in its newest form, and its inputs. OperatorError when there is none."""
         proto, version = place.proto, self.version(domain)
-        name, attributes, inputs = modernise(domain, proto.op_type, version, self.attributes(place),
-                                             place.inputs, len(proto.output), place.build)
+        name, attributes, inputs = modernise(
+            domain,
+            proto.op_type,
+            version,
+            self.attributes(place),
+            place.inputs,
+            len(proto.output),
+            place.build,
+        )
         cls = self._class(domain, name)
         if cls is None:
-            raise OperatorError(f"the form of opset {version} is not supported", "E202",
-                                "convert the model to a newer opset")
+            raise OperatorError(
+                f"the form of opset {version} is not supported", "E202", "convert the model to a newer opset"
+            )
         op = self.sizes.bounded(make_operator(cls, attributes, self.element_type, self.strings), proto.output)
         if not (op.movement or op.strings) and any(
-                isinstance(v, Value) and v.dtype.is_string for v in inputs):
+            isinstance(v, Value) and v.dtype.is_string for v in inputs
+        ):
             raise OperatorError("is not supported on strings", "E202")
         return op, counted(op, inputs)
 
@@ -327,8 +373,9 @@ class Importer:
                 self.sizes.add_rows(value, count, place.build)
         place.scope.update({n: v for n, v in zip(wanted, outputs, strict=False) if n})
 
-    def _function(self, proto: onnx.NodeProto, graph: Graph, scope: Scope,
-                  inputs: list[Value | None]) -> None:
+    def _function(
+        self, proto: onnx.NodeProto, graph: Graph, scope: Scope, inputs: list[Value | None]
+    ) -> None:
         """The nodes of an operator that ONNX defines by a function, in the operator's place."""
         own = self.functions.get((proto.domain, proto.op_type, proto.overload))
         body = local_body(proto, own) if own else function_body(proto, self.version(proto.domain), inputs)
@@ -361,10 +408,12 @@ class Importer:
                 return self._tensor(a.t, name)
             if a.name in ("value_float", "value_floats"):
                 return constant(
-                    name, np.asarray(a.f if a.name == "value_float" else list(a.floats), dtype=np.float32))
+                    name, np.asarray(a.f if a.name == "value_float" else list(a.floats), dtype=np.float32)
+                )
             if a.name in ("value_int", "value_ints"):
-                return constant(name,
-                                np.asarray(a.i if a.name == "value_int" else list(a.ints), dtype=np.int64))
+                return constant(
+                    name, np.asarray(a.i if a.name == "value_int" else list(a.ints), dtype=np.int64)
+                )
             if a.name in ("value_string", "value_strings"):
                 texts = [a.s] if a.name == "value_string" else list(a.strings)
                 return self._strings(texts, name, () if a.name == "value_string" else (len(texts),))

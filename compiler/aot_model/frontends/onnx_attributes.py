@@ -21,8 +21,9 @@ def plain(raw: Any) -> Any:
     return raw
 
 
-def make_operator(cls: type[Operator], attributes: dict[str, Any], element_type: Callable[[int], DType],
-                  strings: DType) -> Operator:
+def make_operator(
+    cls: type[Operator], attributes: dict[str, Any], element_type: Callable[[int], DType], strings: DType
+) -> Operator:
     """The operator with ONNX attributes; OperatorError for one that it does not know or that is missing.
 
     element_type: the type of an ONNX code (KeyError, TypeError or ValueError when there is none); strings:
@@ -40,8 +41,8 @@ def make_operator(cls: type[Operator], attributes: dict[str, Any], element_type:
             except (KeyError, TypeError, ValueError):
                 value = printable(str(value))
                 raise OperatorError(
-                    f"attribute '{name}' names the element type {value}, which is not supported",
-                    "E202") from None
+                    f"attribute '{name}' names the element type {value}, which is not supported", "E202"
+                ) from None
         elif not _fits(declared, value):
             raise OperatorError(f"attribute '{name}' is {printable(repr(value))}, not {declared}")
         words = words_of(cls.name, name)
@@ -53,7 +54,8 @@ def make_operator(cls: type[Operator], attributes: dict[str, Any], element_type:
     if "string_type" in known:
         given["string_type"] = strings
     missing = [
-        n for n, f in known.items()
+        n
+        for n, f in known.items()
         if n not in given and f.default is MISSING and f.default_factory is MISSING
     ]
     if missing:

@@ -67,9 +67,11 @@ def tensors(proto: onnx.ModelProto) -> list[onnx.TensorProto]:
     found = [t for g in (proto.graph, *inner_graphs(nodes)) for t in g.initializer]
     sparse = [s for g in (proto.graph, *inner_graphs(nodes)) for s in g.sparse_initializer]
     sparse += [a.sparse_tensor for n in nodes for a in n.attribute if a.HasField("sparse_tensor")]
-    return found + [t for s in sparse for t in (s.values, s.indices)] + [
-        t for n in nodes for a in n.attribute for t in (*([a.t] if a.HasField("t") else []), *a.tensors)
-    ]
+    return (
+        found
+        + [t for s in sparse for t in (s.values, s.indices)]
+        + [t for n in nodes for a in n.attribute for t in (*([a.t] if a.HasField("t") else []), *a.tensors)]
+    )
 
 
 def _initial(graph: onnx.GraphProto) -> list[str]:
@@ -79,7 +81,9 @@ def _initial(graph: onnx.GraphProto) -> list[str]:
 
 def inner_graphs(nodes: Iterable[onnx.NodeProto]) -> list[onnx.GraphProto]:
     return [
-        g for node in nodes for a in node.attribute
+        g
+        for node in nodes
+        for a in node.attribute
         for g in ([a.g] if a.HasField("g") else []) + list(a.graphs)
     ]
 
@@ -119,7 +123,8 @@ def _opsets(proto: onnx.ModelProto, where: str) -> list[Problem]:
                 Problem(
                     "E102",
                     f"the model has the opset {opset.version} of '{printable(opset.domain or 'ai.onnx')}'",
-                    where)
+                    where,
+                )
             ]
     versions = {o.domain: o.version for o in proto.opset_import}
     version = next((versions[d] for d in AI_ONNX if d in versions), None)
@@ -132,8 +137,12 @@ def _opsets(proto: onnx.ModelProto, where: str) -> list[Problem]:
     if version > newest:
         hint = "upgrade the onnx package, or export the model for an older opset"
         return [
-            Problem("E202", f"the model has opset {version}; the installed onnx package knows {newest}",
-                    where, hint)
+            Problem(
+                "E202",
+                f"the model has opset {version}; the installed onnx package knows {newest}",
+                where,
+                hint,
+            )
         ]
     return []
 
@@ -145,16 +154,23 @@ def _graph(graph: onnx.GraphProto, where: str) -> list[Problem]:
     initial = _initial(graph)
     optional_inputs = set(inputs) & set(initial)
     for name in [
-            *inputs, *(n for n in initial if n not in optional_inputs),
-            *(o for node in graph.node for o in node.output)
+        *inputs,
+        *(n for n in initial if n not in optional_inputs),
+        *(o for node in graph.node for o in node.output),
     ]:
         if name and name in written:
             problems.append(
-                Problem("E102", f"'{printable(name)}' is written more than once", where,
-                        "names must be unique in a graph"))
+                Problem(
+                    "E102",
+                    f"'{printable(name)}' is written more than once",
+                    where,
+                    "names must be unique in a graph",
+                )
+            )
         written.add(name)
     for tensor in [
-            *graph.initializer, *(a.t for node in graph.node for a in node.attribute if a.HasField("t"))
+        *graph.initializer,
+        *(a.t for node in graph.node for a in node.attribute if a.HasField("t")),
     ]:
         why = shape_problem(tensor.dims, 1)
         if why:
@@ -172,15 +188,18 @@ def _arity(proto: onnx.ModelProto, where: str) -> list[Problem]:
             schema = onnx.defs.get_schema(node.op_type, versions.get(domain, 1), domain)
         except onnx.defs.SchemaError:
             continue
-        for kind, names, least, most in (("inputs", node.input, schema.min_input, schema.max_input),
-                                         ("outputs", node.output, schema.min_output, schema.max_output),
-                                         ):
+        for kind, names, least, most in (
+            ("inputs", node.input, schema.min_input, schema.max_input),
+            ("outputs", node.output, schema.min_output, schema.max_output),
+        ):
             count = max((k + 1 for k, name in enumerate(names) if name), default=0)
             if not least <= len(names) or count > most:
                 allowed = f"{least}" if least == most else f"{least} to {most}"
-                place = (f"{where}: node "
-                         f"'{printable(node.name or (node.output[0] if node.output else '?'))}' "
-                         f"({node.op_type})")
+                place = (
+                    f"{where}: node "
+                    f"'{printable(node.name or (node.output[0] if node.output else '?'))}' "
+                    f"({node.op_type})"
+                )
                 problems.append(Problem("E102", f"has {len(names)} {kind}, not {allowed}", place))
     return problems
 
@@ -207,8 +226,9 @@ def _schema(domain: str, name: str, version: int) -> onnx.defs.OpSchema | None:
     return None
 
 
-def type_problem(node: onnx.NodeProto, domain: str, version: int,
-                 dtypes: Sequence[DType | None]) -> str | None:
+def type_problem(
+    node: onnx.NodeProto, domain: str, version: int, dtypes: Sequence[DType | None]
+) -> str | None:
     """Which input has an element type that the standard does not give the operator; None when all fit."""
     schema = _schema(domain, node.op_type, version)
     if schema is None:
@@ -218,7 +238,8 @@ def type_problem(node: onnx.NodeProto, domain: str, version: int,
         allowed = formal[min(k, len(formal) - 1)].types if formal else ()
         if dtype is not None and allowed and not _spellings(dtype) & set(allowed):
             names = sorted(
-                t.removeprefix("tensor(").removesuffix(")") for t in allowed if t.startswith("tensor("))
+                t.removeprefix("tensor(").removesuffix(")") for t in allowed if t.startswith("tensor(")
+            )
             return f"input {k} is {dtype.label}; opset {version} has {', '.join(names)}"
     return None
 
@@ -242,8 +263,10 @@ def _functions(proto: onnx.ModelProto, where: str) -> list[Problem]:
 
     if size(proto.graph.node, 0) <= MAX_NODES:
         return []
-    message = (f"has more than {MAX_NODES:,} nodes once its functions are inlined, or they are nested more "
-               f"than {MAX_FUNCTION_DEPTH} deep")
+    message = (
+        f"has more than {MAX_NODES:,} nodes once its functions are inlined, or they are nested more "
+        f"than {MAX_FUNCTION_DEPTH} deep"
+    )
     return [Problem("E102", f"the model {message}", where)]
 
 

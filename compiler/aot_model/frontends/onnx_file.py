@@ -28,39 +28,50 @@ def read_proto(path: Path) -> tuple[bytes, onnx.ModelProto]:
     try:
         proto.ParseFromString(data)
     except DecodeError as error:
-        raise fail("E102",
-                   f"neither an ONNX nor a TFLite model: {error}",
-                   where=str(path),
-                   hint=_other_format(path)) from None
+        raise fail(
+            "E102", f"neither an ONNX nor a TFLite model: {error}", where=str(path), hint=_other_format(path)
+        ) from None
     if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
-        raise fail("E102",
-                   "neither an ONNX nor a TFLite model: it has no graph",
-                   where=str(path),
-                   hint=_other_format(path))
+        raise fail(
+            "E102",
+            "neither an ONNX nor a TFLite model: it has no graph",
+            where=str(path),
+            hint=_other_format(path),
+        )
     return data, proto
 
 
 def _other_format(path: Path) -> str:
     """What to do with a file that is a model of somebody else's."""
     known = {
-        ".h5": "Keras", ".keras": "Keras", ".pb": "TensorFlow", ".pt": "PyTorch", ".pth": "PyTorch",
-        ".pkl": "Python's pickle", ".safetensors": "safetensors", ".joblib": "scikit-learn",
+        ".h5": "Keras",
+        ".keras": "Keras",
+        ".pb": "TensorFlow",
+        ".pt": "PyTorch",
+        ".pth": "PyTorch",
+        ".pkl": "Python's pickle",
+        ".safetensors": "safetensors",
+        ".joblib": "scikit-learn",
         ".mlmodel": "Core ML",
     }
     if owner := known.get(path.suffix.lower()):
-        return (f"'{path.suffix}' is a file of {owner}: export it to ONNX (torch.onnx.export, tf2onnx, "
-                "skl2onnx) or TFLite (tf.lite.TFLiteConverter)")
+        return (
+            f"'{path.suffix}' is a file of {owner}: export it to ONNX (torch.onnx.export, tf2onnx, "
+            "skl2onnx) or TFLite (tf.lite.TFLiteConverter)"
+        )
     return "give an .onnx or .tflite file"
 
 
 def external_locations(proto: onnx.ModelProto) -> list[str]:
     """Locations of external data as they are written in the model; whether they exist is not looked at."""
-    return sorted({
-        e.value
-        for t in _external(proto)
-        for e in t.external_data
-        if e.key == "location" and _is_name(e.value)
-    })
+    return sorted(
+        {
+            e.value
+            for t in _external(proto)
+            for e in t.external_data
+            if e.key == "location" and _is_name(e.value)
+        }
+    )
 
 
 def operators(proto: onnx.ModelProto) -> Counter[tuple[str, str]]:
@@ -99,12 +110,19 @@ def load_external(proto: onnx.ModelProto, path: Path) -> list[Path]:
                         "E103",
                         f"external data of '{name}' is at '{printable(location)}', "
                         "outside the model's folder",
-                        str(path)))
+                        str(path),
+                    )
+                )
                 continue
             if not file.is_file():
                 problems.append(
-                    Problem("E103", f"external data '{printable(location)}' of '{name}' is missing",
-                            str(path), "copy it beside the model"))
+                    Problem(
+                        "E103",
+                        f"external data '{printable(location)}' of '{name}' is missing",
+                        str(path),
+                        "copy it beside the model",
+                    )
+                )
                 continue
             if file not in files:
                 files[file] = file.read_bytes()
@@ -117,7 +135,9 @@ def load_external(proto: onnx.ModelProto, path: Path) -> list[Path]:
                     "E103",
                     f"external data '{printable(location)}' of '{name}' cannot be read: "
                     f"{printable(str(why))}",
-                    str(path)))
+                    str(path),
+                )
+            )
             continue
         tensor.data_location = onnx.TensorProto.DEFAULT
         del tensor.external_data[:]
@@ -130,16 +150,20 @@ def _is_name(location: object) -> bool:
     """Whether a location can be the name of a file: text (protobuf gives bytes for what is not UTF-8) that
     can be shown.
     """
-    return isinstance(
-        location, str) and location != "" and not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in location)
+    return (
+        isinstance(location, str)
+        and location != ""
+        and not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in location)
+    )
 
 
 def _is_beside(file: Path, model: Path) -> bool:
     """Whether a file is in the model's folder or below it, also when both are links into another folder (a
     sandbox).
     """
-    return any(file.resolve().is_relative_to(folder)
-               for folder in (model.parent.resolve(), model.resolve().parent))
+    return any(
+        file.resolve().is_relative_to(folder) for folder in (model.parent.resolve(), model.resolve().parent)
+    )
 
 
 def _part(data: bytes, entries: dict[str, str]) -> bytes:

@@ -47,11 +47,13 @@ def function_body(proto: onnx.NodeProto, version: int, inputs: Sequence[Value | 
     if schema is None:
         return None
     if schema.has_context_dependent_function:
-        opset = max((v for v in schema.context_dependent_function_opset_versions if v <= version),
-                    default=version)
+        opset = max(
+            (v for v in schema.context_dependent_function_opset_versions if v <= version), default=version
+        )
         types = [_type(v) for v in inputs]
-        data = schema.get_context_dependent_function_with_opset_version(opset, proto.SerializeToString(),
-                                                                        types)
+        data = schema.get_context_dependent_function_with_opset_version(
+            opset, proto.SerializeToString(), types
+        )
     elif schema.has_function:
         opset = max((v for v in schema.function_opset_versions if v <= version), default=version)
         data = schema.get_function_with_opset_version(opset)
@@ -81,14 +83,19 @@ def local_body(proto: onnx.NodeProto, function: onnx.FunctionProto) -> Body:
     """A function of the model, for one of its calls."""
     given = {a.name: a for a in (*function.attribute_proto, *proto.attribute)}
     opsets = {o.domain: o.version for o in function.opset_import}
-    return Body(tuple(_bound(n, given) for n in function.node), tuple(function.input), tuple(function.output),
-                opsets)
+    return Body(
+        tuple(_bound(n, given) for n in function.node), tuple(function.input), tuple(function.output), opsets
+    )
 
 
 def operand_problem(operator: str, inputs: Sequence[Value | None]) -> str | None:
     """What the specification asks of operands and the function does not look at; None when all fit."""
-    if operator in ("NegativeLogLikelihoodLoss",
-                    "SoftmaxCrossEntropyLoss") and len(inputs) > 2 and inputs[0] and inputs[2]:
+    if (
+        operator in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
+        and len(inputs) > 2
+        and inputs[0]
+        and inputs[2]
+    ):
         classes = inputs[0].shape[1:2]
         if inputs[2].shape != classes:
             return f"the weights {inputs[2].type} are not one for each of the classes {list(classes)}"

@@ -59,16 +59,20 @@ def _transposed(s: Step, x: Value) -> Value:
 def _matmul(s: Step) -> Sequence[Value]:
     a, b = s.x(0), s.x(1)
     if a.type.rank < 2 or b.type.rank < 2:
-        raise OperatorError("the derivative of a product with a vector is not supported", "E202",
-                            "reshape the vector to a matrix")
+        raise OperatorError(
+            "the derivative of a product with a vector is not supported",
+            "E202",
+            "reshape the vector to a matrix",
+        )
     matmul = OPERATORS["", "MatMul"]()
     return s.build(matmul, s.by, _transposed(s, b)), s.build(matmul, _transposed(s, a), s.by)
 
 
 def _transpose(s: Step) -> Sequence[Value]:
     assert isinstance(s.node.op, Transpose)
-    return (s.build(Transpose(tuple(int(k) for k in np.argsort(s.node.op.permutation(s.x().type.rank)))),
-                    s.by),)
+    return (
+        s.build(Transpose(tuple(int(k) for k in np.argsort(s.node.op.permutation(s.x().type.rank)))), s.by),
+    )
 
 
 def _summed(s: Step) -> Sequence[Value]:
@@ -113,7 +117,8 @@ def _fitted(build: Build, x: Value, shape: tuple[int, ...]) -> Value:
     """The sum of a derivative over the axes along which the input was broadcast."""
     lead = x.type.rank - len(shape)
     axes = tuple(range(lead)) + tuple(
-        lead + d for d, n in enumerate(shape) if n == 1 and x.shape[lead + d] != 1)
+        lead + d for d, n in enumerate(shape) if n == 1 and x.shape[lead + d] != 1
+    )
     return build(ReshapeTo(shape), reduction("ReduceSum", build, x, axes)) if axes else x
 
 
@@ -144,15 +149,19 @@ def gradient(place: Place) -> bool:
         elif node.kind in _RULES:
             parts = _RULES[node.kind](step)
         else:
-            raise OperatorError(f"the derivative of {node.kind} is not supported", "E202",
-                                f"there are: {', '.join(sorted(_RULES))}")
+            raise OperatorError(
+                f"the derivative of {node.kind} is not supported",
+                "E202",
+                f"there are: {', '.join(sorted(_RULES))}",
+            )
         for value, part in zip(node.inputs, parts, strict=False):
             if value is not None and value in moving:
                 part = _fitted(build, part, value.shape)
                 found[value] = build(op("Add"), found[value], part) if value in found else part
     for value, name in zip(points, place.proto.output, strict=False):
         if value not in found:
-            found[value] = build(Expand(), build.constant(0, value.dtype),
-                                 build.constant(value.shape, DType.INT64))
+            found[value] = build(
+                Expand(), build.constant(0, value.dtype), build.constant(value.shape, DType.INT64)
+            )
         place.scope[name] = build(op("Identity"), found[value], output=name)
     return True

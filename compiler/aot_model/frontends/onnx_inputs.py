@@ -33,8 +33,9 @@ def dimension_name(dim: Any) -> str:
 class InputBinder:
     """Makes values of a model's inputs. What is wrong goes to `problem(code, message, hint=)`."""
 
-    def __init__(self, bindings: Bindings, problem: Callable[..., None],
-                 dtype: Callable[[int, str], DType | None]) -> None:
+    def __init__(
+        self, bindings: Bindings, problem: Callable[..., None], dtype: Callable[[int, str], DType | None]
+    ) -> None:
         self.dims = dict(bindings.dims)
         self.constants = dict(bindings.constants)
         self.used: set[str] = set()
@@ -61,14 +62,15 @@ class InputBinder:
             self._problem("E203", f"--constant names unknown inputs: {names}")
 
     def _constant(self, value: Value) -> Value:
-        """The input as the constant that --constant makes of it: a number for each element, or one for all.
+        """The input as the constant that --constant makes of it: a number for each element, or one for
+        all.
         """
         given = self.constants.pop(value.name)
         if len(given) not in (1, value.type.elements):
             self._problem(
                 "E203",
                 f"--constant gives {len(given)} values for input '{printable(value.name)}', which is "
-                f"{value.type}"
+                f"{value.type}",
             )
             return value
         self.notes.append(f"input '{printable(value.name)}' is a constant")
@@ -89,18 +91,22 @@ class InputBinder:
         inner = kind.sequence_type.elem_type if kind.HasField("sequence_type") else kind
         values = []
         for k in range(self.dims[key]):
-            item = onnx.ValueInfoProto(name=info.name if self.dims[key] == 1 else f"{info.name}_{k}",
-                                       type=inner)
+            item = onnx.ValueInfoProto(
+                name=info.name if self.dims[key] == 1 else f"{info.name}_{k}", type=inner
+            )
             given = {
                 int(n.split(":")[2]): d for n, d in self.dims.items() if n.startswith(f"{info.name}:{k}:")
             }
             self.used.update(f"{info.name}:{k}:{d}" for d in given)
-            rank = len(inner.tensor_type.shape.dim) if inner.tensor_type.HasField("shape") else max(
-                given, default=-1) + 1
+            rank = (
+                len(inner.tensor_type.shape.dim)
+                if inner.tensor_type.HasField("shape")
+                else max(given, default=-1) + 1
+            )
             shape = [
                 given.get(
-                    d,
-                    inner.tensor_type.shape.dim[d].dim_value if d < len(inner.tensor_type.shape.dim) else 1)
+                    d, inner.tensor_type.shape.dim[d].dim_value if d < len(inner.tensor_type.shape.dim) else 1
+                )
                 for d in range(rank)
             ]
             dtype = self._dtype(inner.tensor_type.elem_type, f"input '{printable(item.name)}'")
@@ -114,16 +120,18 @@ class InputBinder:
             self._problem(
                 "E202",
                 f"input '{printable(info.name)}' is a "
-                f"{(kind or 'value without a type').replace('_type', '')}, not a tensor"
+                f"{(kind or 'value without a type').replace('_type', '')}, not a tensor",
             )
             return None
         dtype = self._dtype(info.type.tensor_type.elem_type, f"input '{printable(info.name)}'")
         if dtype is None:
             return None
         if not info.type.tensor_type.HasField("shape"):
-            self._problem("E203",
-                          f"input '{printable(info.name)}' has no shape",
-                          hint="export the model with a shape for it")
+            self._problem(
+                "E203",
+                f"input '{printable(info.name)}' has no shape",
+                hint="export the model with a shape for it",
+            )
             return None
         shape = []
         for position, dim in enumerate(info.type.tensor_type.shape.dim):
@@ -149,8 +157,10 @@ class InputBinder:
             self.used.add(key)
             return self.dims[key]
         if position == 0:
-            note = (f"{called} of input '{printable(name)}' is bound to 1; use --dim "
-                    f"{printable(label or key)}=N for another")
+            note = (
+                f"{called} of input '{printable(name)}' is bound to 1; use --dim "
+                f"{printable(label or key)}=N for another"
+            )
             self.notes.append(note)
             return 1
         self._problem(

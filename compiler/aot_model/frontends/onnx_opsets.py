@@ -29,7 +29,8 @@ def _ints(name: str, position: int) -> Rewrite:
             while len(inputs) < position:
                 inputs.append(None)
             inputs[position:] = [
-                constant(name, np.asarray(attributes.pop(name), dtype=np.int64)), *inputs[position + 1:]
+                constant(name, np.asarray(attributes.pop(name), dtype=np.int64)),
+                *inputs[position + 1 :],
             ]
 
     return rewrite
@@ -87,15 +88,18 @@ def _slope(attributes: Attributes, inputs: Inputs, build: Build) -> None:
 
 def _cast_to(attributes: Attributes, inputs: Inputs, build: Build) -> None:
     if isinstance(attributes.get("to"), str):
-        attributes["to"] = DType.of(attributes["to"].lower(
-        ).replace("float", "float32") if attributes["to"] == "FLOAT" else attributes["to"].lower())
+        attributes["to"] = DType.of(
+            attributes["to"].lower().replace("float", "float32")
+            if attributes["to"] == "FLOAT"
+            else attributes["to"].lower()
+        )
 
 
 def _dft_axis(attributes: Attributes, inputs: Inputs, build: Build) -> None:
     """DFT of opset 19 and before: the axis is an attribute, by default 1."""
     inputs[1:] = [
         *(inputs[1:] or [None])[:1],
-        constant("axis", np.asarray(attributes.pop("axis", 1), np.int64))
+        constant("axis", np.asarray(attributes.pop("axis", 1), np.int64)),
     ]
 
 
@@ -104,29 +108,72 @@ def _pad_list(attributes: Attributes, inputs: Inputs, build: Build) -> None:
         attributes["pads"] = attributes.pop("paddings")
 
 
-_REDUCTIONS = ("ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
-               "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")
+_REDUCTIONS = (
+    "ReduceMean",
+    "ReduceMax",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceSumSquare",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+)
 
 _TABLE: list[tuple[str, int, Rewrite]] = [
-    *((name, 6, _broadcast)
-      for name in ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Less", "Greater", "Equal")),
-    *((name, 17, _ints("axes", 1)) for name in _REDUCTIONS), ("ReduceSum", 12, _ints("axes", 1)),
-    ("Squeeze", 12, _ints("axes", 1)), ("Unsqueeze", 12, _ints("axes", 1)), ("PRelu", 6, _slope),
-    ("Split", 12, _ints("split", 1)), ("Clip", 10, _all(_floats("min", 1), _floats("max", 2))),
-    ("Pad", 10, _all(_pad_list, _ints("pads", 1), _floats("value", 2))), ("Reshape", 4, _ints("shape", 1)),
-    ("Slice", 9, _all(_ints("starts", 1), _ints("ends", 2), _ints("axes", 3))), ("TopK", 9, _ints("k", 1)),
-    ("DFT", 19, _dft_axis), ("Gemm", 6, _drop("broadcast")), ("Cast", 5, _cast_to),
+    *(
+        (name, 6, _broadcast)
+        for name in ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Less", "Greater", "Equal")
+    ),
+    *((name, 17, _ints("axes", 1)) for name in _REDUCTIONS),
+    ("ReduceSum", 12, _ints("axes", 1)),
+    ("Squeeze", 12, _ints("axes", 1)),
+    ("Unsqueeze", 12, _ints("axes", 1)),
+    ("PRelu", 6, _slope),
+    ("Split", 12, _ints("split", 1)),
+    ("Clip", 10, _all(_floats("min", 1), _floats("max", 2))),
+    ("Pad", 10, _all(_pad_list, _ints("pads", 1), _floats("value", 2))),
+    ("Reshape", 4, _ints("shape", 1)),
+    ("Slice", 9, _all(_ints("starts", 1), _ints("ends", 2), _ints("axes", 3))),
+    ("TopK", 9, _ints("k", 1)),
+    ("DFT", 19, _dft_axis),
+    ("Gemm", 6, _drop("broadcast")),
+    ("Cast", 5, _cast_to),
     ("BatchNormalization", 8, _drop("spatial", "is_test", "consumed_inputs")),
-    ("Dropout", 11, _drop("ratio", "is_test")), ("Concat", 3, lambda a, i, b: a.setdefault("axis", 1)),
-    *((name, 5, _drop("consumed_inputs"))
-      for name in ("Relu", "Sigmoid", "Tanh", "Abs", "Neg", "Exp", "Log", "Sqrt", "LeakyRelu", "PRelu", "Elu",
-                   "Selu", "HardSigmoid", "Clip", "Sum", "Max", "Min", "Mean", "Floor", "Ceil",
-                   "Reciprocal")),
+    ("Dropout", 11, _drop("ratio", "is_test")),
+    ("Concat", 3, lambda a, i, b: a.setdefault("axis", 1)),
+    *(
+        (name, 5, _drop("consumed_inputs"))
+        for name in (
+            "Relu",
+            "Sigmoid",
+            "Tanh",
+            "Abs",
+            "Neg",
+            "Exp",
+            "Log",
+            "Sqrt",
+            "LeakyRelu",
+            "PRelu",
+            "Elu",
+            "Selu",
+            "HardSigmoid",
+            "Clip",
+            "Sum",
+            "Max",
+            "Min",
+            "Mean",
+            "Floor",
+            "Ceil",
+            "Reciprocal",
+        )
+    ),
 ]
 
 
-def modernise(domain: str, name: str, version: int, attributes: Attributes, inputs: Inputs, outputs: int,
-              build: Build) -> tuple[str, Attributes, Inputs]:
+def modernise(
+    domain: str, name: str, version: int, attributes: Attributes, inputs: Inputs, outputs: int, build: Build
+) -> tuple[str, Attributes, Inputs]:
     """(name, attributes, inputs) of the newest form of an operator used at an opset version; `build` adds
     nodes before it.
     """

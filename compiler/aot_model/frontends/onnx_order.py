@@ -53,10 +53,12 @@ def _sort(graph: onnx.GraphProto, where: str) -> None:
             for k in circle
         ]
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        raise fail("E102",
-                   f"nodes read each other's results in a circle: {', '.join(names[:MOST_NAMED])}{more}",
-                   where=where,
-                   hint="use Loop or Scan for what is fed back")
+        raise fail(
+            "E102",
+            f"nodes read each other's results in a circle: {', '.join(names[:MOST_NAMED])}{more}",
+            where=where,
+            hint="use Loop or Scan for what is fed back",
+        )
     nodes = [onnx.NodeProto.FromString(graph.node[k].SerializeToString()) for k in order]
     del graph.node[:]
     graph.node.extend(nodes)
@@ -86,8 +88,11 @@ def _read(node: onnx.NodeProto) -> Iterator[str]:
     yield from node.input
     for attribute in node.attribute:
         for body in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
-            own = {i.name for i in body.input} | {t.name for t in body.initializer
-                                                  } | {o for inner in body.node for o in inner.output}
+            own = (
+                {i.name for i in body.input}
+                | {t.name for t in body.initializer}
+                | {o for inner in body.node for o in inner.output}
+            )
             yield from (o.name for o in body.output if o.name not in own)
             for inner in body.node:
                 yield from (name for name in _read(inner) if name not in own)

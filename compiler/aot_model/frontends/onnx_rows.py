@@ -56,16 +56,16 @@ class Sizes:
         """Note that the extent of a value along an axis depends on data."""
         self.shapes[value] = shape
         if axis == 0:
-            self.counts[value] = build(Slice(), shape, build.constant([0], DType.INT64),
-                                       build.constant([1], DType.INT64))
+            self.counts[value] = build(
+                Slice(), shape, build.constant([0], DType.INT64), build.constant([1], DType.INT64)
+            )
 
     def add_rows(self, value: Value, count: Value | None, build: Build) -> None:
         """Note that a value has as many rows as `count` says."""
         assert count is not None
-        self.shapes[value] = build(Concat(0),
-                                   count,
-                                   build.constant(value.shape[1:], DType.INT32),
-                                   output=f"{value.name}.shape")
+        self.shapes[value] = build(
+            Concat(0), count, build.constant(value.shape[1:], DType.INT32), output=f"{value.name}.shape"
+        )
         self.counts[value] = count
 
     def row_count(self, op: Operator, inputs: Inputs) -> Value | None:
@@ -76,22 +76,30 @@ class Sizes:
             return None
         other = next((v for v in sized if v not in self.counts), None)
         if other is not None:
-            raise OperatorError(f"reads '{other.name}', of which an inner extent depends on data", "E203",
-                                "such a value can be an output of the model only")
+            raise OperatorError(
+                f"reads '{other.name}', of which an inner extent depends on data",
+                "E203",
+                "such a value can be an output of the model only",
+            )
         if len({self.counts[v] for v in sized}) > 1:
             raise OperatorError(
                 f"reads {' and '.join(repr(v.name) for v in sized)}, whose numbers of rows depend on "
                 "different data",
-                "E203")
+                "E203",
+            )
         rows = max(sized[0].shape[0], 2)  # of one row everything is row by row
         trial = {v: Value(v.name, TensorType(v.dtype, (rows, *v.shape[1:]))) for v in sized}
-        if not _by_rows(op, [trial.get(v, v) if v is not None else None
-                             for v in inputs], set(trial.values()), rows):
-            hint = ("operators that treat each row alone can read such a value; others need a size that is "
-                    "known")
+        if not _by_rows(
+            op, [trial.get(v, v) if v is not None else None for v in inputs], set(trial.values()), rows
+        ):
+            hint = (
+                "operators that treat each row alone can read such a value; others need a size that is known"
+            )
             raise OperatorError(
-                f"reads more than one row of '{sized[0].name}', whose number of rows depends on data", "E203",
-                hint)
+                f"reads more than one row of '{sized[0].name}', whose number of rows depends on data",
+                "E203",
+                hint,
+            )
         return self.counts[sized[0]]
 
 
@@ -107,16 +115,20 @@ def _by_rows(op: Operator, inputs: Inputs, sized: Collection[Value], rows: int) 
         return False
 
 
-def _reads_its_row(op: Operator, inputs: Inputs, sized: Collection[Value], result: TensorType,
-                   number: int) -> bool:
+def _reads_its_row(
+    op: Operator, inputs: Inputs, sized: Collection[Value], result: TensorType, number: int
+) -> bool:
     index = index_variables(result.shape)
     alone = True
 
     def at(value: Value, where: Index) -> Expr:
         nonlocal alone
         # A value of fixed size that has as many rows as the bound does not fit the actual number.
-        alone = alone and (bool(where) and where[0] is index[0]) if value in sized else alone and all(
-            w is not index[0] for w in where)
+        alone = (
+            alone and (bool(where) and where[0] is index[0])
+            if value in sized
+            else alone and all(w is not index[0] for w in where)
+        )
         return load(value, where)
 
     op.express(at, inputs, index, number)

@@ -25,8 +25,9 @@ def make_dense(proto: onnx.ModelProto, where: str) -> None:
             return _dense(sparse)
         except Exception as error:  # whatever onnx finds wrong with the two tensors
             why = printable(str(error))
-            problems.append(Problem(
-                "E102", f"sparse constant '{printable(sparse.values.name)}' is damaged: {why}", where))
+            problems.append(
+                Problem("E102", f"sparse constant '{printable(sparse.values.name)}' is damaged: {why}", where)
+            )
             return onnx.TensorProto()
 
     nodes = [n for every in node_lists(proto) for n in every]

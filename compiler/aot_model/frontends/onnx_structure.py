@@ -43,6 +43,7 @@ class Importer(Protocol):
 
     def attributes(self, place: Any) -> dict[str, Any]: ...
 
+
 MAX_UNROLLED = 20000
 """Nodes that unrolling a loop may make."""
 
@@ -70,13 +71,16 @@ class Place:
 
     @property
     def build(self) -> Build:
-        return Build(self.graph.nodes, self.proto.name
-                     or (self.proto.output[0] if self.proto.output else self.proto.op_type))
+        return Build(
+            self.graph.nodes,
+            self.proto.name or (self.proto.output[0] if self.proto.output else self.proto.op_type),
+        )
 
     def attribute(self, name: str) -> Any:
         """Value of an attribute; None when absent."""
-        return next((onnx.helper.get_attribute_value(a) for a in self.proto.attribute if a.name == name),
-                    None)
+        return next(
+            (onnx.helper.get_attribute_value(a) for a in self.proto.attribute if a.name == name), None
+        )
 
     def input(self, index: int) -> Any:
         return self.inputs[index] if index < len(self.inputs) else None
@@ -115,8 +119,9 @@ def _loop(place: Place) -> bool:
     structural = any(isinstance(v, Items) for v in carried)
     if not structural and not _changes(place, body, carried):
         return False
-    unknown = OperatorError("values change shape from turn to turn, and the number of turns is not known",
-                            "E203")
+    unknown = OperatorError(
+        "values change shape from turn to turn, and the number of turns is not known", "E203"
+    )
     known = [v is None or v.data is not None for v in (limit, condition)]
     if not all(known):
         raise unknown
@@ -133,7 +138,8 @@ def _loop(place: Place) -> bool:
         inner = dict(place.scope)
         values = [
             constant(f"turn{turn}", np.asarray(turn, np.int64)),
-            constant("again", np.asarray(True)), *carried
+            constant("again", np.asarray(True)),
+            *carried,
         ]
         inner.update({i.name: v for i, v in zip(body.input, values, strict=True)})
         results = place.importer.inline(body, place.graph, inner, f"turn{turn}")
@@ -195,18 +201,24 @@ def _scan(place: Place) -> bool:
     if place.importer.version("") > 8:
         return False
     if place.input(0) is not None:
-        raise OperatorError("sequences of different lengths in a batch are not supported", "E202",
-                            "convert the model to opset 9 or later")
+        raise OperatorError(
+            "sequences of different lengths in a batch are not supported",
+            "E202",
+            "convert the model to opset 9 or later",
+        )
     build, values = place.build, place.inputs[1:]
     results: list[list[Value]] = []
     for k in range(values[0].shape[0]):
         one = replace(place, inputs=[build(Gather(), v, build.constant(k, DType.INT64)) for v in values])
         attributes = place.importer.attributes(one)
-        scan = Scan(attributes["body"],
-                    attributes["num_scan_inputs"],
-                    scan_input_directions=attributes.get("directions"))
+        scan = Scan(
+            attributes["body"],
+            attributes["num_scan_inputs"],
+            scan_input_directions=attributes.get("directions"),
+        )
         results.append(
-            [build(Unsqueeze(), v, build.constant([0], DType.INT64)) for v in build.many(scan, *one.inputs)])
+            [build(Unsqueeze(), v, build.constant([0], DType.INT64)) for v in build.many(scan, *one.inputs)]
+        )
     place.set(*(build(Concat(0), *column) for column in zip(*results, strict=True)))
     return True
 
@@ -354,19 +366,34 @@ def _zip_map(place: Place) -> bool:
     classes = place.attribute("classlabels_strings") or place.attribute("classlabels_int64s") or ()
     if not isinstance(x, Value) or not x.shape or len(classes) != x.shape[-1]:
         raise OperatorError(
-            f"{len(classes)} keys do not fit {x.type if isinstance(x, Value) else 'a sequence'}")
+            f"{len(classes)} keys do not fit {x.type if isinstance(x, Value) else 'a sequence'}"
+        )
     keys = [k.decode("utf-8", "replace") if isinstance(k, bytes) else str(k) for k in classes]
     listed = ", ".join(map(printable, keys[:8])) + (f" and {len(keys) - 8} more" if len(keys) > 8 else "")
     place.importer.notes.append(
-        f"'{printable(name)}' is a tensor instead of maps (ZipMap); its columns are {listed}")
+        f"'{printable(name)}' is a tensor instead of maps (ZipMap); its columns are {listed}"
+    )
     place.set(place.build(op("Identity"), x, output=name))
     return True
 
 
 STRUCTURES: dict[str, Handler] = {
-    "ai.onnx.ml.ZipMap": _zip_map, "If": _if, "Identity": _identity, "SequenceMap": _map, "Loop": _loop,
-    "Scan": _scan, "Transpose": _transpose, "SequenceConstruct": _construct, "SequenceEmpty": _empty,
-    "SequenceInsert": _insert, "SequenceErase": _erase, "SequenceAt": _sequence_at, "SequenceLength": _length,
-    "SplitToSequence": _split, "ConcatFromSequence": _concat, "Optional": _optional,
-    "OptionalHasElement": _has_element, "OptionalGetElement": _get_element,
+    "ai.onnx.ml.ZipMap": _zip_map,
+    "If": _if,
+    "Identity": _identity,
+    "SequenceMap": _map,
+    "Loop": _loop,
+    "Scan": _scan,
+    "Transpose": _transpose,
+    "SequenceConstruct": _construct,
+    "SequenceEmpty": _empty,
+    "SequenceInsert": _insert,
+    "SequenceErase": _erase,
+    "SequenceAt": _sequence_at,
+    "SequenceLength": _length,
+    "SplitToSequence": _split,
+    "ConcatFromSequence": _concat,
+    "Optional": _optional,
+    "OptionalHasElement": _has_element,
+    "OptionalGetElement": _get_element,
 }

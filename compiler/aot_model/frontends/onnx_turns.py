@@ -49,8 +49,11 @@ def _turns(body: Graph, initial: list[Value | None], most: int | None) -> int | 
     while most is None or count < most:
         if (count + 1) * (len(nodes) + 1) > MAX_STEPS:
             return None
-        values = {body.inputs[0]: constant("turn", np.asarray(count, np.int64)),
-                  body.inputs[1]: constant("on", np.asarray(True)), **now}
+        values = {
+            body.inputs[0]: constant("turn", np.asarray(count, np.int64)),
+            body.inputs[1]: constant("on", np.asarray(True)),
+            **now,
+        }
         for node in nodes:
             inputs = [v if v is None else values.get(v, v) for v in node.inputs]
             data = folded(Node(node.op, inputs, node.outputs, node.name))

@@ -10,7 +10,7 @@ from aot_model.frontends.model import Bindings, Model
 
 
 def model_format(path: Path) -> str:
-    """"tflite" or "onnx", from the file's content. CompileError E101."""
+    """ "tflite" or "onnx", from the file's content. CompileError E101."""
     return "tflite" if _is_tflite(path) else "onnx"
 
 
@@ -46,9 +46,11 @@ def model_operators(path: Path) -> Counter[tuple[str, str]]:
     if _is_tflite(path):
         from aot_model.frontends.tflite_file import parse
 
-        return Counter(("tflite", o.kind)
-                       for graph in parse(path.read_bytes(), str(path)).subgraphs
-                       for o in graph.operators)
+        return Counter(
+            ("tflite", o.kind)
+            for graph in parse(path.read_bytes(), str(path)).subgraphs
+            for o in graph.operators
+        )
     from aot_model.frontends.onnx_file import operators, read_proto
 
     return operators(read_proto(path)[1])
@@ -59,7 +61,9 @@ def _is_tflite(path: Path) -> bool:
         with path.open("rb") as file:
             return file.read(8)[4:8] == b"TFL3"
     except OSError as error:
-        raise fail("E101",
-                   f"cannot read the model: {error.strerror or error}",
-                   where=str(path),
-                   hint="check the path") from None
+        raise fail(
+            "E101",
+            f"cannot read the model: {error.strerror or error}",
+            where=str(path),
+            hint="check the path",
+        ) from None

@@ -46,9 +46,23 @@ from aot_model.ir.types import DType, Quantisation
 from aot_model.ir.values import Value, constant
 from aot_model.ops.registry import load_all
 
-RULE_MODULES = (tflite_control, tflite_detection, tflite_elementwise, tflite_indexing, tflite_layers,
-                tflite_movement, tflite_recurrent, tflite_reduction, tflite_resize, tflite_rnn, tflite_signal,
-                tflite_spectra, tflite_types, tflite_unary, tflite_windows)
+RULE_MODULES = (
+    tflite_control,
+    tflite_detection,
+    tflite_elementwise,
+    tflite_indexing,
+    tflite_layers,
+    tflite_movement,
+    tflite_recurrent,
+    tflite_reduction,
+    tflite_resize,
+    tflite_rnn,
+    tflite_signal,
+    tflite_spectra,
+    tflite_types,
+    tflite_unary,
+    tflite_windows,
+)
 
 _DRAWN = "let the random numbers be an input: LiteRT draws them with a state that it keeps between runs"
 NEVER = {
@@ -75,8 +89,9 @@ def read_tflite(path: Path, bindings: Bindings | None = None, arithmetic: str = 
     file = parse(data, str(path))
     importer = Importer(file, str(path), arithmetic, given)
     graph = importer.run()
-    return Model(graph, (path,),
-                 hashlib.sha256(data).hexdigest(), importer.inputs.notes, "tflite", importer.given)
+    return Model(
+        graph, (path,), hashlib.sha256(data).hexdigest(), importer.inputs.notes, "tflite", importer.given
+    )
 
 
 def supported_operators() -> list[str]:
@@ -92,8 +107,9 @@ class Importer:
         self.where = where
         self.arithmetic = arithmetic
         self.problems: list[Problem] = []
-        self.inputs = TfliteInputs(bindings,
-                                   lambda code, message, hint="": self._problem(code, message, hint=hint))
+        self.inputs = TfliteInputs(
+            bindings, lambda code, message, hint="": self._problem(code, message, hint=hint)
+        )
         self.resized = bool(bindings.dims)
         self.given: dict[str | int, np.ndarray] = {}
         """Inputs that the user made constants."""
@@ -138,8 +154,9 @@ class Importer:
             self.inputs.notes.append(text)
 
     def _problem(self, code: str, message: str, operator: FileOperator | None = None, hint: str = "") -> None:
-        where = self.where if operator is None else (f"{self.where}: operator {operator.index} "
-                                                     f"({operator.kind})")
+        where = (
+            self.where if operator is None else (f"{self.where}: operator {operator.index} ({operator.kind})")
+        )
         self.problems.append(Problem(code, message, where, hint))
 
     def _check_operators(self) -> None:
@@ -154,8 +171,11 @@ class Importer:
             listed = ", ".join(places[:8]) + (f" and {len(places) - 8} more" if len(places) > 8 else "")
             reason = next((why for start, why in NEVER.items() if kind.startswith(start)), "")
             near = difflib.get_close_matches(kind, RULES, 1, 0.75)
-            hint = reason or (f"the nearest supported operator is {near[0]}" if near else
-                              "see `aot-model ops` for the operators that are")
+            hint = reason or (
+                f"the nearest supported operator is {near[0]}"
+                if near
+                else "see `aot-model ops` for the operators that are"
+            )
             label = f"custom operator '{kind[7:]}'" if kind.startswith("CUSTOM:") else f"operator {kind}"
             self._problem("E201", f"{label} is not supported (operator {listed})", hint=hint)
         self._raise()
@@ -178,10 +198,12 @@ class Importer:
             raise OperatorError(f"sub-graph {index} takes {len(source.inputs)} values, not {len(inputs)}")
         for i, value in zip(source.inputs, inputs, strict=True):
             tensor = source.tensors[i]
-            if tensor.dtype is not value.dtype or (tensor.shape != value.shape and not tensor.dynamic
-                                                   and tensor.shape and not self.resized):
+            if tensor.dtype is not value.dtype or (
+                tensor.shape != value.shape and not tensor.dynamic and tensor.shape and not self.resized
+            ):
                 raise OperatorError(
-                    f"sub-graph {index} takes {tensor.kind}{list(tensor.shape)}, not {value.type}")
+                    f"sub-graph {index} takes {tensor.kind}{list(tensor.shape)}, not {value.type}"
+                )
         self.bodies += 1
         if self.bodies > MAX_BODIES:
             raise OperatorError(f"branches and loops contain more than {MAX_BODIES} bodies", "E202")
@@ -191,10 +213,13 @@ class Importer:
         self._body(source, graph, dict(zip(source.inputs, inputs, strict=True)))
         if len(self.problems) > count:
             raise OperatorError(f"sub-graph {index} has errors")
-        if any(value is not before.get(key, self.variables.states[key])
-               for key, value in self.variables.current.items()):
-            raise OperatorError("assignments to variables inside of a branch or loop are not supported",
-                                "E202")
+        if any(
+            value is not before.get(key, self.variables.states[key])
+            for key, value in self.variables.current.items()
+        ):
+            raise OperatorError(
+                "assignments to variables inside of a branch or loop are not supported", "E202"
+            )
         return graph
 
     def _subgraph(self, index: int) -> SubGraph:
@@ -220,13 +245,15 @@ class Importer:
                     self._problem(
                         "E102",
                         f"output '{short(source.tensors[i].name)}' is not computed by any operator, or its "
-                        "size is not known"
+                        "size is not known",
                     )
                 continue
             if value in self.imaginary:
-                self._problem("E202",
-                              f"output '{short(source.tensors[i].name)}' is complex",
-                              hint="let the model give its parts or its absolute value")
+                self._problem(
+                    "E202",
+                    f"output '{short(source.tensors[i].name)}' is complex",
+                    hint="let the model give its parts or its absolute value",
+                )
             label = source.labels.get(("output", i))
             if label and value not in graph.inputs and not value.is_const:
                 value.name = label
@@ -241,8 +268,9 @@ class Importer:
         scope[index] = constant(tensor.name, tensor.data, quantisation_of(tensor))
         return scope[index]
 
-    def _operator(self, source: SubGraph, operator: FileOperator, graph: Graph, scope: dict[int,
-                                                                                            Value]) -> None:
+    def _operator(
+        self, source: SubGraph, operator: FileOperator, graph: Graph, scope: dict[int, Value]
+    ) -> None:
         inputs: list[Value | None] = []
         for i in operator.inputs:
             value = None if i < 0 else self._value(source, i, scope)
@@ -252,7 +280,8 @@ class Importer:
                         "E102",
                         f"reads tensor {i} ('{short(source.tensors[i].name)}'), which nothing computes "
                         "before it",
-                        operator)
+                        operator,
+                    )
                 return
             inputs.append(value)
         if len(set(operator.outputs)) != len(operator.outputs) or any(i in scope for i in operator.outputs):
@@ -263,12 +292,21 @@ class Importer:
         label = short(outs[0].name.split(";")[0]) if outs else operator.kind
         tensors = tuple(None if i < 0 else source.tensors[i] for i in operator.inputs)
         build = FoldingBuild(graph.nodes, label)
-        conversion = Conversion(operator, tuple(inputs), tensors, outs, build, self.variables, self,
-                                self.file.subgraphs.index(source))
+        conversion = Conversion(
+            operator,
+            tuple(inputs),
+            tensors,
+            outs,
+            build,
+            self.variables,
+            self,
+            self.file.subgraphs.index(source),
+        )
         try:
             if operator.kind != "CONCATENATION" and any(v in self.pieces for v in inputs if v is not None):
-                raise OperatorError(f"reads a slice, and {OPEN}", "E203",
-                                    "convert the model with fixed shapes")
+                raise OperatorError(
+                    f"reads a slice, and {OPEN}", "E203", "convert the model with fixed shapes"
+                )
             function = RULES[operator.kind]
             imaginary = any(v in self.imaginary for v in inputs if v is not None)
             found = of_complex(conversion, function) if imaginary else function(conversion)
@@ -278,9 +316,9 @@ class Importer:
             self._problem(error.code, str(error), operator, error.hint)
             return
         except DAMAGE as error:
-            self._problem("E301",
-                          f"options or inputs do not fit: {short(str(error)) or type(error).__name__}",
-                          operator)
+            self._problem(
+                "E301", f"options or inputs do not fit: {short(str(error)) or type(error).__name__}", operator
+            )
             return
         made = {v for node in graph.nodes[first:] for v in node.outputs}
         for i, tensor, value in zip(operator.outputs, outs, results, strict=True):
@@ -296,10 +334,12 @@ class Importer:
         for value, tensor in zip(results, tensors, strict=True):
             if tensor.kind == "RESOURCE" or value in self.pieces:
                 continue
-            if value.dtype is not (DType.FLOAT32 if tensor.kind == "COMPLEX64" and value in self.imaginary
-                                   else tensor.dtype):
+            if value.dtype is not (
+                DType.FLOAT32 if tensor.kind == "COMPLEX64" and value in self.imaginary else tensor.dtype
+            ):
                 raise OperatorError(
-                    f"output '{short(tensor.name)}' is declared as {tensor.kind}, but is {value.type}")
+                    f"output '{short(tensor.name)}' is declared as {tensor.kind}, but is {value.type}"
+                )
             if value.shape != tensor.shape and tensor.shape and not tensor.dynamic and not self.resized:
                 raise OperatorError(
                     f"output '{short(tensor.name)}' is declared with shape {list(tensor.shape)}, but is "

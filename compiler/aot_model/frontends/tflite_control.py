@@ -17,8 +17,9 @@ from aot_model.ops.views import ReshapeTo
 @rule("VAR_HANDLE")
 def var_handle(n: Conversion) -> Value:
     """The handle is a placeholder; what matters is the variable's name."""
-    container, name = ((n.operator.options.get("VarHandleOptions", k) or b"")
-                       for k in ("Container", "SharedName"))
+    container, name = (
+        (n.operator.options.get("VarHandleOptions", k) or b"") for k in ("Container", "SharedName")
+    )
     handle = n.constant(0, DType.INT32)
     n.variables.handles[handle] = (container, name)
     return handle
@@ -58,9 +59,11 @@ def _values(n: Conversion, first: int) -> list[Value]:
 @rule("STABLEHLO_COMPOSITE", "CALL")
 def call(n: Conversion) -> list[Value]:
     """The operators of a sub-graph in the place of this one: a composite is its decomposition."""
-    options, name = ("CallOptions",
-                     "Subgraph") if n.operator.kind == "CALL" else ("StableHLOCompositeOptions",
-                                                                    "DecompositionSubgraphIndex")
+    options, name = (
+        ("CallOptions", "Subgraph")
+        if n.operator.kind == "CALL"
+        else ("StableHLOCompositeOptions", "DecompositionSubgraphIndex")
+    )
     made = n.host.body(int(n.operator.options.get(options, name)), _values(n, 0))
     n.build.nodes += made.nodes
     return list(made.outputs)
@@ -77,15 +80,18 @@ def if_(n: Conversion) -> list[Value]:
 @rule("WHILE")
 def while_(n: Conversion) -> list[Value]:
     """A loop without a limit; its condition is computed before it and at the end of each turn."""
-    again, turn = (int(n.operator.options.get("WhileOptions", name))
-                   for name in ("CondSubgraphIndex", "BodySubgraphIndex"))
+    again, turn = (
+        int(n.operator.options.get("WhileOptions", name))
+        for name in ("CondSubgraphIndex", "BodySubgraphIndex")
+    )
     start = _values(n, 0)
     first = _condition(n, again, start, n.build.nodes)
     label = n.build.prefix
     carried = [Value(f"{label}.{v.name}", v.type, quantisation=v.quantisation) for v in start]
-    counter, goes_on = Value(f"{label}.turn", TensorType(DType.INT64,
-                                                         ())), Value(f"{label}.again",
-                                                                     TensorType(DType.BOOL, ()))
+    counter, goes_on = (
+        Value(f"{label}.turn", TensorType(DType.INT64, ())),
+        Value(f"{label}.again", TensorType(DType.BOOL, ())),
+    )
     body = n.host.body(turn, carried)
     results = _owned(body)
     if len(results) != len(carried):
@@ -100,8 +106,11 @@ def _condition(n: Conversion, index: int, values: list[Value], nodes: list[Node]
     """One bool, computed by a sub-graph whose operators are added to `nodes`."""
     made = n.host.body(index, values)
     nodes += made.nodes
-    if len(made.outputs
-           ) != 1 or made.outputs[0].type.elements != 1 or made.outputs[0].dtype is not DType.BOOL:
+    if (
+        len(made.outputs) != 1
+        or made.outputs[0].type.elements != 1
+        or made.outputs[0].dtype is not DType.BOOL
+    ):
         raise OperatorError(f"sub-graph {index}, a condition, does not give one bool")
     return Build(nodes, f"{n.build.prefix}.condition")(ReshapeTo(()), made.outputs[0])
 
@@ -112,8 +121,11 @@ def _owned(body: Graph) -> list[Value]:
     computed = {v for node in body.nodes for v in node.outputs}
     results = []
     for value in body.outputs:
-        copied = value if value in computed and value not in made else Build(body.nodes, value.name)(
-            op("Identity"), value)
+        copied = (
+            value
+            if value in computed and value not in made
+            else Build(body.nodes, value.name)(op("Identity"), value)
+        )
         made.add(copied)
         results.append(copied)
     return results

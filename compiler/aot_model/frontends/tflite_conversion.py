@@ -131,8 +131,9 @@ class Conversion:
         """A constant input."""
         value = self.x(k)
         if value.data is None:
-            raise OperatorError(f"{what} is computed at run time", "E203",
-                                "export the model with fixed shapes")
+            raise OperatorError(
+                f"{what} is computed at run time", "E203", "export the model with fixed shapes"
+            )
         return value.data
 
     def ints(self, k: int, what: str) -> tuple[int, ...]:
@@ -147,8 +148,11 @@ class Conversion:
     def declared_shape(self) -> tuple[int, ...]:
         """The shape that the file gives output 0, for operators whose inputs do not say it."""
         if self.host.resized and (self.out().dynamic or not self.out().shape):
-            raise OperatorError("the shape of the result is computed at run time", "E203",
-                                "convert the model with fixed shapes instead of --dim")
+            raise OperatorError(
+                "the shape of the result is computed at run time",
+                "E203",
+                "convert the model with fixed shapes instead of --dim",
+            )
         return self.out().shape
 
     def out_dtype(self, k: int = 0) -> DType:
@@ -251,14 +255,16 @@ class Conversion:
             return constant(x.name, np.ascontiguousarray(x.data.transpose(tuple(perm))), x.quantisation)
         return self.build(Transpose(tuple(perm)), x)
 
-    def requantise(self,
-                   acc: Value,
-                   reals: Sequence[float],
-                   limits: tuple[int, int],
-                   zero_point: int,
-                   to: DType,
-                   rounding: str = "double",
-                   x_zero_point: int = 0) -> Value:
+    def requantise(
+        self,
+        acc: Value,
+        reals: Sequence[float],
+        limits: tuple[int, int],
+        zero_point: int,
+        to: DType,
+        rounding: str = "double",
+        x_zero_point: int = 0,
+    ) -> Value:
         """acc times real factors (one, or one per channel of the last axis), to a quantised type."""
         pairs = [quantise_multiplier(r) for r in (reals if len(set(reals)) > 1 else reals[:1])]
         multipliers, shifts = [m for m, _ in pairs], [s for _, s in pairs]
@@ -314,8 +320,11 @@ def _sound(t: Tensor) -> Tensor:
 
 def _parameters(t: Tensor) -> Quantisation:
     if not _sound(t).quantisation.scale:
-        raise OperatorError(f"tensor {t.index} ('{t.name[:60]}') has no quantisation parameters", "E302",
-                            "quantise the model again")
+        raise OperatorError(
+            f"tensor {t.index} ('{t.name[:60]}') has no quantisation parameters",
+            "E302",
+            "quantise the model again",
+        )
     return t.quantisation
 
 
@@ -323,7 +332,8 @@ def _single(t: Tensor) -> tuple[float, int]:
     q = _parameters(t)
     if len(q.scale) != 1:
         raise OperatorError(
-            f"tensor {t.index} ('{t.name[:60]}') has {len(q.scale)} scales where one is needed", "E302")
+            f"tensor {t.index} ('{t.name[:60]}') has {len(q.scale)} scales where one is needed", "E302"
+        )
     return q.scale[0], q.zero_point[0]
 
 

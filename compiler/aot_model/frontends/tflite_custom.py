@@ -13,8 +13,16 @@ from aot_model.ir.operator import OperatorError
 MAX_OPTIONS = 1 << 16
 """Bytes: the reader trusts the offsets that it finds."""
 
-DAMAGED = (IndexError, ValueError, TypeError, KeyError, OverflowError, AttributeError, RecursionError,
-           MemoryError)
+DAMAGED = (
+    IndexError,
+    ValueError,
+    TypeError,
+    KeyError,
+    OverflowError,
+    AttributeError,
+    RecursionError,
+    MemoryError,
+)
 
 
 class CustomOptions:

@@ -45,8 +45,15 @@ def add(n: Conversion) -> Value:
         factors = a / twice, b / twice, twice * twice / float(f32(1 << (2 * left)) * f32(y))
     low, high = n.limits(activation(n, options) if options else "NONE")
     function = {"ADD": "add", "SUB": "sub"}.get(kind, "squared difference")
-    node = QuantisedSum(function, rescale(factors[0], n.zero(0)), rescale(factors[1], n.zero(1)),
-                        rescale(factors[2], n.zero_out()), left, low, high)
+    node = QuantisedSum(
+        function,
+        rescale(factors[0], n.zero(0)),
+        rescale(factors[1], n.zero(1)),
+        rescale(factors[2], n.zero_out()),
+        left,
+        low,
+        high,
+    )
     return n.build(node, n.x(0), n.x(1))
 
 
@@ -60,7 +67,9 @@ def mul(n: Conversion) -> Value:
     factor = rescale(real, n.zero_out())
     return n.build(
         QuantisedMul(n.zero(0), n.zero(1), factor, *n.limits(activation(n, "MulOptions")), n.out_dtype()),
-        n.x(0), n.x(1))
+        n.x(0),
+        n.x(1),
+    )
 
 
 @rule("DIV")
@@ -71,11 +80,15 @@ def div(n: Conversion) -> Value:
         # It shifts by more than 31 bits as soon as a small number is divided by a large one.
         raise OperatorError(
             "division of int16 tensors is not supported: LiteRT shifts by more bits than there are, so that "
-            "its results depend on the processor, and TensorFlow Lite Micro has none", "E202")
+            "its results depend on the processor, and TensorFlow Lite Micro has none",
+            "E202",
+        )
     factor = rescale(float(f32(n.scale(0)) / (f32(n.scale(1)) * f32(n.scale_out()))), n.zero_out())
     return n.build(
         QuantisedDiv(n.zero(0), n.zero(1), factor, *n.limits(activation(n, "DivOptions")), n.out_dtype()),
-        n.x(0), n.x(1))
+        n.x(0),
+        n.x(1),
+    )
 
 
 _TWO: dict[str, str] = {
@@ -109,8 +122,11 @@ def floor_mod(n: Conversion) -> Value:
 
 
 _COMPARISONS = {
-    "EQUAL": ("Equal", False), "NOT_EQUAL": ("Equal", True), "LESS": ("Less", False),
-    "LESS_EQUAL": ("LessOrEqual", False), "GREATER": ("Greater", False),
+    "EQUAL": ("Equal", False),
+    "NOT_EQUAL": ("Equal", True),
+    "LESS": ("Less", False),
+    "LESS_EQUAL": ("LessOrEqual", False),
+    "GREATER": ("Greater", False),
     "GREATER_EQUAL": ("GreaterOrEqual", False),
 }
 
@@ -135,8 +151,9 @@ def _finer(n: Conversion) -> bool:
 def _on_fine_scale(n: Conversion, k: int) -> Value:
     """An input as int32 multiples of 2^-8, for comparisons of tensors with other or finer scales."""
     wide = n.build(Cast(DType.INT32), n.x(k))
-    shifted = n.add("Mul", n.add("Sub", wide, n.constant(n.zero(k), DType.INT32)),
-                    n.constant(256, DType.INT32))
+    shifted = n.add(
+        "Mul", n.add("Sub", wide, n.constant(n.zero(k), DType.INT32)), n.constant(256, DType.INT32)
+    )
     return n.requantise(shifted, [n.scale(k)], DType.INT32.limits, 0, DType.INT32)
 
 
@@ -150,8 +167,9 @@ def atan2(n: Conversion) -> Value:
     left = n.add("Where", below, n.add("Sub", right, half), n.add("Add", right, half))
     up = n.add("Where", below, n.constant(-math.pi / 2, x.dtype), n.constant(math.pi / 2, x.dtype))
     upright = n.add("Where", n.add("Equal", y, zero), n.add("Add", y, zero), up)
-    return n.add("Where", n.add("Equal", x, zero), upright, n.add("Where", n.add("Less", x, zero), left,
-                                                                  right))
+    return n.add(
+        "Where", n.add("Equal", x, zero), upright, n.add("Where", n.add("Less", x, zero), left, right)
+    )
 
 
 @rule("PRELU")
@@ -162,7 +180,9 @@ def prelu(n: Conversion) -> Value:
     if alpha.dtype is DType.INT16:
         raise OperatorError(
             "slopes of int16 are not supported: TensorFlow Lite Micro has none, and LiteRT takes their bytes "
-            "for slopes of int8", "E302")
+            "for slopes of int8",
+            "E302",
+        )
     y = n.scale_out()
     positive, negative = rescale(n.scale(0) / y, n.zero_out()), rescale(n.scale(0) * n.scale(1) / y)
     return n.build(QuantisedPRelu(n.zero(0), n.zero(1), positive, negative), x, alpha)

@@ -25,8 +25,16 @@ _BUILTIN: dict[int, str] = {v: k for k, v in vars(tflite.BuiltinOperator).items(
 _OPTIONS: dict[int, str] = {v: k for k, v in vars(tflite.BuiltinOptions).items() if isinstance(v, int)}
 _OPTIONS2: dict[int, str] = {v: k for k, v in vars(tflite.BuiltinOptions2).items() if isinstance(v, int)}
 
-DAMAGE = (struct.error, IndexError, ValueError, TypeError, OverflowError, AttributeError, KeyError,
-          MemoryError)
+DAMAGE = (
+    struct.error,
+    IndexError,
+    ValueError,
+    TypeError,
+    OverflowError,
+    AttributeError,
+    KeyError,
+    MemoryError,
+)
 """What reading a damaged flatbuffer may raise."""
 
 _EMPTY_TABLE = Table(bytearray(b"\x04\x00\x04\x00\x04\x00\x00\x00"), 4)
@@ -40,7 +48,8 @@ class Options:
     table: Table
 
     def get(self, kind: str, field_name: str) -> Any:
-        """The field of an options table `kind`; its default when the operator has no options or other ones.
+        """The field of an options table `kind`; its default when the operator has no options or other
+        ones.
         """
         cls = getattr(importlib.import_module(f"tflite.{kind}"), kind)
         reader = cls()
@@ -64,7 +73,8 @@ class Options:
 
 @dataclass(frozen=True, eq=False)
 class FileOperator:
-    """One operator: tensor indices (-1: absent) and options. `kind` is the builtin's name or "CUSTOM:name".
+    """One operator: tensor indices (-1: absent) and options. `kind` is the builtin's name or
+    "CUSTOM:name".
     """
 
     index: int
@@ -99,10 +109,14 @@ def parse(data: bytes, where: str) -> File:
         reader = _Reader(data, where, problems)
         file = reader.file()
     except DAMAGE as error:
-        raise CompileError([
-            Problem("E102", f"not a valid TFLite model: {short(str(error)) or type(error).__name__}", where),
-            *problems
-        ]) from None
+        raise CompileError(
+            [
+                Problem(
+                    "E102", f"not a valid TFLite model: {short(str(error)) or type(error).__name__}", where
+                ),
+                *problems,
+            ]
+        ) from None
     if problems:
         raise CompileError(dict.fromkeys(problems))
     return file
@@ -133,16 +147,19 @@ class _Reader:
     def file(self) -> File:
         model = self.model
         if model.Version() != 3:
-            raise fail("E102",
-                       f"version {model.Version()} of the TFLite format is not supported",
-                       where=self.where,
-                       hint="version 3 is")
+            raise fail(
+                "E102",
+                f"version {model.Version()} of the TFLite format is not supported",
+                where=self.where,
+                hint="version 3 is",
+            )
         kinds = [
             self._kind(c)
             for c in self.each(model.OperatorCodesLength(), model.OperatorCodes, "operator codes")
         ]
-        self.tensors = TensorReader(self.data, model, self.count(model.BuffersLength(), "buffers"),
-                                    self.problem)
+        self.tensors = TensorReader(
+            self.data, model, self.count(model.BuffersLength(), "buffers"), self.problem
+        )
         budget = len(self.data)
         subgraphs: list[SubGraph] = []
         for g in self.each(model.SubgraphsLength(), model.Subgraphs, "sub-graphs"):
@@ -172,8 +189,10 @@ class _Reader:
         if not 0 <= signature.SubgraphIndex() < len(subgraphs):
             return
         graph = subgraphs[signature.SubgraphIndex()]
-        for side, length, get in (("input", signature.InputsLength(), signature.Inputs),
-                                  ("output", signature.OutputsLength(), signature.Outputs)):
+        for side, length, get in (
+            ("input", signature.InputsLength(), signature.Inputs),
+            ("output", signature.OutputsLength(), signature.Outputs),
+        ):
             for entry in self.each(length, get, "signature entries"):
                 name = entry.Name()
                 if name:
@@ -204,12 +223,19 @@ class _Reader:
                 k, kind, indices(o, "Inputs", what, True), indices(o, "Outputs", what, False),
                 indices(o, "Intermediates", what, True), self._options(o), custom,
             ))  # fmt: skip
-        return SubGraph(name, tensors, indices(g, "Inputs", "the sub-graph", False),
-                        indices(g, "Outputs", "the sub-graph", False), tuple(operators))
+        return SubGraph(
+            name,
+            tensors,
+            indices(g, "Inputs", "the sub-graph", False),
+            indices(g, "Outputs", "the sub-graph", False),
+            tuple(operators),
+        )
 
     def _options(self, o: Any) -> Options:
-        for number, table, names in ((o.BuiltinOptionsType(), o.BuiltinOptions(), _OPTIONS),
-                                     (o.BuiltinOptions2Type(), o.BuiltinOptions2(), _OPTIONS2)):
+        for number, table, names in (
+            (o.BuiltinOptionsType(), o.BuiltinOptions(), _OPTIONS),
+            (o.BuiltinOptions2Type(), o.BuiltinOptions2(), _OPTIONS2),
+        ):
             if number and table is not None:
                 return Options(names.get(number, "NONE"), table)
         return Options("NONE", _EMPTY_TABLE)

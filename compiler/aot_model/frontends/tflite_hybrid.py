@@ -1,7 +1,7 @@
 """TFLite: hybrid layers, floats times 8-bit weights. The input is quantised at run time, as LiteRT does it.
 
-    x ~ s * (q - z)        y = s * w_scale * sum((q - z) * w) + b        s, z from the range of each item of
-                           the batch
+x ~ s * (q - z)        y = s * w_scale * sum((q - z) * w) + b        s, z from the range of each item of
+                       the batch
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ from aot_model.ops.quantised_linear import RoundWithin, rounded
 
 def is_hybrid(n: Conversion, x: int, w: int) -> bool:
     """Whether a layer multiplies floats by 8-bit constants."""
-    return n.x(x).dtype is DType.FLOAT32 and n.x(w).dtype in (
-        DType.INT8, DType.UINT8) and n.x(w).is_const and n.tensor(w).blocks is None
+    return (
+        n.x(x).dtype is DType.FLOAT32
+        and n.x(w).dtype in (DType.INT8, DType.UINT8)
+        and n.x(w).is_const
+        and n.tensor(w).blocks is None
+    )
 
 
 def signed_weights(n: Conversion, k: int) -> Value:
@@ -29,8 +33,11 @@ def signed_weights(n: Conversion, k: int) -> Value:
     if w.dtype is not DType.UINT8 or w.data is None:
         return w
     if any(n.q(k).zero_point):
-        raise OperatorError(f"weights {w.type} of a layer on floats have a zero point", "E302",
-                            "quantise the model again, with signed weights")
+        raise OperatorError(
+            f"weights {w.type} of a layer on floats have a zero point",
+            "E302",
+            "quantise the model again, with signed weights",
+        )
     return constant(w.name, w.data.view(np.int8), w.quantisation)
 
 
@@ -43,8 +50,9 @@ def quantised_input(n: Conversion, x: Value, asymmetric: bool) -> tuple[Value, V
         low, high = n.add("Min", low, zero), n.add("Max", high, zero)
         step = n.add("Div", n.add("Sub", high, low), n.constant(255, DType.FLOAT32))
     else:
-        step = n.add("Div", n.add("Max", n.add("Abs", low), n.add("Abs", high)),
-                     n.constant(127, DType.FLOAT32))
+        step = n.add(
+            "Div", n.add("Max", n.add("Abs", low), n.add("Abs", high)), n.constant(127, DType.FLOAT32)
+        )
     # An item of zeros: any scale will do.
     scale = n.add("Where", n.add("Equal", step, zero), one, step)
     real = n.add("Mul", x, n.add("Reciprocal", scale))

@@ -46,13 +46,17 @@ def gather(n: Conversion) -> Value:
         return n.build(Gather(axis), x, indices)
     if not 0 < batch <= min(axis, indices.type.rank) or x.shape[:batch] != indices.shape[:batch]:
         raise OperatorError(
-            f"indices {indices.type} with {batch} batch axes do not fit axis {axis} of {x.type}")
+            f"indices {indices.type} with {batch} batch axes do not fit axis {axis} of {x.type}"
+        )
     # (batch, outer, extent, inner) and (batch, 1, wanted, 1), both of the same rank.
     count, wanted = math.prod(x.shape[:batch]), math.prod(indices.shape[batch:])
     outer, inner = math.prod(x.shape[batch:axis]), math.prod(x.shape[axis + 1 :])
     data = n.reshape(x, (count, outer, x.shape[axis], inner))
-    places = n.build(Expand(), n.reshape(indices, (count, 1, wanted, 1)),
-                     n.constant((count, outer, wanted, inner), DType.INT64))
+    places = n.build(
+        Expand(),
+        n.reshape(indices, (count, 1, wanted, 1)),
+        n.constant((count, outer, wanted, inner), DType.INT64),
+    )
     y = n.build(GatherElements(2), data, places)
     return n.reshape(y, (*x.shape[:axis], *indices.shape[batch:], *x.shape[axis + 1 :]))
 
@@ -71,19 +75,28 @@ def gather_windows(n: Conversion) -> Value:
     gathered: batch x window -> row.
     """
     x, starts, options = n.x(0), _indices(n, 1), n.operator.options
-    offsets, collapsed, starting, sizes = (options.ints("StablehloGatherOptions", f) for f in (
-        "OffsetDims", "CollapsedSliceDims", "StartIndexMap", "SliceSizes"))
+    offsets, collapsed, starting, sizes = (
+        options.ints("StablehloGatherOptions", f)
+        for f in ("OffsetDims", "CollapsedSliceDims", "StartIndexMap", "SliceSizes")
+    )
     vector = int(options.get("StablehloGatherOptions", "IndexVectorDim"))
     if vector == starts.type.rank:
         starts = n.reshape(starts, (*starts.shape, 1))
     rank, axes = x.type.rank, list(range(starts.type.rank))
     kept = [a for a in range(rank) if a not in collapsed]
     total = starts.type.rank - 1 + len(kept)
-    if not (vector in axes and len(sizes) == rank and starts.shape[vector] == len(starting)
-            and all(0 < s <= e for s, e in zip(sizes, x.shape, strict=True))
-            and all(len({*of}) == len(of) and all(0 <= a < most for a in of)
-                    for of, most in ((offsets, total), (collapsed, rank), (starting, rank)))
-            and all(sizes[a] == 1 for a in collapsed) and len(offsets) == len(kept)):
+    if not (
+        vector in axes
+        and len(sizes) == rank
+        and starts.shape[vector] == len(starting)
+        and all(0 < s <= e for s, e in zip(sizes, x.shape, strict=True))
+        and all(
+            len({*of}) == len(of) and all(0 <= a < most for a in of)
+            for of, most in ((offsets, total), (collapsed, rank), (starting, rank))
+        )
+        and all(sizes[a] == 1 for a in collapsed)
+        and len(offsets) == len(kept)
+    ):
         raise OperatorError(f"windows {list(sizes)} of {x.type} at {starts.type}")
     starts = n.transpose(starts, [*(a for a in axes if a != vector), vector])
     batch = starts.shape[:-1]
@@ -116,24 +129,35 @@ def scatter_windows(n: Conversion) -> Value:
     if len(n.inputs) != 3 or n.quantised(0):
         raise OperatorError(f"{len(n.inputs)} tensors, or quantised ones", "E202")
     x, starts, updates, kind = n.x(0), _indices(n, 1), n.x(2), "StablehloScatterOptions"
-    windows, inserted, starting = (n.operator.options.ints(kind, f) for f in (
-        "UpdateWindowDims", "InsertedWindowDims", "ScatterDimsToOperandDims"))
+    windows, inserted, starting = (
+        n.operator.options.ints(kind, f)
+        for f in ("UpdateWindowDims", "InsertedWindowDims", "ScatterDimsToOperandDims")
+    )
     vector = int(n.operator.options.get(kind, "IndexVectorDim"))
     if vector == starts.type.rank:
         starts = n.reshape(starts, (*starts.shape, 1))
     rank, axes = x.type.rank, list(range(starts.type.rank))
     kept = [a for a in range(rank) if a not in inserted]
-    if not (vector in axes and starts.shape[vector] == len(starting) and len(windows) == len(kept)
-            and all(len({*of}) == len(of) and all(0 <= a < most for a in of)
-                    for of, most in ((windows, updates.type.rank), (inserted, rank), (starting, rank)))):
+    if not (
+        vector in axes
+        and starts.shape[vector] == len(starting)
+        and len(windows) == len(kept)
+        and all(
+            len({*of}) == len(of) and all(0 <= a < most for a in of)
+            for of, most in ((windows, updates.type.rank), (inserted, rank), (starting, rank))
+        )
+    ):
         raise OperatorError(f"windows of {updates.type} in {x.type} at {starts.type}")
     batch = tuple(starts.shape[a] for a in axes if a != vector)
     sizes = [1] * rank
     for axis, of_updates in zip(kept, sorted(windows), strict=True):
         sizes[axis] = updates.shape[of_updates]
     others = [a for a in range(updates.type.rank) if a not in windows]
-    if tuple(updates.shape[a] for a in others) != batch or any(
-            s > e for s, e in zip(sizes, x.shape, strict=True)) or updates.dtype is not x.dtype:
+    if (
+        tuple(updates.shape[a] for a in others) != batch
+        or any(s > e for s, e in zip(sizes, x.shape, strict=True))
+        or updates.dtype is not x.dtype
+    ):
         raise OperatorError(f"windows of {updates.type} in {x.type} at {starts.type}")
     whole = next((a for a in reversed(range(rank)) if sizes[a] != x.shape[a] or a in starting), -1) + 1
     lines, inner = math.prod(x.shape[:whole]), math.prod(x.shape[whole:])
@@ -147,8 +171,10 @@ def scatter_windows(n: Conversion) -> Value:
         if axis in starting:
             k = starting.index(axis)
             place = n.add("Add", slices(n, starts, [(0, starts.shape[0], 1), (k, k + 1, 1)]), place)
-            for limit in (n.add("GreaterOrEqual", place, n.constant(0, starts.dtype)),
-                          n.add("Less", place, n.constant(x.shape[axis], starts.dtype))):
+            for limit in (
+                n.add("GreaterOrEqual", place, n.constant(0, starts.dtype)),
+                n.add("Less", place, n.constant(x.shape[axis], starts.dtype)),
+            ):
                 inside = limit if inside is None else n.add("And", inside, limit)
         stride = n.constant(math.prod(x.shape[axis + 1 : whole]), starts.dtype)
         rows = n.add("Add", rows, n.add("Mul", place, stride))
@@ -157,8 +183,12 @@ def scatter_windows(n: Conversion) -> Value:
     pieces = n.transpose(updates, [*others, *sorted(windows)])
     reduction = _scattered(n, int(n.operator.options.get(kind, "UpdateComputationSubgraphIndex")), x.dtype)
     table = n.build(Concat(0), n.reshape(x, (lines, inner)), n.constant(np.zeros((1, inner)), x.dtype))
-    y = n.build(ScatterND(reduction), table, n.reshape(rows, (rows.type.elements, 1)),
-                n.reshape(pieces, (rows.type.elements, inner)))
+    y = n.build(
+        ScatterND(reduction),
+        table,
+        n.reshape(rows, (rows.type.elements, 1)),
+        n.reshape(pieces, (rows.type.elements, inner)),
+    )
     return n.reshape(slices(n, y, [(0, lines, 1), (0, inner, 1)]), x.shape)
 
 
@@ -233,11 +263,14 @@ def reverse_sequence(n: Conversion) -> Value:
     """The first lengths[b] elements along an axis backwards, the rest as they are."""
     x, lengths = n.x(0), _indices(n, 1)
     options = "ReverseSequenceOptions"
-    axis, batch = (normal_axis(int(n.operator.options.get(options, name)), x.type.rank)
-                   for name in ("SeqDim", "BatchDim"))
+    axis, batch = (
+        normal_axis(int(n.operator.options.get(options, name)), x.type.rank)
+        for name in ("SeqDim", "BatchDim")
+    )
     if axis == batch or lengths.shape != (x.shape[batch],):
         raise OperatorError(
-            f"lengths {lengths.type} along axis {batch} and steps along axis {axis} do not fit {x.type}")
+            f"lengths {lengths.type} along axis {batch} and steps along axis {axis} do not fit {x.type}"
+        )
 
     def along(value: Value, a: int) -> Value:
         return n.reshape(value, tuple(d if k == a else 1 for k, d in enumerate(x.shape)))
@@ -261,8 +294,10 @@ def segment_sum(n: Conversion) -> Value:
 
 
 _SEGMENTS = {
-    "UNSORTED_SEGMENT_SUM": "add", "UNSORTED_SEGMENT_PROD": "mul", "UNSORTED_SEGMENT_MAX": "max",
-    "UNSORTED_SEGMENT_MIN": "min"
+    "UNSORTED_SEGMENT_SUM": "add",
+    "UNSORTED_SEGMENT_PROD": "mul",
+    "UNSORTED_SEGMENT_MAX": "max",
+    "UNSORTED_SEGMENT_MIN": "min",
 }
 
 
@@ -306,8 +341,11 @@ def bucketize(n: Conversion) -> Value:
     lined = n.reshape(x, (*x.shape, 1))
     below = n.add("LessOrEqual", n.constant(edges, DType.FLOAT32), n.build(Cast(DType.FLOAT32), lined))
     axes = n.constant([x.type.rank], DType.INT64)
-    return n.build(OPERATORS["", "ReduceSum"](keepdims=0), n.build(Cast(DType.INT32), below),  # type: ignore[call-arg]
-                   axes)
+    return n.build(
+        OPERATORS["", "ReduceSum"](keepdims=0),  # type: ignore[call-arg]
+        n.build(Cast(DType.INT32), below),
+        axes,
+    )
 
 
 @rule("MATRIX_DIAG", "MATRIX_SET_DIAG")

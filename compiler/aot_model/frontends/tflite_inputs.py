@@ -30,8 +30,8 @@ class TfliteInputs:
         """The value of an input; None when there is a problem."""
         if tensor.dtype is None:
             self._problem(
-                "E202",
-                f"input '{short(tensor.name)}' has element type {tensor.kind}, which is not supported")
+                "E202", f"input '{short(tensor.name)}' has element type {tensor.kind}, which is not supported"
+            )
             return None
         if tensor.fault:
             self._problem("E302", tensor.fault, hint="quantise the model again")
@@ -57,13 +57,14 @@ class TfliteInputs:
         return tensor.shape[axis]
 
     def _constant(self, value: Value) -> Value:
-        """The input as the constant that --constant makes of it: a number for each element, or one for all.
+        """The input as the constant that --constant makes of it: a number for each element, or one for
+        all.
         """
         given = self.constants.pop(value.name)
         if len(given) not in (1, value.type.elements):
             self._problem(
                 "E203",
-                f"--constant gives {len(given)} values for input '{short(value.name)}', which is {value.type}"
+                f"--constant gives {len(given)} values for input '{short(value.name)}', which is {value.type}",  # noqa: E501
             )
             return value
         self.notes.append(f"input '{short(value.name)}' is a constant")
@@ -73,11 +74,11 @@ class TfliteInputs:
     def finish(self) -> None:
         """Problems of what was given and fits no input."""
         for name in self.dims:
-            where = f"those that are: {', '.join(map(short, self.open))}" if self.open else ("its shapes are "
-                                                                                             "fixed: convert "
-                                                                                             "the model with "
-                                                                                             "the shape that "
-                                                                                             "you need")
+            where = (
+                f"those that are: {', '.join(map(short, self.open))}"
+                if self.open
+                else ("its shapes are fixed: convert the model with the shape that you need")
+            )
             self._problem("E203", f"--dim {short(name)}: the model leaves no such dimension open", hint=where)
         for name in self.constants:
             self._problem("E203", f"--constant {short(name)}: the model has no such input")

@@ -59,8 +59,12 @@ def finish(n: Conversion, acc: Value, options: str, bias: int, w_scales: tuple[f
     # The reference multiplies the scales in single precision where there is one for all channels, as there
     # was at first.
     real = n.operator.kind == "FULLY_CONNECTED" and n.host.arithmetic == "litert-ref"
-    single = len(w_scales) == 1 and not real and acc.dtype is DType.INT32 and (
-        n.operator.kind == "FULLY_CONNECTED" or n.x(0).dtype is DType.UINT8)
+    single = (
+        len(w_scales) == 1
+        and not real
+        and acc.dtype is DType.INT32
+        and (n.operator.kind == "FULLY_CONNECTED" or n.x(0).dtype is DType.UINT8)
+    )
     products = [float(np.float32(x_scale) * np.float32(s)) if single else x_scale * s for s in w_scales]
     if real:
         factors = n.constant([p / scale for p in products], DType.FLOAT64)
@@ -90,13 +94,17 @@ def weight_parameters(n: Conversion, k: int, axis: int, channels: int) -> tuple[
         )
         q = replace(q, zero_point=(0,) * len(q.scale))
     if len(set(q.zero_point)) != 1:
-        raise OperatorError("weights with several zero points are not supported", "E202",
-                            "quantise the model again, with symmetric weights")
+        raise OperatorError(
+            "weights with several zero points are not supported",
+            "E202",
+            "quantise the model again, with symmetric weights",
+        )
     if len(q.scale) > 1 and (q.axis != axis or len(q.scale) != channels):
         raise OperatorError(
             f"{len(q.scale)} scales along axis {q.axis} do not fit {channels} output channels along axis "
             f"{axis}",
-            "E302")
+            "E302",
+        )
     return q.scale, q.zero_point[0]
 
 
@@ -151,10 +159,16 @@ def row_blocks(n: Conversion, k: int) -> RowBlocks | None:
         q = n.q(k)
         if q.axis not in (None, 0):
             return None
-        scales, zeros = (np.broadcast_to(np.asarray(v), (w.shape[0],)).reshape(-1, 1)
-                         for v in (q.scale, q.zero_point))
-    if scales.ndim != 2 or scales.shape[0] != w.shape[
-            0] or not scales.shape[1] or w.shape[1] % scales.shape[1] or not (scales > 0).all():
+        scales, zeros = (
+            np.broadcast_to(np.asarray(v), (w.shape[0],)).reshape(-1, 1) for v in (q.scale, q.zero_point)
+        )
+    if (
+        scales.ndim != 2
+        or scales.shape[0] != w.shape[0]
+        or not scales.shape[1]
+        or w.shape[1] % scales.shape[1]
+        or not (scales > 0).all()
+    ):
         return None
     q4 = nibbles(n, k, w)
     zero = None if zeros is None or not zeros.any() else n.constant(zeros.astype(q4.dtype.numpy))
@@ -164,14 +178,18 @@ def row_blocks(n: Conversion, k: int) -> RowBlocks | None:
 def nibbles(n: Conversion, k: int, w: Value) -> Value:
     """A constant in the 4 bits that it has in the file (ir/nibbles.py)."""
     small = {"INT4": DType.INT4, "UINT4": DType.UINT4}.get(n.tensor(k).kind)
-    return w if small is None or w.data is None else constant(w.name, w.data.astype(small.numpy),
-                                                              w.quantisation)
+    return (
+        w if small is None or w.data is None else constant(w.name, w.data.astype(small.numpy), w.quantisation)
+    )
 
 
 def as_stored(n: Conversion, k: int, w: Value) -> Value:
     """Weights of a layer of 8-bit integers in the 4 bits that they have in the file."""
-    return nibbles(
-        n, k, w) if w.dtype is DType.INT8 and n.x().dtype in (DType.INT8, DType.UINT8, DType.FLOAT32) else w
+    return (
+        nibbles(n, k, w)
+        if w.dtype is DType.INT8 and n.x().dtype in (DType.INT8, DType.UINT8, DType.FLOAT32)
+        else w
+    )
 
 
 @rule("CONV_2D", "DEPTHWISE_CONV_2D")
@@ -189,10 +207,18 @@ def convolution(n: Conversion) -> Value:
     scales, w_zero = weight_parameters(n, 1, axis, w.shape[axis]) if x.dtype.is_integer else ((1.0,), 0)
     if depthwise:
         w = n.transpose(w, (3, 1, 2, 0))
-    strides, dilations = _pair(n, options, "StrideH", "StrideW"), _pair(n, options, "DilationHFactor",
-                                                                        "DilationWFactor")
-    pads = resolved_pads(same_or_valid(n.operator.options.get(options, "Padding")), None, x.shape[1:3],
-                         w.shape[1:3], strides, dilations)
+    strides, dilations = (
+        _pair(n, options, "StrideH", "StrideW"),
+        _pair(n, options, "DilationHFactor", "DilationWFactor"),
+    )
+    pads = resolved_pads(
+        same_or_valid(n.operator.options.get(options, "Padding")),
+        None,
+        x.shape[1:3],
+        w.shape[1:3],
+        strides,
+        dilations,
+    )
     if hybrid:
         scales, w_zero = weight_parameters(n, 1, axis, n.x(1).shape[axis])
         q, scale = quantised_input(n, x, asymmetric=depthwise or len(scales) > 1)
@@ -215,7 +241,8 @@ def transpose_conv(n: Conversion) -> Value:
     shape = n.ints(0, "the output shape") if n.x(0).is_const else n.declared_shape()
     if len(shape) != 4 or x.type.rank != 4 or w.type.rank != 4 or 0 in x.shape + w.shape:
         raise OperatorError(
-            f"{x.type}, weights {w.type} and output shape {shape} are not those of a 2-D convolution")
+            f"{x.type}, weights {w.type} and output shape {shape} are not those of a 2-D convolution"
+        )
     strides = _pair(n, options, "StrideH", "StrideW")
     same = same_or_valid(n.operator.options.get(options, "Padding")) == "SAME_UPPER"
     begins, ends, extra = [], [], []
@@ -232,15 +259,19 @@ def transpose_conv(n: Conversion) -> Value:
     if hybrid:
         _, w_zero = weight_parameters(n, 1, 0, w.shape[0])
         q, scale = quantised_input(n, x, asymmetric=True)
-        acc = n.build(ConvolutionTranspose(strides, (*begins, *ends), (1, 1), tuple(extra), 1, 0, w_zero), q,
-                      w)
+        acc = n.build(
+            ConvolutionTranspose(strides, (*begins, *ends), (1, 1), tuple(extra), 1, 0, w_zero), q, w
+        )
         return n.activate(real_result(n, acc, scale, 1, 3), activation(n, options))
     x_zero = n.zero(2) if x.dtype.is_integer else 0
-    acc = n.build(ConvolutionTranspose(strides, (*begins, *ends), (1, 1), tuple(extra), 1, x_zero, w_zero), x,
-                  w)
-    moved = replace(n,
-                    inputs=(x, n.x(1), *n.inputs[3:4]),
-                    in_tensors=(n.in_tensors[2], n.in_tensors[1], *n.in_tensors[3:4]))
+    acc = n.build(
+        ConvolutionTranspose(strides, (*begins, *ends), (1, 1), tuple(extra), 1, x_zero, w_zero), x, w
+    )
+    moved = replace(
+        n,
+        inputs=(x, n.x(1), *n.inputs[3:4]),
+        in_tensors=(n.in_tensors[2], n.in_tensors[1], *n.in_tensors[3:4]),
+    )
     return finish(moved, acc, options, 2, scales)
 
 
@@ -251,13 +282,20 @@ def transpose_conv_bias(n: Conversion) -> Value:
     """
     if len(n.operator.custom) < 12:
         raise OperatorError(f"its options have {len(n.operator.custom)} bytes", "E102")
-    padding, wide, high = (int.from_bytes(n.operator.custom[k:k + 4], "little", signed=True)
-                           for k in (0, 4, 8))
+    padding, wide, high = (
+        int.from_bytes(n.operator.custom[k : k + 4], "little", signed=True) for k in (0, 4, 8)
+    )
     x, w = n.real(0), plain_weights(n, 1, DType.FLOAT32)
-    if padding not in (1, 2) or min(
-            wide, high) < 1 or x.type.rank != 4 or w.type.rank != 4 or 0 in x.shape + w.shape:
+    if (
+        padding not in (1, 2)
+        or min(wide, high) < 1
+        or x.type.rank != 4
+        or w.type.rank != 4
+        or 0 in x.shape + w.shape
+    ):
         raise OperatorError(
-            f"padding {padding} and strides {high}, {wide} do not fit {x.type} and weights {w.type}")
+            f"padding {padding} and strides {high}, {wide} do not fit {x.type} and weights {w.type}"
+        )
     spatial = [
         d * s if padding == 1 else (d - 1) * s + t
         for d, s, t in zip(x.shape[1:3], (high, wide), w.shape[1:3], strict=True)
@@ -285,10 +323,21 @@ def conv_3d(n: Conversion) -> Value:
     ))  # fmt: skip
     if min(strides + dilations) < 1:
         raise OperatorError(f"strides {strides} and dilations {dilations}")
-    pads = resolved_pads(same_or_valid(n.operator.options.get(options, "Padding")), None, x.shape[1:4],
-                         w.shape[:3], strides, dilations)
-    return finish(n, n.build(Convolution(strides, pads, dilations), x, n.transpose(w, (4, 0, 1, 2, 3))),
-                  options, 2, (1.0,))
+    pads = resolved_pads(
+        same_or_valid(n.operator.options.get(options, "Padding")),
+        None,
+        x.shape[1:4],
+        w.shape[:3],
+        strides,
+        dilations,
+    )
+    return finish(
+        n,
+        n.build(Convolution(strides, pads, dilations), x, n.transpose(w, (4, 0, 1, 2, 3))),
+        options,
+        2,
+        (1.0,),
+    )
 
 
 @rule("FULLY_CONNECTED")
@@ -310,8 +359,11 @@ def fully_connected(n: Conversion) -> Value:
         acc = n.build(MatMul(0, w_zero), q, n.transpose(as_stored(n, 1, w), (1, 0)))
         y = n.activate(real_result(n, acc, scale, 1, 2), activation(n, options))
     else:
-        acc = n.build(MatMul(n.zero() if x.dtype.is_integer else 0, w_zero), rows,
-                      n.transpose(as_stored(n, 1, w), (1, 0)))
+        acc = n.build(
+            MatMul(n.zero() if x.dtype.is_integer else 0, w_zero),
+            rows,
+            n.transpose(as_stored(n, 1, w), (1, 0)),
+        )
         y = finish(n, acc, options, 2, scales)
     return n.reshape(y, (*x.shape[:-1], w.shape[0])) if keep else y
 
@@ -332,7 +384,8 @@ def batch_matmul(n: Conversion) -> Value:
     if hybrid:
         rows = n.reshape(a, (a.type.elements // a.shape[-1], a.shape[-1]))
         q, scale = quantised_input(
-            n, rows, bool(n.operator.options.get("BatchMatMulOptions", "AsymmetricQuantizeInputs")))
+            n, rows, bool(n.operator.options.get("BatchMatMulOptions", "AsymmetricQuantizeInputs"))
+        )
         acc = n.build(MatMul(0, n.zero(1)), n.reshape(q, a.shape), product)
         return real_result(n, acc, n.reshape(scale, (*a.shape[:-1], 1)), 1, 2)
     if a.dtype.is_float:
@@ -345,8 +398,9 @@ def batch_matmul(n: Conversion) -> Value:
     acc = n.build(MatMul(n.zero(0), zero), a, product)
     products = [float(np.float32(n.scale(0)) * np.float32(s)) for s in scales]
     rounding = "wide" if accumulator(a.dtype) is DType.INT64 else "double"
-    return n.requantise(acc, [p / n.scale_out() for p in products], n.limits(), n.zero_out(), n.out_dtype(),
-                        rounding)
+    return n.requantise(
+        acc, [p / n.scale_out() for p in products], n.limits(), n.zero_out(), n.out_dtype(), rounding
+    )
 
 
 @rule("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
@@ -355,8 +409,10 @@ def pool(n: Conversion) -> Value:
     x = n.x()
     if x.type.rank != 4 or 0 in x.shape:
         raise OperatorError(f"{x.type} is not the input of 2-D pooling")
-    kernel, strides = _pair(n, options, "FilterHeight",
-                            "FilterWidth"), _pair(n, options, "StrideH", "StrideW")
+    kernel, strides = (
+        _pair(n, options, "FilterHeight", "FilterWidth"),
+        _pair(n, options, "StrideH", "StrideW"),
+    )
     padding = same_or_valid(n.operator.options.get(options, "Padding"))
     pads = resolved_pads(padding, None, x.shape[1:3], kernel, strides, (1, 1))
     mode = "max" if n.operator.kind == "MAX_POOL_2D" else "average"
@@ -369,8 +425,9 @@ def pool(n: Conversion) -> Value:
     if x.dtype.is_float:
         return n.activate(y, act)
     if not n.same_quantisation(0):
-        raise OperatorError("pooling whose input and output have different quantisation is not supported",
-                            "E302")
+        raise OperatorError(
+            "pooling whose input and output have different quantisation is not supported", "E302"
+        )
     if act == "NONE":
         return y
     low, high = n.limits(act)

@@ -26,12 +26,11 @@ def rescaled(n: Conversion, k: int) -> Value:
         return x
     if x.dtype is DType.UINT8 and n.out_dtype() is DType.UINT8 and n.operator.kind == "CONCATENATION":
         return n.build(
-            lookup(DType.UINT8, _rescaled_bytes(n.scale(k), n.zero(k), n.scale_out(), n.zero_out())), x)
-    return n.requantise(x, [n.scale(k) / n.scale_out()],
-                        n.limits(),
-                        n.zero_out(),
-                        n.out_dtype(),
-                        x_zero_point=n.zero(k))
+            lookup(DType.UINT8, _rescaled_bytes(n.scale(k), n.zero(k), n.scale_out(), n.zero_out())), x
+        )
+    return n.requantise(
+        x, [n.scale(k) / n.scale_out()], n.limits(), n.zero_out(), n.out_dtype(), x_zero_point=n.zero(k)
+    )
 
 
 def _rescaled_bytes(scale: float, zero: int, out_scale: float, out_zero: int) -> list[int]:
@@ -41,8 +40,9 @@ def _rescaled_bytes(scale: float, zero: int, out_scale: float, out_zero: int) ->
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         factor = np.float32(scale) * (np.float32(1) / np.float32(out_scale))
     if not np.isfinite(factor):
-        raise OperatorError(f"the scale {out_scale} of the result is too small", "E302",
-                            "quantise the model again")
+        raise OperatorError(
+            f"the scale {out_scale} of the result is too small", "E302", "quantise the model again"
+        )
     moved = np.arange(256, dtype=np.float32) * factor + np.float32(-zero) * factor
     return [max(0, min(255, round_away(float(v)) + out_zero)) for v in moved]
 
@@ -97,8 +97,10 @@ def transpose(n: Conversion) -> Value:
 def concatenation(n: Conversion) -> Value:
     if any(n.x(k) in n.host.pieces for k in range(len(n.inputs))):
         return joined(n, n.operator.options.get("ConcatenationOptions", "Axis"))
-    y = n.build(Concat(n.operator.options.get("ConcatenationOptions", "Axis")),
-                *(rescaled(n, k) for k in range(len(n.inputs))))
+    y = n.build(
+        Concat(n.operator.options.get("ConcatenationOptions", "Axis")),
+        *(rescaled(n, k) for k in range(len(n.inputs))),
+    )
     act = activation(n, "ConcatenationOptions")
     if y.dtype.is_float or act == "NONE":
         return n.activate(y, act)
@@ -128,7 +130,8 @@ def split(n: Conversion) -> list[Value]:
         axis, x = n.ints(0, "the axis")[0], n.x(1)
         if x.shape[normal_axis(axis, x.type.rank)] % max(len(n.out_tensors), 1):
             raise OperatorError(
-                f"{x.type} does not fall into {len(n.out_tensors)} equal pieces along axis {axis}")
+                f"{x.type} does not fall into {len(n.out_tensors)} equal pieces along axis {axis}"
+            )
         return n.build.many(Split(axis, len(n.out_tensors)), x)
     x, axis = n.x(0), n.ints(2, "the axis")[0]
     sizes = list(n.ints(1, "the sizes"))
@@ -195,8 +198,9 @@ def strided_slice(n: Conversion) -> Value:
                 parts.append((at, at + 1, 1))
                 continue
             end = end + begin if offset else end
-            span = range(extent)[slice(None if marked("BeginMask", k) else begin,
-                                       None if marked("EndMask", k) else end, step)]
+            span = range(extent)[
+                slice(None if marked("BeginMask", k) else begin, None if marked("EndMask", k) else end, step)
+            ]
             last = span.start + len(span) * step
             parts.append((span.start, last if last >= 0 else -extent - 1, step))
             shape.append(len(span))
@@ -295,25 +299,44 @@ def space_to_batch(n: Conversion) -> Value:
         inner = x.shape[1 : 1 + m]
         if any(d % b for d, b in zip(inner, block, strict=True)):
             raise OperatorError(f"{x.type} does not fall into blocks of {block}")
-        split_up = n.reshape(x, (x.shape[0], *(v for d, b in zip(inner, block, strict=True)
-                                               for v in (d // b, b)), *x.shape[1 + m:]))
-        perm = (*(2 + 2 * k for k in range(m)), 0, *(1 + 2 * k for k in range(m)),
-                *range(1 + 2 * m, split_up.type.rank))
+        split_up = n.reshape(
+            x,
+            (
+                x.shape[0],
+                *(v for d, b in zip(inner, block, strict=True) for v in (d // b, b)),
+                *x.shape[1 + m :],
+            ),
+        )
+        perm = (
+            *(2 + 2 * k for k in range(m)),
+            0,
+            *(1 + 2 * k for k in range(m)),
+            *range(1 + 2 * m, split_up.type.rank),
+        )
         y = n.transpose(split_up, perm)
         return n.reshape(
             y,
-            (math.prod(block) * x.shape[0], *(d // b
-                                              for d, b in zip(inner, block, strict=True)), *x.shape[1 + m:]))
+            (
+                math.prod(block) * x.shape[0],
+                *(d // b for d, b in zip(inner, block, strict=True)),
+                *x.shape[1 + m :],
+            ),
+        )
     if x.shape[0] % math.prod(block):
         raise OperatorError(f"{x.type} does not fall into blocks of {block}")
     batch = x.shape[0] // math.prod(block)
     inner = x.shape[1 : 1 + m]
     split_up = n.reshape(x, (*block, batch, *x.shape[1:]))
     perm = (m, *(v for k in range(m) for v in (m + 1 + k, k)), *range(2 * m + 1, split_up.type.rank))
-    whole = n.reshape(n.transpose(split_up, perm),
-                      (batch, *(d * b for d, b in zip(inner, block, strict=True)), *x.shape[1 + m:]))
-    parts = [(0, batch, 1), *((a, d - b, 1) for (a, b), d in zip(pairs, whole.shape[1:1 + m], strict=True)),
-             *((0, d, 1) for d in whole.shape[1 + m:])]
+    whole = n.reshape(
+        n.transpose(split_up, perm),
+        (batch, *(d * b for d, b in zip(inner, block, strict=True)), *x.shape[1 + m :]),
+    )
+    parts = [
+        (0, batch, 1),
+        *((a, d - b, 1) for (a, b), d in zip(pairs, whole.shape[1 : 1 + m], strict=True)),
+        *((0, d, 1) for d in whole.shape[1 + m :]),
+    ]
     if any(a > b for a, b, _ in parts):
         raise OperatorError(f"crops {pairs} are larger than {whole.type}")
     return slices(n, whole, parts)
@@ -334,8 +357,11 @@ def rank(n: Conversion) -> Value:
 
 @rule("ZEROS_LIKE")
 def zeros_like(n: Conversion) -> Value:
-    return n.build(Expand(), n.constant(n.zero() if n.quantised() else 0,
-                                        n.x().dtype), n.constant(n.x().shape, DType.INT64))
+    return n.build(
+        Expand(),
+        n.constant(n.zero() if n.quantised() else 0, n.x().dtype),
+        n.constant(n.x().shape, DType.INT64),
+    )
 
 
 @rule("FILL")

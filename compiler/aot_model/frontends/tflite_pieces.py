@@ -52,11 +52,19 @@ def numbers(nodes: Sequence[Node], value: Value) -> list[Number]:
     inputs = [] if node is None else [v for v in node.inputs if v is not None]
     if node is not None and node.kind == "Concat" and value.type.rank == 1:
         return [element for v in inputs for element in numbers(nodes, v)]
-    if node is not None and node.kind in (
-            "ReshapeTo", "Cast", "Identity") and inputs[0].dtype.is_integer and value.dtype.is_integer:
+    if (
+        node is not None
+        and node.kind in ("ReshapeTo", "Cast", "Identity")
+        and inputs[0].dtype.is_integer
+        and value.dtype.is_integer
+    ):
         return numbers(nodes, inputs[0])
-    if node is not None and node.kind in ("Add", "Sub") and value.type.elements == 1 and all(
-            v.type.elements == 1 for v in inputs):
+    if (
+        node is not None
+        and node.kind in ("Add", "Sub")
+        and value.type.elements == 1
+        and all(v.type.elements == 1 for v in inputs)
+    ):
         (a,), (b,) = (numbers(nodes, v) for v in inputs)
         if node.kind == "Add" and (a.root is None or b.root is None):
             return [Number(a.offset + b.offset, a.root or b.root)]
@@ -69,8 +77,11 @@ def computed_slice(n: Conversion) -> Value:
     """SLICE at a place that is computed; of a size that is known, or a piece."""
     x = n.x()
     begins, sizes = (numbers(n.build.nodes, n.x(k)) for k in (1, 2))
-    declared = n.out().shape if len(
-        n.out().shape) == x.type.rank and not n.out().dynamic and not n.host.resized else None
+    declared = (
+        n.out().shape
+        if len(n.out().shape) == x.type.rank and not n.out().dynamic and not n.host.resized
+        else None
+    )
     begins = begins or [Number(-1)] * x.type.rank
     if len(begins) != x.type.rank or (sizes and len(sizes) != x.type.rank):
         raise OperatorError(f"{len(begins)} begins and {len(sizes)} sizes for {x.type}")
@@ -84,8 +95,9 @@ def computed_slice(n: Conversion) -> Value:
         begin, size = begins[cut[0]], sizes[cut[0]]
         if begin == Number(0) or (size == Number(-1) and begin.root is not None):
             placeholder = Value(n.out().name, TensorType(x.dtype, ()))
-            n.host.pieces[placeholder] = Piece(x, cut[0], begin != Number(0),
-                                               begin if begin != Number(0) else size)
+            n.host.pieces[placeholder] = Piece(
+                x, cut[0], begin != Number(0), begin if begin != Number(0) else size
+            )
             return placeholder
     raise OperatorError(OPEN, "E203", "convert the model with fixed shapes")
 
@@ -107,15 +119,25 @@ def joined(n: Conversion, axis: int) -> Value:
     parts = [n.x(k) for k in range(len(n.inputs))]
     first, last = n.host.pieces.get(parts[0]), n.host.pieces.get(parts[-1])
     items = parts[1:-1]
-    if (first is None or last is None or not items or first.tail or not last.tail or first.x is not last.x
-            or first.axis != last.axis):
+    if (
+        first is None
+        or last is None
+        or not items
+        or first.tail
+        or not last.tail
+        or first.x is not last.x
+        or first.axis != last.axis
+    ):
         raise OperatorError(OPEN, "E203", "convert the model with fixed shapes")
     x = first.x
     at = normal_axis(axis, x.type.rank)
     item = n.build(Concat(at), *items) if len(items) > 1 else items[0]
     length = item.shape[at] if len(item.shape) == x.type.rank else -1
-    if (at != first.axis or first.place.root is not last.place.root
-            or last.place.offset - first.place.offset != length):
+    if (
+        at != first.axis
+        or first.place.root is not last.place.root
+        or last.place.offset - first.place.offset != length
+    ):
         raise OperatorError(OPEN, "E203", "convert the model with fixed shapes")
     return n.build(UpdateAt(), x, item, _begins(n, x, at, first.place))
 

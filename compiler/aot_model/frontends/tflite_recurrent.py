@@ -26,8 +26,18 @@ from aot_model.ops.sequence_lstm import SequenceLstm
 f32 = np.float32
 
 # Input numbers of UNIDIRECTIONAL_SEQUENCE_LSTM; gates in the order input, forget, cell, output.
-_X, _W, _R, _PEEPHOLE, _B, _PROJECTION, _PROJECTION_BIAS, _H, _C, _NORM = 0, (1, 2, 3, 4), (5, 6, 7, 8), (
-    9, 10, 11), (12, 13, 14, 15), 16, 17, 18, 19, (20, 21, 22, 23)
+_X, _W, _R, _PEEPHOLE, _B, _PROJECTION, _PROJECTION_BIAS, _H, _C, _NORM = (
+    0,
+    (1, 2, 3, 4),
+    (5, 6, 7, 8),
+    (9, 10, 11),
+    (12, 13, 14, 15),
+    16,
+    17,
+    18,
+    19,
+    (20, 21, 22, 23),
+)
 
 
 def _stacked(n: Conversion, inputs: tuple[int, ...], x: Value, what: str) -> Value | None:
@@ -41,8 +51,9 @@ def _stacked(n: Conversion, inputs: tuple[int, ...], x: Value, what: str) -> Val
         if value is None:
             arrays.append(None)
             continue
-        data = plain_weights(n, k,
-                             x.dtype).data if value.dtype.is_integer and x.dtype.is_float else value.data
+        data = (
+            plain_weights(n, k, x.dtype).data if value.dtype.is_integer and x.dtype.is_float else value.data
+        )
         if data is None:
             raise OperatorError(f"{what} are computed at run time", "E202")
         arrays.append(data)
@@ -63,19 +74,18 @@ def sequence_lstm(n: Conversion) -> Value:
     return lstm_layer(n, options, n.x(_X), 1, (_H, _C), _NORM)
 
 
-def lstm_layer(n: Conversion,
-               options: str,
-               x: Value,
-               first: int,
-               states: tuple[int, int],
-               norms: tuple[int, ...] = ()) -> Value:
+def lstm_layer(
+    n: Conversion, options: str, x: Value, first: int, states: tuple[int, int], norms: tuple[int, ...] = ()
+) -> Value:
     """An LSTM whose weights begin at input `first`, in the order of UNIDIRECTIONAL_SEQUENCE_LSTM.
 
     states: the inputs that hold h and c. norms: the normalisation weights, if there may be any.
     """
     places = range(first - 1, first - 1 + _H)
-    w, r, b = (_stacked(n, tuple(places[k] for k in group), x, what)
-               for group, what in ((_W, "weights"), (_R, "recurrent weights"), (_B, "biases")))
+    w, r, b = (
+        _stacked(n, tuple(places[k] for k in group), x, what)
+        for group, what in ((_W, "weights"), (_R, "recurrent weights"), (_B, "biases"))
+    )
     if w is None or r is None or b is None:
         raise OperatorError("weights or biases are missing")
     peepholes = tuple(places[k] for k in _PEEPHOLE)
@@ -101,24 +111,35 @@ def lstm_layer(n: Conversion,
 
 def _is_hybrid_lstm(n: Conversion) -> bool:
     """Whether a layer of floats has 8-bit weights and none of the rarer options."""
-    plain = not any(n.has(k)
-                    for k in (*_PEEPHOLE, *_NORM, _PROJECTION)) and all(n.has(k) for k in (*_W, *_R, *_B))
+    plain = not any(n.has(k) for k in (*_PEEPHOLE, *_NORM, _PROJECTION)) and all(
+        n.has(k) for k in (*_W, *_R, *_B)
+    )
     small = plain and all(is_hybrid(n, _X, k) and n.q(k).zero_point == (0,) for k in (*_W, *_R))
-    return small and n.operator.options.get("UnidirectionalSequenceLSTMOptions",
-                                            "FusedActivationFunction") == ACTIVATIONS.index("TANH")
+    return small and n.operator.options.get(
+        "UnidirectionalSequenceLSTMOptions", "FusedActivationFunction"
+    ) == ACTIVATIONS.index("TANH")
 
 
 def _hybrid(n: Conversion) -> Value:
     """The layer with its input and its hidden state quantised at every step."""
     options = n.operator.options
-    asymmetric, time_major = (bool(options.get("UnidirectionalSequenceLSTMOptions", name))
-                              for name in ("AsymmetricQuantizeInputs", "TimeMajor"))
+    asymmetric, time_major = (
+        bool(options.get("UnidirectionalSequenceLSTMOptions", name))
+        for name in ("AsymmetricQuantizeInputs", "TimeMajor")
+    )
     clip = finite(float(options.get("UnidirectionalSequenceLSTMOptions", "CellClip")), "cell_clip")
     w, r = (np.stack([_stored(n, k) for k in gates]) for gates in (_W, _R))
     w_scales, r_scales = (tuple(n.scale(k) for k in gates) for gates in (_W, _R))
     biases = _stacked(n, _B, n.x(_X), "biases")
-    y, h, c = n.build.many(HybridLstm(w_scales, r_scales, asymmetric, time_major, clip), n.x(_X),
-                           n.variable(_H), n.variable(_C), n.constant(w), n.constant(r), biases)
+    y, h, c = n.build.many(
+        HybridLstm(w_scales, r_scales, asymmetric, time_major, clip),
+        n.x(_X),
+        n.variable(_H),
+        n.variable(_C),
+        n.constant(w),
+        n.constant(r),
+        biases,
+    )
     n.assign(_H, h)
     n.assign(_C, c)
     return y
@@ -145,12 +166,16 @@ def _scales(n: Conversion, cell_clip: float) -> LstmScales:
         return Rescale(0, multiplier, shift)
 
     power = round(math.log2(cell)) + 12
-    return LstmScales(n.zero(_X), tuple(gate(n.scale(_X), k) for k in _W),
-                      tuple(gate(n.scale(_H), k) for k in _R), rescale(2.0**-15 * cell / cell),
-                      rescale(2.0**-30 / cell), rescale(2.0**-30 / n.scale(_H), n.zero(_H)),
-                      (3 << power, 0) if power >= 0 else (3, -power),
-                      int(min(cell_clip / cell, 32767)) if cell_clip > 0 else 0,
-                      )
+    return LstmScales(
+        n.zero(_X),
+        tuple(gate(n.scale(_X), k) for k in _W),
+        tuple(gate(n.scale(_H), k) for k in _R),
+        rescale(2.0**-15 * cell / cell),
+        rescale(2.0**-30 / cell),
+        rescale(2.0**-30 / n.scale(_H), n.zero(_H)),
+        (3 << power, 0) if power >= 0 else (3, -power),
+        int(min(cell_clip / cell, 32767)) if cell_clip > 0 else 0,
+    )
 
 
 @rule("SVDF")
@@ -159,14 +184,20 @@ def svdf(n: Conversion) -> Value:
     filters' rank.
     """
     hybrid = is_hybrid(n, 0, 1)
-    x, features, times = n.x(0), signed_weights(n, 1) if hybrid else plain_weights(
-        n, 1,
-        n.x(0).dtype), plain_weights(n, 2,
-                                     n.x(0).dtype)
+    x, features, times = (
+        n.x(0),
+        signed_weights(n, 1) if hybrid else plain_weights(n, 1, n.x(0).dtype),
+        plain_weights(n, 2, n.x(0).dtype),
+    )
     state = n.variable(4)
     rank = int(n.operator.options.get("SVDFOptions", "Rank"))
-    if x.type.rank != 2 or features.type.rank != 2 or times.type.rank != 2 or rank < 1 or features.shape[
-            0] % rank:
+    if (
+        x.type.rank != 2
+        or features.type.rank != 2
+        or times.type.rank != 2
+        or rank < 1
+        or features.shape[0] % rank
+    ):
         raise OperatorError(f"{features.type} and {times.type} with rank {rank} do not fit {x.type}")
     batch, filters, memory = x.shape[0], features.shape[0], times.shape[1]
     if times.shape[0] != filters or state.type.elements != batch * filters * memory:
@@ -174,8 +205,9 @@ def svdf(n: Conversion) -> Value:
     quantised = not x.dtype.is_float
     columns = n.transpose(features, (1, 0))
     if hybrid:
-        q, scale = quantised_input(n, x,
-                                   bool(n.operator.options.get("SVDFOptions", "AsymmetricQuantizeInputs")))
+        q, scale = quantised_input(
+            n, x, bool(n.operator.options.get("SVDFOptions", "AsymmetricQuantizeInputs"))
+        )
         feature = real_result(n, n.build(MatMul(0, n.zero(1)), q, columns), scale, 1, -1)
     else:
         feature = n.build(MatMul(n.zero(0) if quantised else 0, 0), x, columns)
@@ -189,9 +221,11 @@ def svdf(n: Conversion) -> Value:
         feature = n.build(Cast(state.dtype), feature)
     old = n.reshape(state, (batch, filters, memory))
     kept = slices(n, old, [(0, batch, 1), (0, filters, 1), (1, memory, 1)])
-    new = n.build(Concat(2), kept, n.reshape(feature,
-                                             (batch, filters,
-                                              1))) if memory > 1 else n.reshape(feature, (batch, filters, 1))
+    new = (
+        n.build(Concat(2), kept, n.reshape(feature, (batch, filters, 1)))
+        if memory > 1
+        else n.reshape(feature, (batch, filters, 1))
+    )
     n.assign(4, n.reshape(new, state.shape))
     weights = n.reshape(times, (1, filters, memory))
     if quantised:
@@ -201,8 +235,11 @@ def svdf(n: Conversion) -> Value:
         terms = n.add("Mul", new, weights)
     units = filters // rank
     axes = n.constant([2], DType.INT64)
-    y = n.build(OPERATORS["", "ReduceSum"](keepdims=0), n.reshape(terms, (batch, units, rank * memory)),  # type: ignore[call-arg]
-                axes)
+    y = n.build(
+        OPERATORS["", "ReduceSum"](keepdims=0),  # type: ignore[call-arg]
+        n.reshape(terms, (batch, units, rank * memory)),
+        axes,
+    )
     if n.has(3):
         y = n.add("Add", y, n.x(3))
     if not quantised:

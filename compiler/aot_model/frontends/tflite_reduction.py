@@ -25,8 +25,13 @@ from aot_model.ops.requantise import Requantise
 from aot_model.ops.softmax_int16 import L2Normalise, SoftmaxInt16
 
 _REDUCTIONS = {
-    "MEAN": "ReduceMean", "SUM": "ReduceSum", "REDUCE_MAX": "ReduceMax", "REDUCE_MIN": "ReduceMin",
-    "REDUCE_PROD": "ReduceProd", "REDUCE_ANY": "ReduceMax", "REDUCE_ALL": "ReduceMin",
+    "MEAN": "ReduceMean",
+    "SUM": "ReduceSum",
+    "REDUCE_MAX": "ReduceMax",
+    "REDUCE_MIN": "ReduceMin",
+    "REDUCE_PROD": "ReduceProd",
+    "REDUCE_ANY": "ReduceMax",
+    "REDUCE_ALL": "ReduceMin",
 }
 
 
@@ -81,7 +86,9 @@ def _product(n: Conversion, axes: list[int], count: int, keep: bool) -> Value:
     if x.dtype is DType.UINT8 or n.out_dtype() is not x.dtype or not -31 <= shift < 8:
         raise OperatorError(
             f"the product of {count} elements of {x.type}, scale {n.scale():g}, with scale "
-            f"{n.scale_out():g} is not supported", "E202")
+            f"{n.scale_out():g} is not supported",
+            "E202",
+        )
     others = [a for a in range(x.type.rank) if a not in axes]
     extents = [x.shape[a] for a in others]
     turned = n.build(Cast(DType.INT32), n.transpose(x, [*axes, *others]))
@@ -106,8 +113,9 @@ def _sum_of_floats(n: Conversion, total: Value, count: int) -> Value:
     """
     scale = np.float32(n.scale()) / np.float32(n.scale_out())
     bias = np.float32(-n.zero()) * scale * np.float32(count)
-    real = n.add("Add", n.add("Mul", n.build(Cast(DType.FLOAT32), total), n.constant(scale)),
-                 n.constant(bias))
+    real = n.add(
+        "Add", n.add("Mul", n.build(Cast(DType.FLOAT32), total), n.constant(scale)), n.constant(bias)
+    )
     return n.build(Quantise(), real, n.constant(np.float32(1)), n.constant(n.zero_out(), n.out_dtype()))
 
 
@@ -148,7 +156,9 @@ def l2_normalization(n: Conversion) -> Value:
     if to not in (DType.INT8, DType.UINT8) or (n.scale_out(), n.zero_out()) != (2**-7, 128 + to.limits[0]):
         raise OperatorError(
             f"the result is {to.label} with scale {n.scale_out():g} and zero point {n.zero_out()}; "
-            "L2_NORMALIZATION has int8 with 2^-7 and 0, or uint8 with 2^-7 and 128", "E302")
+            "L2_NORMALIZATION has int8 with 2^-7 and 0, or uint8 with 2^-7 and 128",
+            "E302",
+        )
     centred = n.add("Sub", n.build(Cast(DType.INT32), x), n.constant(n.zero(), DType.INT32))
     return n.build(L2Normalise(to), centred, n.build(reduction("ReduceSumSquare"), centred, last))
 

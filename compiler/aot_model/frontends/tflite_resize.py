@@ -39,14 +39,18 @@ def resize_bilinear(n: Conversion) -> Value:
 def resize_nearest(n: Conversion) -> Value:
     """A gather of rows and one of columns."""
     options = "ResizeNearestNeighborOptions"
-    aligned, centred = (bool(n.operator.options.get(options, name))
-                        for name in ("AlignCorners", "HalfPixelCenters"))
+    aligned, centred = (
+        bool(n.operator.options.get(options, name)) for name in ("AlignCorners", "HalfPixelCenters")
+    )
     y = n.x()
     for axis, wanted in enumerate(_size(n), 1):
         size = y.shape[axis]
         corners = aligned and wanted > 1
-        scale = np.float32(size - 1) / np.float32(wanted
-                                                  - 1) if corners else np.float32(size) / np.float32(wanted)
+        scale = (
+            np.float32(size - 1) / np.float32(wanted - 1)
+            if corners
+            else np.float32(size) / np.float32(wanted)
+        )
         at = (np.arange(wanted, dtype=np.float32) + np.float32(0.5 if centred else 0)) * scale
         places = [round_away(float(v)) for v in at] if aligned else np.floor(at)
         y = n.build(Gather(axis), y, n.constant(np.clip(places, 0, size - 1), DType.INT64))

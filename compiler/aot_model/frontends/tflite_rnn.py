@@ -14,7 +14,10 @@ from aot_model.ops.movement import Concat
 from aot_model.ops.recurrent import RNN
 
 _FUNCTIONS: dict[str, tuple[str, float]] = {
-    "NONE": ("Affine", 0.0), "RELU": ("Relu", 0.0), "RELU_N1_TO_1": ("Affine", 1.0), "RELU6": ("Relu", 6.0),
+    "NONE": ("Affine", 0.0),
+    "RELU": ("Relu", 0.0),
+    "RELU_N1_TO_1": ("Affine", 1.0),
+    "RELU6": ("Relu", 6.0),
     "TANH": ("Tanh", 0.0),
 }
 """ONNX's function, and what clips its argument (0: nothing)."""
@@ -24,8 +27,11 @@ def _floats(n: Conversion, *inputs: int) -> None:
     """OperatorError unless these inputs are floats: LiteRT quantises the others' partners at run time."""
     for k in inputs:
         if n.has(k) and not n.x(k).dtype.is_float:
-            raise OperatorError(f"weights of type {n.x(k).dtype.label} are not supported here", "E202",
-                                "convert the model without quantisation of this layer")
+            raise OperatorError(
+                f"weights of type {n.x(k).dtype.label} are not supported here",
+                "E202",
+                "convert the model without quantisation of this layer",
+            )
 
 
 def _reversed(n: Conversion, x: Value, axis: int) -> Value:
@@ -46,8 +52,12 @@ def _layer(n: Conversion, x: Value, places: tuple[int, int, int, int], activatio
     units = weights.shape[0]
     both = n.build(Concat(0), b, n.constant(np.zeros(units, np.float32)))
     inputs = [x, *(n.reshape(v, (1, *v.shape)) for v in (weights, recurrent, both))]
-    y, last = n.build.many(RNN(activations=(function,), clip=clip, hidden_size=units), *inputs, None,
-                           n.reshape(h, (1, x.shape[1], units)))
+    y, last = n.build.many(
+        RNN(activations=(function,), clip=clip, hidden_size=units),
+        *inputs,
+        None,
+        n.reshape(h, (1, x.shape[1], units)),
+    )
     n.assign(state, n.reshape(last, h.shape))
     return n.reshape(y, (*x.shape[:2], units))
 

@@ -29,8 +29,9 @@ def window(n: Conversion) -> Value:
     size = weights.type.elements
     if not size or x.type.elements % size:
         raise OperatorError(f"a window {weights.type} does not fit {x.type}")
-    y = n.build(ScaledWindow(_options(n).integer("shift")), n.reshape(x, (x.type.elements // size, size)),
-                weights)
+    y = n.build(
+        ScaledWindow(_options(n).integer("shift")), n.reshape(x, (x.type.elements // size, size)), weights
+    )
     return n.reshape(y, x.shape)
 
 
@@ -77,8 +78,10 @@ def spectral_subtraction(n: Conversion) -> list[Value]:
     op = SpectralSubtraction(
         (options.integer("smoothing"), options.integer("alternate_smoothing")),
         (options.integer("one_minus_smoothing"), options.integer("alternate_one_minus_smoothing")),
-        options.integer("min_signal_remaining"), options.integer("spectral_subtraction_bits"),
-        options.integer("smoothing_bits"), options.flag("clamping"),
+        options.integer("min_signal_remaining"),
+        options.integer("spectral_subtraction_bits"),
+        options.integer("smoothing_bits"),
+        options.flag("clamping"),
     )
     results = n.build.many(op, x, n.kept("noise", np.zeros(x.shape, np.uint32)))
     n.keep("noise", results[1])
@@ -93,8 +96,9 @@ def gain_control(n: Conversion) -> Value:
 @rule("CUSTOM:SignalFilterBankLog")
 def filter_bank_log(n: Conversion) -> Value:
     options = _options(n)
-    return n.build(FilterBankLog(options.integer("output_scale"), options.integer("input_correction_bits")),
-                   n.x(0))
+    return n.build(
+        FilterBankLog(options.integer("output_scale"), options.integer("input_correction_bits")), n.x(0)
+    )
 
 
 @rule("CUSTOM:SignalDelay")
@@ -117,8 +121,11 @@ def overlap_add(n: Conversion) -> Value:
     x = n.x(0)
     if x.type.rank < 2:
         raise OperatorError(f"{x.type} has no frames")
-    y, rest = n.build.many(OverlapAdd(_options(n).integer("frame_step")), x,
-                           n.kept("sums", np.zeros((*x.shape[:-2], x.shape[-1]), x.dtype.numpy)))
+    y, rest = n.build.many(
+        OverlapAdd(_options(n).integer("frame_step")),
+        x,
+        n.kept("sums", np.zeros((*x.shape[:-2], x.shape[-1]), x.dtype.numpy)),
+    )
     n.keep("sums", rest)
     return y
 
@@ -147,8 +154,9 @@ def stacker(n: Conversion) -> list[Value]:
 
 def _counted(n: Conversion, op: Framer | Stacker, kept: np.ndarray, count: int) -> list[Value]:
     """An operator that keeps some of what it saw, and how many."""
-    y, valid, rest, left = n.build.many(op, n.x(0), n.kept("samples", kept),
-                                        n.kept("count", np.asarray([count], np.int32)))
+    y, valid, rest, left = n.build.many(
+        op, n.x(0), n.kept("samples", kept), n.kept("count", np.asarray([count], np.int32))
+    )
     n.keep("samples", rest)
     n.keep("count", left)
     return [y, valid]

@@ -48,7 +48,8 @@ def _block_sizes(s: Any, rank: int, order: list[int], metadata: list[Any]) -> li
     """Extents of the blocks' axes, which are dense, by number of the axis behind those of the tensor."""
     sizes = {axis: int(m.DenseSize()) for axis, m in zip(order, metadata, strict=True) if axis >= rank}
     if any(m.Format() for axis, m in zip(order, metadata, strict=True) if axis >= rank) or any(
-            v < 1 for v in sizes.values()):
+        v < 1 for v in sizes.values()
+    ):
         raise ValueError("the blocks of a sparse tensor are not dense")
     return [sizes[rank + k] for k in range(len(order) - rank)]
 
@@ -82,8 +83,12 @@ def sparsity(s: Any, shape: tuple[int, ...], size: int) -> Levels:
             segments = _numbers(m.ArraySegmentsType(), m.ArraySegments(), size)
             found = _numbers(m.ArrayIndicesType(), m.ArrayIndices(), size)
             counts = np.diff(segments)
-            if len(segments) != nodes + 1 or segments[0] != 0 or (len(counts) and counts.min()
-                                                                  < 0) or segments[-1] != len(found):
+            if (
+                len(segments) != nodes + 1
+                or segments[0] != 0
+                or (len(counts) and counts.min() < 0)
+                or segments[-1] != len(found)
+            ):
                 raise ValueError(f"segments of axis {axis} of a sparse tensor do not fit its indices")
             if len(found) and (found.min() < 0 or found.max() >= extent):
                 raise ValueError(f"an index of axis {axis} of a sparse tensor is outside its {extent}")

@@ -16,9 +16,26 @@ from aot_model.ops.movement import Pad
 from aot_model.ops.signal import fourier
 
 _BY_PART = frozenset(
-    ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE", "SLICE", "STRIDED_SLICE", "CONCATENATION", "PACK",
-     "UNPACK", "SPLIT", "SPLIT_V", "GATHER", "REVERSE_V2", "TILE", "ADD", "SUB", "NEG",
-     ))
+    (
+        "RESHAPE",
+        "SQUEEZE",
+        "EXPAND_DIMS",
+        "TRANSPOSE",
+        "SLICE",
+        "STRIDED_SLICE",
+        "CONCATENATION",
+        "PACK",
+        "UNPACK",
+        "SPLIT",
+        "SPLIT_V",
+        "GATHER",
+        "REVERSE_V2",
+        "TILE",
+        "ADD",
+        "SUB",
+        "NEG",
+    )
+)
 _OF_BOTH = frozenset(("COMPLEX_ABS", "REAL", "IMAG"))
 
 
@@ -31,7 +48,8 @@ def of_complex(n: Conversion, function: Rule) -> list[Value]:
     if n.operator.kind not in _BY_PART or any(t.kind != "COMPLEX64" for t in n.out_tensors):
         raise OperatorError("complex numbers are not supported", "E202")
     if n.operator.kind in ("CONCATENATION", "PACK", "ADD", "SUB") and any(
-            v not in parts for v in n.inputs if v is not None):
+        v not in parts for v in n.inputs if v is not None
+    ):
         raise OperatorError("complex and real numbers together are not supported", "E202")
     outs = tuple(replace(t, kind="FLOAT32", dtype=DType.FLOAT32) for t in n.out_tensors)
     results = []
@@ -49,14 +67,22 @@ def rfft2d(n: Conversion) -> Value:
     if len(lengths) != 2 or x.type.rank < 2 or min(lengths) < 1:
         raise OperatorError(f"a transform of length {list(lengths)} of {x.type}")
     lead = x.type.rank - 2
-    x = slices(n, x, [
-        *((0, d, 1) for d in x.shape[:lead]), *((0, min(d, w), 1)
-                                                for d, w in zip(x.shape[lead:], lengths, strict=True))
-    ])
+    x = slices(
+        n,
+        x,
+        [
+            *((0, d, 1) for d in x.shape[:lead]),
+            *((0, min(d, w), 1) for d, w in zip(x.shape[lead:], lengths, strict=True)),
+        ],
+    )
     more = [w - d for d, w in zip(x.shape[lead:], lengths, strict=True)]
     if any(more):
-        x = n.build(Pad(), x, n.constant([*[0] * x.type.rank, *[0] * lead, *more], DType.INT64),
-                    n.constant(0, DType.FLOAT32))
+        x = n.build(
+            Pad(),
+            x,
+            n.constant([*[0] * x.type.rank, *[0] * lead, *more], DType.INT64),
+            n.constant(0, DType.FLOAT32),
+        )
     y = fourier(n.build, n.reshape(x, (*x.shape, 1)), lead + 1, lengths[1], lengths[1] // 2 + 1, False)
     if lengths[0] > 1:
         y = fourier(n.build, y, lead, lengths[0], lengths[0], False)

@@ -26,14 +26,28 @@ MAX_BYTES = 2**31 - 1
 NO_QUANTISATION = Quantisation((), ())
 
 _TYPE: dict[int, str] = {
-    **{v: k for k, v in vars(tflite.TensorType).items() if isinstance(v, int)}, 19: "INT2", 20: "UINT4"
+    **{v: k for k, v in vars(tflite.TensorType).items() if isinstance(v, int)},
+    19: "INT2",
+    20: "UINT4",
 }
 
 DTYPES: dict[str, DType] = {
-    "FLOAT32": DType.FLOAT32, "FLOAT16": DType.FLOAT16, "FLOAT64": DType.FLOAT64, "BFLOAT16": DType.BFLOAT16,
-    "INT64": DType.INT64, "INT32": DType.INT32, "INT16": DType.INT16, "INT8": DType.INT8,
-    "UINT64": DType.UINT64, "UINT32": DType.UINT32, "UINT16": DType.UINT16, "UINT8": DType.UINT8,
-    "BOOL": DType.BOOL, "INT4": DType.INT8, "INT2": DType.INT8, "UINT4": DType.UINT8,
+    "FLOAT32": DType.FLOAT32,
+    "FLOAT16": DType.FLOAT16,
+    "FLOAT64": DType.FLOAT64,
+    "BFLOAT16": DType.BFLOAT16,
+    "INT64": DType.INT64,
+    "INT32": DType.INT32,
+    "INT16": DType.INT16,
+    "INT8": DType.INT8,
+    "UINT64": DType.UINT64,
+    "UINT32": DType.UINT32,
+    "UINT16": DType.UINT16,
+    "UINT8": DType.UINT8,
+    "BOOL": DType.BOOL,
+    "INT4": DType.INT8,
+    "INT2": DType.INT8,
+    "UINT4": DType.UINT8,
 }
 
 _PACKED = {"INT4": 4, "UINT4": 4, "INT2": 2}
@@ -54,8 +68,9 @@ class Blocks:
     def dequantised(self, data: np.ndarray) -> np.ndarray:
         """scale * (data - zero point). ValueError when the pieces do not fit the tensor."""
         shape = self.scales.shape
-        if len(shape) != data.ndim or any(d % max(s, 1) or not s
-                                          for d, s in zip(data.shape, shape, strict=True)):
+        if len(shape) != data.ndim or any(
+            d % max(s, 1) or not s for d, s in zip(data.shape, shape, strict=True)
+        ):
             raise ValueError(f"scales {list(shape)} do not divide a tensor {list(data.shape)} into blocks")
         if self.zeros is not None and self.zeros.shape != shape:
             raise ValueError(f"zero points {list(self.zeros.shape)} do not fit scales {list(shape)}")
@@ -135,13 +150,15 @@ class TensorReader:
             raise ValueError(f"tensor {index} ('{short(name)}') of shape {shape} is larger than 2 GB")
         data = self._data(t, index, name, kind, dtype, shape)
         quantisation, fault = self._quantisation(t.Quantization(), index, name, dtype, shape)
-        return Tensor(index, name, kind, dtype, shape, signature, quantisation, data, bool(t.IsVariable()),
-                      fault)
+        return Tensor(
+            index, name, kind, dtype, shape, signature, quantisation, data, bool(t.IsVariable()), fault
+        )
 
     # --- data -----------------------------------------------------------------------------------------------
 
-    def _data(self, t: Any, index: int, name: str, kind: str, dtype: DType | None,
-              shape: tuple[int, ...]) -> np.ndarray | None:
+    def _data(
+        self, t: Any, index: int, name: str, kind: str, dtype: DType | None, shape: tuple[int, ...]
+    ) -> np.ndarray | None:
         buffer = t.Buffer()
         if not 0 <= buffer < max(self.buffers, 1):
             raise ValueError(f"tensor {index} ('{short(name)}') is in buffer {buffer} of {self.buffers}")
@@ -149,16 +166,18 @@ class TensorReader:
             return None
         record = self.model.Buffers(buffer)
         if record.Offset() > 1:
-            raw: np.ndarray = np.frombuffer(self.data,
-                                            dtype=np.uint8,
-                                            count=record.Size(),
-                                            offset=record.Offset())
+            raw: np.ndarray = np.frombuffer(
+                self.data, dtype=np.uint8, count=record.Size(), offset=record.Offset()
+            )
         elif record.DataLength():
             raw = record.DataAsNumpy()
         else:
             # No data: computed at run time, or a constant of no elements.
-            return np.zeros(shape,
-                            dtype.numpy) if dtype is not None and buffer and math.prod(shape) == 0 else None
+            return (
+                np.zeros(shape, dtype.numpy)
+                if dtype is not None and buffer and math.prod(shape) == 0
+                else None
+            )
         if dtype is None:
             return None
         label = f"tensor {index} ('{short(name)}', {kind}{list(shape)})"
@@ -169,8 +188,9 @@ class TensorReader:
         flat = self._elements(raw, levels.count, kind, dtype, label)
         return None if flat is None else dense(flat, levels, shape)
 
-    def _elements(self, raw: np.ndarray, count: int, kind: str, dtype: DType,
-                  label: str) -> np.ndarray | None:
+    def _elements(
+        self, raw: np.ndarray, count: int, kind: str, dtype: DType, label: str
+    ) -> np.ndarray | None:
         """The first `count` elements of a buffer; None when it has less."""
         bits = _PACKED.get(kind, 8 * dtype.size)
         wanted = -(-count * bits // 8)
@@ -186,9 +206,11 @@ class TensorReader:
 
     # --- quantisation ---------------------------------------------------------------------------------------
 
-    def _quantisation(self, q: Any, index: int, name: str, dtype: DType | None,
-                      shape: tuple[int, ...]) -> tuple[Quantisation, str]:
-        """The affine parameters of a tensor (NO_QUANTISATION where it has none), and what is wrong with them.
+    def _quantisation(
+        self, q: Any, index: int, name: str, dtype: DType | None, shape: tuple[int, ...]
+    ) -> tuple[Quantisation, str]:
+        """The affine parameters of a tensor (NO_QUANTISATION where it has none), and what is wrong with
+        them.
         """
         if q is None or q.ScaleLength() == 0 or dtype is None or not dtype.is_integer:
             return NO_QUANTISATION, ""
@@ -204,8 +226,9 @@ class TensorReader:
         if len(zeros) != len(scales):
             return NO_QUANTISATION, f"{label} has {len(scales)} scales and {len(zeros)} zero points"
         if axis is not None and not (0 <= axis < len(shape) and shape[axis] == len(scales)):
-            return NO_QUANTISATION, (f"{label} of shape {list(shape)} has {len(scales)} scales along axis "
-                                     f"{axis}")
+            return NO_QUANTISATION, (
+                f"{label} of shape {list(shape)} has {len(scales)} scales along axis {axis}"
+            )
         bad = next((s for s in scales if not (math.isfinite(s) and s > 0)), None)
         if bad is not None:
             return NO_QUANTISATION, f"{label} has scale {bad}, and a scale is a positive number"
@@ -223,17 +246,20 @@ class TensorReader:
             return replace(
                 tensor,
                 quantisation=NO_QUANTISATION,
-                fault=f"{label} has quantisation details of type {q.DetailsType()}, which is not supported")
+                fault=f"{label} has quantisation details of type {q.DetailsType()}, which is not supported",
+            )
         table = q.Details()
         scales, zeros = (self._constant(table, slot, tensors) for slot in (4, 6))
         if scales is None:
-            return replace(tensor,
-                           quantisation=NO_QUANTISATION,
-                           fault=f"the scales of {label} are not constant")
-        return replace(tensor,
-                       quantisation=NO_QUANTISATION,
-                       fault=f"{label} has a scale for each block",
-                       blocks=Blocks(scales, zeros))
+            return replace(
+                tensor, quantisation=NO_QUANTISATION, fault=f"the scales of {label} are not constant"
+            )
+        return replace(
+            tensor,
+            quantisation=NO_QUANTISATION,
+            fault=f"{label} has a scale for each block",
+            blocks=Blocks(scales, zeros),
+        )
 
     def _constant(self, table: Table, slot: int, tensors: Sequence[Tensor]) -> np.ndarray | None:
         """The data of the tensor whose number is in a slot of a table; None when there is none."""

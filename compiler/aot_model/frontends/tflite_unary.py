@@ -51,19 +51,24 @@ def one(n: Conversion) -> Value:
         raise OperatorError(f"{n.x().type} is not supported", "E202")
     if n.x().dtype is DType.INT16 and n.operator.kind in ("EXP", "LOG"):
         return _interpolated(
-            n, function if n.operator.kind == "EXP" else lambda v: np.log(v)
-            if v > 0 else f32(-32768) * f32(n.scale_out()))
+            n,
+            function
+            if n.operator.kind == "EXP"
+            else lambda v: np.log(v) if v > 0 else f32(-32768) * f32(n.scale_out()),
+        )
     return _float_table(n, function, towards_zero=n.operator.kind == "SQRT")
 
 
 def _interpolated(n: Conversion, function: Callable[[Any], Any]) -> Value:
     """A table of int16 with interpolation."""
     if n.out_dtype() is not DType.INT16 or n.zero() or n.zero_out():
-        raise OperatorError(f"{n.x().type} with zero points {n.zero()} and {n.zero_out()} is not supported",
-                            "E202")
+        raise OperatorError(
+            f"{n.x().type} with zero points {n.zero()} and {n.zero_out()} is not supported", "E202"
+        )
     with np.errstate(all="ignore"):
         values = fixed_point.interpolated_table(
-            n.scale(), 0, lambda v: f32(function(np.float64(v))), n.scale_out())
+            n.scale(), 0, lambda v: f32(function(np.float64(v))), n.scale_out()
+        )
     return n.build(InterpolatedLookup(Table(values, DType.INT16, 0)), n.x())
 
 
@@ -76,7 +81,8 @@ def _float_table(n: Conversion, function: Callable[[Any], Any], towards_zero: bo
         raise OperatorError(f"{x.type} is not supported", "E202")
     low, high = x.dtype.limits
     values = f32(n.scale()) * np.arange(low - n.zero(), high - n.zero() + 1, dtype=np.int32).astype(
-        np.float32)
+        np.float32
+    )
     with np.errstate(all="ignore"):
         real = np.asarray(function(values), dtype=np.float32)
         real = np.trunc(real / f32(n.scale_out())) if towards_zero else real * (f32(1) / f32(n.scale_out()))
@@ -97,7 +103,8 @@ def _integer_table(n: Conversion, function: Callable[[int], int]) -> Value:
     if x.dtype.bits != 8 or n.out_dtype() is not x.dtype:
         raise OperatorError(f"{x.type} is not supported", "E202")
     return n.build(
-        lookup(x.dtype, [max(low, min(high, function(v - n.zero()))) for v in range(low, high + 1)]), x)
+        lookup(x.dtype, [max(low, min(high, function(v - n.zero()))) for v in range(low, high + 1)]), x
+    )
 
 
 @rule("ABS")
@@ -109,8 +116,9 @@ def absolute(n: Conversion) -> Value:
     if n.x().dtype is DType.INT16:
         x = n.add("Abs", n.build(Cast(DType.INT32), n.x()))
         return n.requantise(x, [real], n.limits(), zero, n.out_dtype())
-    return _integer_table(n, lambda v: (abs(v)
-                                        if real == 1 else fixed_point.requantise(abs(v), *factor)) + zero)
+    return _integer_table(
+        n, lambda v: (abs(v) if real == 1 else fixed_point.requantise(abs(v), *factor)) + zero
+    )
 
 
 @rule("SQUARE")
@@ -127,15 +135,18 @@ def rsqrt(n: Conversion) -> Value:
     if n.x().dtype is DType.INT16:
         return _interpolated(n, lambda v: f32(1) / np.sqrt(v) if v > 0 else f32(32767) * f32(n.scale_out()))
     zero = n.zero_out()
-    multiplier, shift = fixed_point.quantise_multiplier(1
-                                                        / float(np.sqrt(f32(n.scale())) * f32(n.scale_out())))
+    multiplier, shift = fixed_point.quantise_multiplier(
+        1 / float(np.sqrt(f32(n.scale())) * f32(n.scale_out()))
+    )
 
     def value(v: int) -> int:
         if v <= 0:
             return n.x().dtype.limits[1]
         inverse, exponent = fixed_point.inverse_sqrt(v)
-        return fixed_point.requantise(fixed_point.requantise(1, inverse, exponent + 20), multiplier,
-                                      shift - 20) + zero
+        return (
+            fixed_point.requantise(fixed_point.requantise(1, inverse, exponent + 20), multiplier, shift - 20)
+            + zero
+        )
 
     return _integer_table(n, value)
 
@@ -147,7 +158,8 @@ def sigmoid(n: Conversion) -> Value:
         return n.add("LibmTanh" if hyperbolic else "LibmSigmoid", x)
     if x.dtype is DType.INT16:
         return n.build(
-            SigmoidInt16(hyperbolic, *sixteen_bit_argument(n.scale(), (0, 1) if hyperbolic else (0,))), x)
+            SigmoidInt16(hyperbolic, *sixteen_bit_argument(n.scale(), (0, 1) if hyperbolic else (0,))), x
+        )
     if n.host.arithmetic == "litert-ref":
         return _float_table(n, np.tanh if hyperbolic else lambda v: f32(1) / (f32(1) + np.exp(-v)))
     fraction, shift = math.frexp(n.scale() * 2.0**27)
@@ -203,11 +215,13 @@ def gelu(n: Conversion) -> Value:
     if not n.quantised():
         return n.build(LibmGelu() if tanh else Gelu(), n.real())
     if n.x().dtype is DType.INT16:
-        return _interpolated(n, _gelu_by_tanh
-                             if tanh else lambda v: 0.5 * v * (1 + math.erf(v * math.sqrt(0.5))))
+        return _interpolated(
+            n, _gelu_by_tanh if tanh else lambda v: 0.5 * v * (1 + math.erf(v * math.sqrt(0.5)))
+        )
     if tanh:
-        return _float_table(n, lambda v: 0.5 * v *
-                            (1 + np.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v**3))))
+        return _float_table(
+            n, lambda v: 0.5 * v * (1 + np.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v**3)))
+        )
     return _float_table(n, lambda v: [0.5 * float(e) * (1 + math.erf(float(e) * math.sqrt(0.5))) for e in v])
 
 
@@ -262,8 +276,9 @@ def fake_quant(n: Conversion) -> Value:
     step, in single precision as the reference does.
     """
     x = n.real()
-    low, high, bits, narrow = (n.operator.options.get("FakeQuantOptions", f)
-                               for f in ("Min", "Max", "NumBits", "NarrowRange"))
+    low, high, bits, narrow = (
+        n.operator.options.get("FakeQuantOptions", f) for f in ("Min", "Max", "NumBits", "NarrowRange")
+    )
     least, most = f32(finite(float(low), "the minimum")), f32(finite(float(high), "the maximum"))
     if narrow:
         raise OperatorError("a narrow range is not supported, as in LiteRT", "E202")

@@ -56,12 +56,14 @@ class Variables:
             name,
             kind,
             quantisation=tensor.quantisation if tensor is not None and tensor.quantisation.scale else None,
-            state=True)
+            state=True,
+        )
         if key in self.initial:
             state.initial = self.initial[key]
             if TensorType(kind.dtype, state.initial.shape) != kind or state.initial.dtype != kind.dtype.numpy:
                 raise OperatorError(
-                    f"variable '{name}' is {kind}, its initial value {list(state.initial.shape)}")
+                    f"variable '{name}' is {kind}, its initial value {list(state.initial.shape)}"
+                )
         elif tensor is not None and tensor.variable and kind.dtype.is_integer and tensor.quantisation.scale:
             # A variable tensor begins with the real number 0.
             state.initial = np.full(kind.shape, tensor.quantisation.zero_point[0], dtype=kind.dtype.numpy)
@@ -80,7 +82,8 @@ class Variables:
             self._state(key, name, value.type, None)
         if self.states[key].type != value.type:
             raise OperatorError(
-                f"variable '{name}' is {self.states[key].type}, the new value is {value.type}")
+                f"variable '{name}' is {self.states[key].type}, the new value is {value.type}"
+            )
         self.current[key] = value
 
     def finish(self, graph: Graph) -> None:
@@ -90,18 +93,24 @@ class Variables:
         that the converter left in the program that it converted. What a run assigns begins with 0, as in
         TensorFlow Lite Micro.
         """
-        unset = [state.name for key, state in self.states.items()
-                 if key[0] == "resource" and key not in self.initial and self.current[key] is state]
+        unset = [
+            state.name
+            for key, state in self.states.items()
+            if key[0] == "resource" and key not in self.initial and self.current[key] is state
+        ]
         if unset:
-            raise OperatorError(f"nothing gives a value to {listed(unset)}, which the model reads", "E202",
-                                "convert from a SavedModel or a Keras model, or freeze the variables: a "
-                                "concrete function alone leaves weights behind; a signature that sets them "
-                                "is not run")
+            raise OperatorError(
+                f"nothing gives a value to {listed(unset)}, which the model reads",
+                "E202",
+                "convert from a SavedModel or a Keras model, or freeze the variables: a "
+                "concrete function alone leaves weights behind; a signature that sets them "
+                "is not run",
+            )
         for k, value in enumerate(graph.outputs):
             if value.state:
-                graph.outputs[k] = Build(graph.nodes, value.name)(op("Identity"),
-                                                                  value,
-                                                                  output=f"{value.name}.before")
+                graph.outputs[k] = Build(graph.nodes, value.name)(
+                    op("Identity"), value, output=f"{value.name}.before"
+                )
         news = {key: value for key, value in self.current.items() if value is not self.states[key]}
         for key, value in news.items():
             if value.state:
@@ -110,5 +119,10 @@ class Variables:
         for key, value in news.items():
             state = self.states[key]
             graph.nodes.append(
-                Node(Assign(), [state, value], [Value(f"{state.name}.after", state.type)],
-                     f"state {state.name}"))
+                Node(
+                    Assign(),
+                    [state, value],
+                    [Value(f"{state.name}.after", state.type)],
+                    f"state {state.name}",
+                )
+            )

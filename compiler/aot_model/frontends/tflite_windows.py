@@ -21,8 +21,10 @@ from aot_model.ops.movement import Concat, Expand, Pad
 @rule("LOCAL_RESPONSE_NORMALIZATION")
 def local_response_normalization(n: Conversion) -> Value:
     x = n.real()
-    radius, *numbers = (n.operator.options.get("LocalResponseNormalizationOptions", f)
-                        for f in ("Radius", "Bias", "Alpha", "Beta"))
+    radius, *numbers = (
+        n.operator.options.get("LocalResponseNormalizationOptions", f)
+        for f in ("Radius", "Bias", "Alpha", "Beta")
+    )
     if radius < 0 or x.type.rank != 4:
         raise OperatorError(f"radius {radius} of {x.type}")
     bias, alpha, beta = (finite(float(v), "bias, alpha or beta") for v in numbers)
@@ -39,7 +41,8 @@ def conv_3d_transpose(n: Conversion) -> Value:
     shape = n.ints(0, "the output shape") if n.x(0).is_const else n.declared_shape()
     if len(shape) != 5 or x.type.rank != 5 or w.type.rank != 5 or 0 in x.shape + w.shape + tuple(shape):
         raise OperatorError(
-            f"{x.type}, weights {w.type} and output shape {shape} are not those of a 3-D convolution")
+            f"{x.type}, weights {w.type} and output shape {shape} are not those of a 3-D convolution"
+        )
     strides, dilations = (tuple(int(n.operator.options.get(options, f)) for f in fields) for fields in (
         ("StrideD", "StrideH", "StrideW"), ("DilationDFactor", "DilationHFactor", "DilationWFactor"),
     ))  # fmt: skip
@@ -76,8 +79,10 @@ def bitcast(n: Conversion) -> Value:
     bits = _bits(n, x, _UNSIGNED[x.dtype.bits])
     if wide is x.dtype:
         low = n.constant((1 << narrow.bits) - 1, many)
-        parts = [n.build(Cast(few), n.add("BitwiseAnd", n.build(BitShift("RIGHT"), bits, step), low))
-                 for step in steps]
+        parts = [
+            n.build(Cast(few), n.add("BitwiseAnd", n.build(BitShift("RIGHT"), bits, step), low))
+            for step in steps
+        ]
         pieces = [n.reshape(part, (*x.shape, 1)) for part in parts]
         return _bits(n, n.build(Concat(x.type.rank), *pieces), to)
     if x.shape[-1:] != (count,):
@@ -135,8 +140,9 @@ def _spread(n: Conversion, x: Value, steps: Sequence[int], fill: Value) -> Value
         pads[apart.type.rank + axis + 1] = step - 1
         filled = n.build(Pad(), apart, n.constant(pads, DType.INT64), fill)
         whole = n.reshape(filled, (*shape[:axis], extent * step, *shape[axis + 1 :]))
-        x = slices(n, whole, [(0, e if k != axis else (extent - 1) * step + 1, 1)
-                              for k, e in enumerate(whole.shape)])
+        x = slices(
+            n, whole, [(0, e if k != axis else (extent - 1) * step + 1, 1) for k, e in enumerate(whole.shape)]
+        )
     return x
 
 
@@ -153,8 +159,10 @@ def dilate(n: Conversion) -> Value:
 def stablehlo_pad(n: Conversion) -> Value:
     """Pads between the elements and at the ends; where they are negative, elements are cut off."""
     x, options = n.x(0), n.operator.options
-    low, high, inner = (options.ints("StablehloPadOptions", f)
-                        for f in ("EdgePaddingLow", "EdgePaddingHigh", "InteriorPadding"))
+    low, high, inner = (
+        options.ints("StablehloPadOptions", f)
+        for f in ("EdgePaddingLow", "EdgePaddingHigh", "InteriorPadding")
+    )
     if not len(low) == len(high) == len(inner) == x.type.rank or min(inner, default=0) < 0:
         raise OperatorError(f"pads {low}, {high} and {inner} of {x.type}")
     fill = n.reshape(n.x(1), ())
@@ -165,8 +173,7 @@ def _padded(n: Conversion, x: Value, low: Sequence[int], high: Sequence[int], fi
     """`fill` before and behind each axis; elements are cut off where pads are negative."""
     pads = [max(p, 0) for p in (*low, *high)]
     wide = n.build(Pad(), x, n.constant(pads, DType.INT64), fill) if any(pads) else x
-    parts = [(max(-a, 0), max(e - max(-b, 0), 0), 1)
-             for a, b, e in zip(low, high, wide.shape, strict=True)]
+    parts = [(max(-a, 0), max(e - max(-b, 0), 0), 1) for a, b, e in zip(low, high, wide.shape, strict=True)]
     return slices(n, wide, parts)
 
 
@@ -194,8 +201,10 @@ def stablehlo_reduce_window(n: Conversion) -> Value:
     x, kind = n.x(0), "StablehloReduceWindowOptions"
     if len(n.inputs) != 2 or n.quantised(0):
         raise OperatorError(f"windows of {len(n.inputs) - 1} tensors, or of quantised ones", "E202")
-    window, strides, apart, dilations, pads = (n.operator.options.ints(kind, f) for f in (
-        "WindowDimensions", "WindowStrides", "BaseDilations", "WindowDilations", "Padding"))
+    window, strides, apart, dilations, pads = (
+        n.operator.options.ints(kind, f)
+        for f in ("WindowDimensions", "WindowStrides", "BaseDilations", "WindowDilations", "Padding")
+    )
     ones, rank = (1,) * x.type.rank, x.type.rank
     strides, apart, dilations = strides or ones, apart or ones, dilations or ones
     pads = pads or (0, 0) * rank
@@ -216,18 +225,32 @@ def combination(n: Conversion, index: int, dtype: DType) -> Operator | None:
     if not made.nodes and made.outputs == [b]:
         return None
     node = made.nodes[0] if len(made.nodes) == 1 else None
-    if (node is None or node.kind not in _COMBINATIONS or {*node.inputs} != {a, b}
-            or made.outputs != node.outputs):
-        raise OperatorError("its sub-graph is not one operator that combines two numbers", "E202",
-                            f"supported are {', '.join(_COMBINATIONS)}")
+    if (
+        node is None
+        or node.kind not in _COMBINATIONS
+        or {*node.inputs} != {a, b}
+        or made.outputs != node.outputs
+    ):
+        raise OperatorError(
+            "its sub-graph is not one operator that combines two numbers",
+            "E202",
+            f"supported are {', '.join(_COMBINATIONS)}",
+        )
     return node.op
 
 
 _COMBINATIONS = ("Add", "Mul", "Min", "Max", "And", "Or", "BitwiseAnd", "BitwiseOr")
 
 
-def _windows(n: Conversion, combine: Combine, x: Value, begin: Value, window: Sequence[int],
-             strides: Sequence[int], dilations: Sequence[int]) -> Value:
+def _windows(
+    n: Conversion,
+    combine: Combine,
+    x: Value,
+    begin: Value,
+    window: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+) -> Value:
     """Windows of x, combined, and with `begin`: one axis after the other."""
     if not len(window) == len(strides) == len(dilations) == x.type.rank:
         raise OperatorError(f"window {window} of {x.type} with strides {strides} and dilations {dilations}")
@@ -241,13 +264,15 @@ def _windows(n: Conversion, combine: Combine, x: Value, begin: Value, window: Se
     return combine(n.build(Expand(), begin, n.constant(x.shape, DType.INT64)), x)
 
 
-def _along(n: Conversion, combine: Combine, x: Value, axis: int, size: int, stride: int,
-           dilation: int) -> Value:
+def _along(
+    n: Conversion, combine: Combine, x: Value, axis: int, size: int, stride: int, dilation: int
+) -> Value:
     """Windows along an axis, of pieces of 1, 2, 4, ... places, each made of two of the one before."""
 
     def places(piece: Value, begin: int, end: int, step: int = 1) -> Value:
-        return slices(n, piece, [(begin, end, step) if k == axis else (0, e, 1)
-                                 for k, e in enumerate(piece.shape)])
+        return slices(
+            n, piece, [(begin, end, step) if k == axis else (0, e, 1) for k, e in enumerate(piece.shape)]
+        )
 
     count = (x.shape[axis] - (size - 1) * dilation - 1) // stride + 1
     total, done, covers, piece = None, 0, 1, x

@@ -71,8 +71,13 @@ def load_vectors(path: Path, inputs: Sequence[TensorType], outputs: Sequence[Ten
             array = stacks.get(key)
             if array is None:
                 either = [key, *(repr(name) for name in called[index][:1])] if index < len(called) else [key]
-                problems.append(_problem(path, f"{key} ({type_}) is missing",
-                                         f"give {' or '.join(either)}; found: {', '.join(there)}"))
+                problems.append(
+                    _problem(
+                        path,
+                        f"{key} ({type_}) is missing",
+                        f"give {' or '.join(either)}; found: {', '.join(there)}",
+                    )
+                )
                 continue
             if by_name and array.shape == type_.shape:
                 array = array[np.newaxis]
@@ -80,8 +85,9 @@ def load_vectors(path: Path, inputs: Sequence[TensorType], outputs: Sequence[Ten
                 arrays.append(_fit(array, type_))
             except ValueError as error:
                 problems.append(_problem(path, f"{key} {error}"))
-        surplus = sorted(k for k in stacks
-                         if re.fullmatch(rf"{prefix}_\d+", k) and int(k[len(prefix) + 1:]) >= len(types))
+        surplus = sorted(
+            k for k in stacks if re.fullmatch(rf"{prefix}_\d+", k) and int(k[len(prefix) + 1 :]) >= len(types)
+        )
         if surplus:
             problems.append(_problem(path, f"{', '.join(surplus)}: the model has only {len(types)} of these"))
         return tuple(arrays)
@@ -111,8 +117,11 @@ def _fit(stack: Array, type_: TensorType) -> Array:
         if type_.dtype.storage and is_bits and stack.dtype.itemsize == want.itemsize:
             # numpy's files keep such types as anonymous bytes, if at all; or given as bits
             stack = stack.view(want)
-        elif type_.dtype.storage and type_.dtype.is_integer and stack.dtype == np.dtype(
-                type_.dtype.compute.numpy):
+        elif (
+            type_.dtype.storage
+            and type_.dtype.is_integer
+            and stack.dtype == np.dtype(type_.dtype.compute.numpy)
+        ):
             stack = stack.astype(want)
         else:
             raise ValueError(f"is {stack.dtype}, the model says {want}")
@@ -139,8 +148,9 @@ def read_folder(path: Path) -> tuple[dict[str, Array], tuple[Path, ...]]:
     stacks: dict[str, list[Array]] = {}
     files: list[Path] = []
     for folder in sets:
-        tensors = sorted((*folder.glob("input_*.pb"), *folder.glob("output_*.pb")),
-                         key=lambda f: (f.name[0], _number(f)))
+        tensors = sorted(
+            (*folder.glob("input_*.pb"), *folder.glob("output_*.pb")), key=lambda f: (f.name[0], _number(f))
+        )
         for file in tensors:
             kind = "in" if file.name.startswith("input") else "out"
             stacks.setdefault(f"{kind}_{_number(file)}", []).append(_read_tensor(file))

@@ -36,7 +36,8 @@ STEPS = {DType.FLOAT16: 2.0**-10, DType.BFLOAT16: 2.0**-7}
 
 @dataclass(frozen=True)
 class Comparison:
-    """One tensor against what it should be: `worst` is the largest |got - want|, `extent` the largest |want|.
+    """One tensor against what it should be: `worst` is the largest |got - want|, `extent` the largest
+    |want|.
     """
 
     name: str
@@ -57,20 +58,31 @@ def compare(name: str, type_: str, got: np.ndarray, want: np.ndarray, tolerance:
     if want.dtype.kind == "S":
         return Comparison(name, type_, want.size, int((decoded(got) != decoded(want)).sum()), 0.0, 0.0)
     if want.dtype.kind in "iub":
-        difference = np.abs(got.astype(object) - want.astype(object)) if want.dtype.itemsize == 8 else np.abs(
-            got.astype(np.int64) - want.astype(np.int64))
+        difference = (
+            np.abs(got.astype(object) - want.astype(object))
+            if want.dtype.itemsize == 8
+            else np.abs(got.astype(np.int64) - want.astype(np.int64))
+        )
         wide = np.asarray(difference, dtype=np.float64)
         extent = float(np.max(np.abs(want.astype(np.float64)), initial=0.0))
-        return Comparison(name, type_, want.size, int((wide > tolerance.max_lsb).sum()),
-                          float(wide.max(initial=0.0)), extent)
+        return Comparison(
+            name,
+            type_,
+            want.size,
+            int((wide > tolerance.max_lsb).sum()),
+            float(wide.max(initial=0.0)),
+            extent,
+        )
     a, b = got.astype(np.float64), want.astype(np.float64)
     finite = np.isfinite(b)
     extent = float(np.max(np.abs(b[finite]), initial=0.0))
-    allowed = (tolerance.share * extent if tolerance.atol is None else
-               tolerance.atol) + tolerance.rtol * np.abs(np.where(finite, b, 0.0))
+    allowed = (
+        tolerance.share * extent if tolerance.atol is None else tolerance.atol
+    ) + tolerance.rtol * np.abs(np.where(finite, b, 0.0))
     with np.errstate(invalid="ignore"):
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         error = np.where(same, 0.0, np.abs(a - b))
     error = np.where(np.isnan(error), np.inf, error)
-    return Comparison(name, type_, want.size, int((error > allowed).sum()), float(error.max(initial=0.0)),
-                      extent)
+    return Comparison(
+        name, type_, want.size, int((error > allowed).sum()), float(error.max(initial=0.0)), extent
+    )

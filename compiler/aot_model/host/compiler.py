@@ -41,14 +41,18 @@ class HostCompiler:
     @staticmethod
     def find(cc: str | None = None, cflags: str | None = None, runner: str | None = None) -> HostCompiler:
         """The compiler that is named, else $CC, else cc or gcc. CompileError E601 when there is none."""
-        source, text = ("--cc", cc) if cc is not None else ("CC", os.environ.get("CC") or next(
-            (c for c in ("cc", "gcc") if shutil.which(c)), None))
+        source, text = (
+            ("--cc", cc)
+            if cc is not None
+            else ("CC", os.environ.get("CC") or next((c for c in ("cc", "gcc") if shutil.which(c)), None))
+        )
         if text is None:
             raise fail("E601", "no C compiler found", hint="install gcc, or name one with --cc or CC")
         command = _found(words(text, source), f"the C compiler of {source}")
         flags = None if cflags is None else words(cflags, "--cflags")
-        return HostCompiler(command, flags,
-                            _found(words(runner, "--runner"), "the program of --runner") if runner else ())
+        return HostCompiler(
+            command, flags, _found(words(runner, "--runner"), "the program of --runner") if runner else ()
+        )
 
     def second(self) -> HostCompiler | None:
         """A compiler of another house on this machine, Clang for GCC and GCC for Clang; None: there is none.
@@ -104,8 +108,7 @@ class HostCompiler:
             "E601",
             f"'{shlex.join(self.command)}' does not compile for target '{target.name}': it refuses "
             f"{shlex.join(target.c_flags)}",
-            hint=
-            "run and verify execute the model on this machine: take --target c or host, which compute the "
+            hint="run and verify execute the model on this machine: take --target c or host, which compute the "  # noqa: E501
             "same values but for the rounding of floats; or, for a Cortex-M, "
             "--on qemu; or name a compiler for the target, flags that link its programs, and an emulator, "
             "with --cc, --cflags and --runner; or test it in your build: aot_model_test()",
@@ -133,11 +136,13 @@ class HostCompiler:
     def _macros(self, flags: tuple[str, ...]) -> str | None:
         """The macros that it predefines; None when it fails, or is not like GCC."""
         if flags not in self._seen:
-            done = subprocess.run([*self.command, *flags, "-dM", "-E", "-x", "c", os.devnull],
-                                  capture_output=True,
-                                  text=True,
-                                  errors="replace",
-                                  check=False)
+            done = subprocess.run(
+                [*self.command, *flags, "-dM", "-E", "-x", "c", os.devnull],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+            )
             self._seen[flags] = done.stdout if done.returncode == 0 and "#define" in done.stdout else None
         return self._seen[flags]
 
@@ -159,7 +164,9 @@ def _found(command: tuple[str, ...], what: str) -> tuple[str, ...]:
     """A command whose program exists, with its whole path where it has one. CompileError E601."""
     program = shutil.which(command[0]) if command else None
     if program is None:
-        raise fail("E601",
-                   f"{what}, '{command[0] if command else ''}', is not there or cannot be executed",
-                   hint="it is a command, with arguments if need be: gcc, 'ccache gcc'")
+        raise fail(
+            "E601",
+            f"{what}, '{command[0] if command else ''}', is not there or cannot be executed",
+            hint="it is a command, with arguments if need be: gcc, 'ccache gcc'",
+        )
     return (os.path.abspath(program) if os.path.dirname(command[0]) else command[0], *command[1:])

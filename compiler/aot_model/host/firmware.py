@@ -154,9 +154,11 @@ class Board:
         """
         core = next((core for t in target.lineage() for core in CORES if core.name == t.name), None)
         if core is None:
-            raise fail("E501",
-                       f"--on is for Cortex-M; target '{target.name}' is none",
-                       hint=f"--target {CORES[2].name}; others run with --cc and --runner")
+            raise fail(
+                "E501",
+                f"--on is for Cortex-M; target '{target.name}' is none",
+                hint=f"--target {CORES[2].name}; others run with --cc and --runner",
+            )
         return Board.for_core(core, on, files)
 
     @staticmethod
@@ -166,18 +168,40 @@ class Board:
         scripts = [file for file in files if file.suffix in (".ld", ".lds")]
         script = [f"-T{file.resolve()}" for file in scripts] or [f"-T{folder / core.script}"]
         sources = () if scripts else (str(folder / "startup.c"),)
-        link = ("--specs=rdimon.specs", *(() if scripts else
-                                          ("-nostartfiles",)), *script, f"-L{folder}", "-Wl,--gc-sections")
+        link = (
+            "--specs=rdimon.specs",
+            *(() if scripts else ("-nostartfiles",)),
+            *script,
+            f"-L{folder}",
+            "-Wl,--gc-sections",
+        )
         emulated = on == QEMU
-        runner = words(on, "--on") if not emulated else ("qemu-system-arm", "-machine", core.machine,
-                                                         "-nographic", "-monitor", "none", "-serial", "none",
-                                                         "-icount", "shift=0", "-semihosting-config",
-                                                         "enable=on,target=native", "-kernel", "{elf}",
-                                                         )
+        runner = (
+            words(on, "--on")
+            if not emulated
+            else (
+                "qemu-system-arm",
+                "-machine",
+                core.machine,
+                "-nographic",
+                "-monitor",
+                "none",
+                "-serial",
+                "none",
+                "-icount",
+                "shift=0",
+                "-semihosting-config",
+                "enable=on,target=native",
+                "-kernel",
+                "{elf}",
+            )
+        )
         if not any("{elf}" in word for word in runner):
-            raise fail("E501",
-                       "--on: the command does not say where the program goes",
-                       hint="--on qemu, or --on 'probe-rs run --chip … {elf}'")
+            raise fail(
+                "E501",
+                "--on: the command does not say where the program goes",
+                hint="--on qemu, or --on 'probe-rs run --chip … {elf}'",
+            )
         return Board(core, runner, sources, link, "instructions" if emulated else "cycles", emulated)
 
 
@@ -199,16 +223,15 @@ class FirmwareProgram(HostProgram):
         folder = self.executable.parent
         (folder / "vectors.bin").write_bytes(b"".join(vectors))
         (folder / "main.c").write_text(main_text(self.view, len(vectors)))
-        done = subprocess.run(self.command,
-                              cwd=folder,
-                              capture_output=True,
-                              text=True,
-                              errors="replace",
-                              check=False)
+        done = subprocess.run(
+            self.command, cwd=folder, capture_output=True, text=True, errors="replace", check=False
+        )
         if done.returncode:
-            raise fail("E601",
-                       f"the firmware cannot be built: {shlex.join(self.command)}\n{done.stderr[-4000:]}",
-                       hint="a region that overflows: take fewer vectors at once, or a smaller model")
+            raise fail(
+                "E601",
+                f"the firmware cannot be built: {shlex.join(self.command)}\n{done.stderr[-4000:]}",
+                hint="a region that overflows: take fewer vectors at once, or a smaller model",
+            )
 
     def _data(self, vectors: Sequence[bytes], timeout: float) -> bytes:
         assert self.board is not None
@@ -228,16 +251,20 @@ class FirmwareProgram(HostProgram):
         assert self.board is not None
         command = [word.replace("{elf}", str(self.executable)) for word in self.board.runner]
         try:
-            process = subprocess.Popen(command,
-                                       stdin=subprocess.DEVNULL,
-                                       stdout=subprocess.PIPE,
-                                       stderr=subprocess.STDOUT,
-                                       cwd=self.executable.parent)
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                cwd=self.executable.parent,
+            )
         except OSError as error:
-            raise fail("E602",
-                       f"'{command[0]}' cannot be executed: {error.strerror}",
-                       where=self.view.source_name,
-                       hint="install it, or name another command with --on") from None
+            raise fail(
+                "E602",
+                f"'{command[0]}' cannot be executed: {error.strerror}",
+                where=self.view.source_name,
+                hint="install it, or name another command with --on",
+            ) from None
         lines = []
         clock = threading.Timer(timeout, process.kill)
         clock.start()
@@ -252,13 +279,15 @@ class FirmwareProgram(HostProgram):
         return lines
 
 
-def build(view: ModelView,
-          texts: Mapping[str, str],
-          folder: Path,
-          board: Board,
-          compiler: HostCompiler,
-          flags: Sequence[str] = (),
-          level: str = "-O2") -> FirmwareProgram:
+def build(
+    view: ModelView,
+    texts: Mapping[str, str],
+    folder: Path,
+    board: Board,
+    compiler: HostCompiler,
+    flags: Sequence[str] = (),
+    level: str = "-O2",
+) -> FirmwareProgram:
     """The model as firmware in a folder, with debug information. CompileError E601 when it cannot be
     compiled.
     """
@@ -268,9 +297,15 @@ def build(view: ModelView,
         (folder / name).write_text(text)
     own = [*compiler.flags(view.target, level), f"-I{folder}", f"-I{include_dir()}"]
     model = [
-        *compiler.command, *STRICT, *own, "-g", "-ffunction-sections", "-c",
-        str(folder / f"{view.name}.c"), "-o",
-        str(folder / "model.o")
+        *compiler.command,
+        *STRICT,
+        *own,
+        "-g",
+        "-ffunction-sections",
+        "-c",
+        str(folder / f"{view.name}.c"),
+        "-o",
+        str(folder / "model.o"),
     ]
     done = subprocess.run(model, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
@@ -278,9 +313,18 @@ def build(view: ModelView,
     elf = folder / f"{view.name}.elf"
     others = [flag if flag.startswith("-") else os.path.abspath(flag) for flag in flags]
     link = [
-        *compiler.command, "-std=gnu99", *own, "main.c", "model.o", *board.sources, *others, *board.link,
-        *view.target.all_libraries, "-lm", "-o",
-        str(elf)
+        *compiler.command,
+        "-std=gnu99",
+        *own,
+        "main.c",
+        "model.o",
+        *board.sources,
+        *others,
+        *board.link,
+        *view.target.all_libraries,
+        "-lm",
+        "-o",
+        str(elf),
     ]
     return FirmwareProgram(view, elf, (), compiler.big_endian, board, tuple(link))
 
@@ -315,19 +359,24 @@ def main_text(view: ModelView, count: int) -> str:
     writes = [
         f"        say(out{k}.b, {p.buffer.nbytes}u);" for k, p in enumerate(view.outputs) if p.buffer.nbytes
     ]
-    listen = [f"    {name}_trace = tell;"] * view.options.trace + [f"    {name}_ticks = ticks;"
-                                                                   ] * view.options.profile
-    profile = (f"    for (uint32_t k = 0; k < {view.upper}_PROFILE_SIZE; k++) {{\n"
-               f'        printf("aot-model ticks %lx\\n", (unsigned long){name}_profile[k]);\n    }}'
-               if view.options.profile else "")
-    return _MAIN.format(name=name,
-                        count=count,
-                        statics="\n".join(statics),
-                        reads="\n".join(reads),
-                        writes="\n".join(writes),
-                        listen="\n".join(listen),
-                        profile=profile,
-                        devices=f", &{name}_test_devices" if view.contexts else "",
-                        inputs=", ".join(f"&in{k}.t" for k in range(len(view.inputs))) or "NULL",
-                        outputs=", ".join(f"&out{k}.t" for k in range(len(view.outputs))) or "NULL",
-                        )
+    listen = [f"    {name}_trace = tell;"] * view.options.trace + [
+        f"    {name}_ticks = ticks;"
+    ] * view.options.profile
+    profile = (
+        f"    for (uint32_t k = 0; k < {view.upper}_PROFILE_SIZE; k++) {{\n"
+        f'        printf("aot-model ticks %lx\\n", (unsigned long){name}_profile[k]);\n    }}'
+        if view.options.profile
+        else ""
+    )
+    return _MAIN.format(
+        name=name,
+        count=count,
+        statics="\n".join(statics),
+        reads="\n".join(reads),
+        writes="\n".join(writes),
+        listen="\n".join(listen),
+        profile=profile,
+        devices=f", &{name}_test_devices" if view.contexts else "",
+        inputs=", ".join(f"&in{k}.t" for k in range(len(view.inputs))) or "NULL",
+        outputs=", ".join(f"&out{k}.t" for k in range(len(view.outputs))) or "NULL",
+    )

@@ -84,9 +84,11 @@ class HostProgram:
         data = self._data(given, timeout)
         expected_bytes = len(vectors) * sum(b.nbytes for b in self._written)
         if len(data) != expected_bytes:
-            raise fail("E602",
-                       f"the program wrote {len(data)} bytes of outputs, not {expected_bytes}",
-                       where=self.view.source_name)
+            raise fail(
+                "E602",
+                f"the program wrote {len(data)} bytes of outputs, not {expected_bytes}",
+                where=self.view.source_name,
+            )
         return self._split(data, len(vectors))
 
     def _bytes(self, vector: Sequence[np.ndarray]) -> bytes:
@@ -95,8 +97,9 @@ class HostProgram:
         for port, array in zip(self.view.inputs, vector, strict=True):
             expected = port.buffer.type
             if array.size != expected.elements:
-                raise fail("E104",
-                           f"input '{port.buffer.name}' is {expected}, not {array.dtype}{list(array.shape)}")
+                raise fail(
+                    "E104", f"input '{port.buffer.name}' is {expected}, not {array.dtype}{list(array.shape)}"
+                )
             stream += self._ordered(np.ascontiguousarray(array, dtype=expected.dtype.numpy)).tobytes()
         return bytes(stream)
 
@@ -104,21 +107,27 @@ class HostProgram:
         """What the program writes for inputs. CompileError E602 when it fails."""
         stream = b"".join(b"\x01" + vector for vector in vectors)
         try:
-            done = subprocess.run([*self.runner, str(self.executable)],
-                                  input=stream,
-                                  capture_output=True,
-                                  timeout=timeout,
-                                  check=False)
+            done = subprocess.run(
+                [*self.runner, str(self.executable)],
+                input=stream,
+                capture_output=True,
+                timeout=timeout,
+                check=False,
+            )
         except OSError as error:
-            raise fail("E602",
-                       f"the program cannot be executed here: {error.strerror}",
-                       where=self.view.source_name,
-                       hint="--runner names an emulator") from None
+            raise fail(
+                "E602",
+                f"the program cannot be executed here: {error.strerror}",
+                where=self.view.source_name,
+                hint="--runner names an emulator",
+            ) from None
         if done.returncode:
             text = done.stderr.decode(errors="replace")[-4000:]
-            raise fail("E602",
-                       f"the program failed with status {done.returncode}\n{text}",
-                       where=self.view.source_name)
+            raise fail(
+                "E602",
+                f"the program failed with status {done.returncode}\n{text}",
+                where=self.view.source_name,
+            )
         return done.stdout
 
     @property
@@ -133,16 +142,21 @@ class HostProgram:
             row = []
             for t in (b.type for b in self._written):
                 row.append(
-                    self._ordered(np.frombuffer(data, dtype=t.dtype.numpy, count=t.elements,
-                                                offset=at)).reshape(t.shape).copy())
+                    self._ordered(np.frombuffer(data, dtype=t.dtype.numpy, count=t.elements, offset=at))
+                    .reshape(t.shape)
+                    .copy()
+                )
                 at += t.nbytes
             result.append(row)
         return result
 
     def _ordered(self, array: np.ndarray) -> np.ndarray:
         """The array with its bytes in the order of the program's machine; or back."""
-        swap = array.dtype.kind != "S" and array.dtype.itemsize > 1 and self.big_endian != (sys.byteorder
-                                                                                            == "big")
+        swap = (
+            array.dtype.kind != "S"
+            and array.dtype.itemsize > 1
+            and self.big_endian != (sys.byteorder == "big")
+        )
         return array.view(f"u{array.dtype.itemsize}").byteswap().view(array.dtype) if swap else array
 
 
@@ -172,26 +186,30 @@ def main_text(view: ModelView) -> str:
     ]
     if view.contexts:
         statics.append(
-            f"extern const {view.name}_devices {view.name}_test_devices; /* of whoever knows the drivers */")
+            f"extern const {view.name}_devices {view.name}_test_devices; /* of whoever knows the drivers */"
+        )
     if view.options.trace:
         statics.append(_LISTENER)
-    return _MAIN.format(listen=f"\n    {view.name}_trace = tell;" if view.options.trace else "",
-                        name=view.name,
-                        devices=f", &{view.name}_test_devices" if view.contexts else "",
-                        statics="\n".join(statics),
-                        reads="\n".join(reads),
-                        writes="\n".join(writes),
-                        inputs=", ".join(f"&in{k}.t" for k in range(len(view.inputs))) or "NULL",
-                        outputs=", ".join(f"&out{k}.t" for k in range(len(view.outputs))) or "NULL",
-                        )
+    return _MAIN.format(
+        listen=f"\n    {view.name}_trace = tell;" if view.options.trace else "",
+        name=view.name,
+        devices=f", &{view.name}_test_devices" if view.contexts else "",
+        statics="\n".join(statics),
+        reads="\n".join(reads),
+        writes="\n".join(writes),
+        inputs=", ".join(f"&in{k}.t" for k in range(len(view.inputs))) or "NULL",
+        outputs=", ".join(f"&out{k}.t" for k in range(len(view.outputs))) or "NULL",
+    )
 
 
-def build(view: ModelView,
-          texts: Mapping[str, str],
-          folder: Path,
-          flags: Sequence[str] = (),
-          compiler: HostCompiler | None = None,
-          level: str = "-O2") -> HostProgram:
+def build(
+    view: ModelView,
+    texts: Mapping[str, str],
+    folder: Path,
+    flags: Sequence[str] = (),
+    compiler: HostCompiler | None = None,
+    level: str = "-O2",
+) -> HostProgram:
     """Compile the generated files in a folder, by default with $CC or cc. CompileError E601 when that fails.
 
     flags: more than those of the compiler's user, or else of the processor and the level of optimisation.
@@ -206,12 +224,21 @@ def build(view: ModelView,
     executable = folder.absolute() / view.name
     sources = [str(executable.with_name(name)) for name in ("main.c", f"{view.name}.c")]
     options = [
-        *STRICT, *compiler.flags(view.target, level), *flags, f"-I{executable.parent}", f"-I{include_dir()}"
+        *STRICT,
+        *compiler.flags(view.target, level),
+        *flags,
+        f"-I{executable.parent}",
+        f"-I{include_dir()}",
     ]
     # In the folder of the user: the flags may have relative paths.
     command = [
-        *compiler.command, *options, *sources, *view.target.all_libraries, "-lm", "-o",
-        str(executable)
+        *compiler.command,
+        *options,
+        *sources,
+        *view.target.all_libraries,
+        "-lm",
+        "-o",
+        str(executable),
     ]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:

@@ -1,9 +1,9 @@
 """The cycles of a model's layers on a Cortex-M, estimated from a run of its firmware in QEMU.
 
-    with tempfile.TemporaryDirectory() as folder:
-        times = timing.of_model(compiled.view, compiled.texts, Path(folder), memory="l4-art")
-    for layer in times.layers:
-        print(layer.layer, layer.op, layer.cycles, layer.binding)
+with tempfile.TemporaryDirectory() as folder:
+    times = timing.of_model(compiled.view, compiled.texts, Path(folder), memory="l4-art")
+for layer in times.layers:
+    print(layer.layer, layer.op, layer.cycles, layer.binding)
 """
 
 from __future__ import annotations
@@ -101,8 +101,12 @@ def of_model(
     return of_firmware(program, compiler, vectors, [memory])[0]
 
 
-def of_firmware(program: FirmwareProgram, compiler: HostCompiler, vectors: Sequence[Sequence[np.ndarray]],
-                memories: Sequence[str]) -> list[Timing]:
+def of_firmware(
+    program: FirmwareProgram,
+    compiler: HostCompiler,
+    vectors: Sequence[Sequence[np.ndarray]],
+    memories: Sequence[str],
+) -> list[Timing]:
     """For each memory: the mean of the vectors' inferences, after one that is not counted."""
     view, board = program.view, program.board
     assert board is not None
@@ -148,25 +152,32 @@ class Run:
         if not self.rows:
             return {}
         text = self.source.read_text(encoding="utf-8").splitlines()
-        function = next(f for f in (f"{self.name}_layers", f"{self.name}_run")
-                        if begin_of(text, f) is not None)
+        function = next(
+            f for f in (f"{self.name}_layers", f"{self.name}_run") if begin_of(text, f) is not None
+        )
         if function not in code.functions:
-            raise fail("E602",
-                       f"the program has no function {function}()",
-                       where=str(self.elf),
-                       hint="compile the library without -flto")
+            raise fail(
+                "E602",
+                f"the program has no function {function}()",
+                where=str(self.elf),
+                hint="compile the library without -flto",
+            )
         numbers = calls_by_line(text, function)
         if len(set(numbers.values())) != len(self.rows):
-            raise fail("E102",
-                       f"{function}() has {len(set(numbers.values()))} calls, not {len(self.rows)}",
-                       where=str(self.source),
-                       hint="give the .c and the .json that were made together")
+            raise fail(
+                "E102",
+                f"{function}() has {len(set(numbers.values()))} calls, not {len(self.rows)}",
+                where=str(self.source),
+                hint="give the .c and the .json that were made together",
+            )
         at = code.lines_in(function)
         if not any(line in numbers for line in at.values()):
-            raise fail("E602",
-                       f"the program has no debug information of {function}()",
-                       where=str(self.elf),
-                       hint="compile the library with -g, which changes no instruction")
+            raise fail(
+                "E602",
+                f"the program has no debug information of {function}()",
+                where=str(self.elf),
+                hint="compile the library with -g, which changes no instruction",
+            )
         return {address: numbers[line] for address, line in at.items() if line in numbers}
 
     def _trace(self, code: Code, memory: Memory, layers: Mapping[int, int]) -> tracing.Trace:

@@ -61,7 +61,8 @@ def observed(data: np.ndarray) -> Ranges:
 
 
 def beyond_type(ranges: Iterable[Range], dtype: DType) -> Ranges:
-    """What of the ranges the type does not say already, each once; and what C says of a type that it has not.
+    """What of the ranges the type does not say already, each once; and what C says of a type that it has
+    not.
     """
     if dtype.is_float and dtype.bits < 8:
         return (Range(0, 2**dtype.bits - 1),)

@@ -100,7 +100,8 @@ def _mod_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
 
 
 def _corner_bounds(
-        f: Callable[[int, int], int]) -> Callable[[tuple[Expr, ...]], tuple[int | None, int | None]]:
+    f: Callable[[int, int], int],
+) -> Callable[[tuple[Expr, ...]], tuple[int | None, int | None]]:
     def rule(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
         (a, b), (c, d) = bounds(args[0]), bounds(args[1])
         if a is None or b is None or c is None or d is None:

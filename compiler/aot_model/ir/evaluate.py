@@ -34,8 +34,9 @@ def convert(x: Any, dtype: DType) -> Any:
         wide = np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
         clipped = np.clip(np.trunc(wide), float(low), float(high))
         exact = np.where(clipped >= float(high), 0.0, clipped)
-        return np.where(clipped >= float(high), high,
-                        exact.astype(np.int64 if low < 0 else np.uint64)).astype(dtype.numpy)
+        return np.where(
+            clipped >= float(high), high, exact.astype(np.int64 if low < 0 else np.uint64)
+        ).astype(dtype.numpy)
     return x.astype(dtype.numpy)
 
 
@@ -43,13 +44,18 @@ def _narrow(x: np.ndarray, dtype: DType, saturate: bool = True) -> np.ndarray:
     """To or from a storage type. Small floats saturate unless told otherwise; small integers wrap."""
     if dtype.is_integer and dtype.bits < 8:
         wide = convert(x.astype(DType.of(x.dtype).compute.numpy), DType.INT32).astype(np.int64) & (
-            (1 << dtype.bits) - 1)
-        wrapped: np.ndarray = np.where(wide > dtype.limits[1], wide - (1 << dtype.bits),
-                                       wide).astype(np.int8).astype(dtype.numpy)
+            (1 << dtype.bits) - 1
+        )
+        wrapped: np.ndarray = (
+            np.where(wide > dtype.limits[1], wide - (1 << dtype.bits), wide)
+            .astype(np.int8)
+            .astype(dtype.numpy)
+        )
         return wrapped
     if not dtype.is_float or dtype.bits > 8 or dtype is DType.FLOAT8E8M0:
-        rounded: np.ndarray = convert(x.astype(DType.of(x.dtype).compute.numpy),
-                                      dtype.compute).astype(dtype.numpy)
+        rounded: np.ndarray = convert(x.astype(DType.of(x.dtype).compute.numpy), dtype.compute).astype(
+            dtype.numpy
+        )
         return rounded
     wide = x.astype(np.float32)
     if saturate or dtype.bits < 8:
@@ -58,10 +64,9 @@ def _narrow(x: np.ndarray, dtype: DType, saturate: bool = True) -> np.ndarray:
     return wide.astype(dtype.numpy)
 
 
-def evaluate(x: Expr,
-             index: tuple[Expr, ...],
-             shape: tuple[int, ...],
-             leaves: dict[Expr, Any] | None = None) -> np.ndarray:
+def evaluate(
+    x: Expr, index: tuple[Expr, ...], shape: tuple[int, ...], leaves: dict[Expr, Any] | None = None
+) -> np.ndarray:
     """All elements of a tensor whose element at `index` is x. Loads read the data of constants.
 
     index: one variable per dimension (or the constant 0 where the extent is 1). leaves: arrays for Leaf
@@ -116,15 +121,17 @@ def _apply(node: Expr, env: dict[Expr, Any]) -> Any:
         assert node.value.data is not None, f"{node.value} is not a constant"
         if not node.value.data.size:  # guarded by a condition that never holds
             return np.zeros((), node.value.data.dtype)
-        return node.value.data[tuple(
-            np.clip(env[i], 0, n - 1) for i, n in zip(node.index, node.value.shape, strict=True))]
+        return node.value.data[
+            tuple(np.clip(env[i], 0, n - 1) for i, n in zip(node.index, node.value.shape, strict=True))
+        ]
     if isinstance(node, Reduce):
         return _fold(node, env)
     assert isinstance(node, Call), f"free expression {node}"
     args = [env[a] for a in node.args]
     if node.op == "isum":
-        return sum((a * int(f) for a, f in zip(args[:-1:2], args[1::2], strict=False)),
-                   start=np.int64(args[-1]))
+        return sum(
+            (a * int(f) for a, f in zip(args[:-1:2], args[1::2], strict=False)), start=np.int64(args[-1])
+        )
     if node.op == "cast":
         return convert(args[0], node.dtype)
     if node.op == "bitcast":
@@ -143,11 +150,15 @@ def _fold(node: Reduce, env: dict[Expr, Any]) -> Any:
     inner = {k: v for k, v in env.items() if not any(isinstance(s, Var) and s in node.over for s in walk(k))}
     count = len(node.over)
     for d, v in enumerate(node.over):
-        inner[v] = np.arange(v.extent,
-                             dtype=np.int64).reshape([-1 if k == d else 1 for k in range(count)] + [1] * rank)
+        inner[v] = np.arange(v.extent, dtype=np.int64).reshape(
+            [-1 if k == d else 1 for k in range(count)] + [1] * rank
+        )
     body = np.asarray(_eval(node.body, inner))
     extents = tuple(v.extent for v in node.over)
     full = np.broadcast_to(body, np.broadcast_shapes(body.shape, extents + (1,) * rank))
     fold = _FOLDS[node.op]
-    return fold.reduce(full, axis=tuple(range(count)), dtype=node.dtype.numpy) if node.op in (
-        "add", "mul") else fold.reduce(full, axis=tuple(range(count)))
+    return (
+        fold.reduce(full, axis=tuple(range(count)), dtype=node.dtype.numpy)
+        if node.op in ("add", "mul")
+        else fold.reduce(full, axis=tuple(range(count)))
+    )

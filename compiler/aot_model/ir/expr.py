@@ -30,6 +30,7 @@ else:
         """PEP 681, for type checkers alone."""
         return lambda function: function
 
+
 Number = int | float | bool | bytes
 
 
@@ -234,12 +235,16 @@ def walk(x: Expr) -> Iterator[Expr]:
 
 
 def index_text(x: Expr) -> str:
-    """A text that identifies an index expression; used for stable orders only. Long ones are cut to a digest.
+    """A text that identifies an index expression; used for stable orders only. Long ones are cut to a
+    digest.
     """
     if x not in _texts:
         text = _index_text(x)
-        _texts[x] = text if len(
-            text) <= 120 else f"{text[:40]}#{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+        _texts[x] = (
+            text
+            if len(text) <= 120
+            else f"{text[:40]}#{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+        )
     return _texts[x]
 
 

@@ -45,9 +45,12 @@ class Node:
     def __str__(self) -> str:
         outs = ", ".join(map(str, self.outputs))
         ins = ", ".join("_" if v is None else f"%{v.name}" for v in self.inputs)
-        attrs = ", ".join(f"{f.name}={getattr(self.op, f.name)!r}" for f in fields(self.op)
-                          if not isinstance(getattr(self.op, f.name), Graph)
-                          and repr(getattr(self.op, f.name)) != repr(f.default))
+        attrs = ", ".join(
+            f"{f.name}={getattr(self.op, f.name)!r}"
+            for f in fields(self.op)
+            if not isinstance(getattr(self.op, f.name), Graph)
+            and repr(getattr(self.op, f.name)) != repr(f.default)
+        )
         return f"{outs} = {self.op.name}({ins}){' {' + attrs + '}' if attrs else ''}"
 
 
@@ -126,9 +129,9 @@ class Graph:
         known = set(self.inputs) | set(outer)
         for node in self.nodes:
             for value in node.inputs:
-                assert value is None or value.is_const or value.state or value in known, (f"{node}: {value} "
-                                                                                          "is read before "
-                                                                                          "it is written")
+                assert value is None or value.is_const or value.state or value in known, (
+                    f"{node}: {value} is read before it is written"
+                )
             for body in subgraphs(node):
                 body.verify(known)
             types = node.infer(node.inputs)
@@ -158,8 +161,13 @@ def _body_names(operator: type[Operator]) -> tuple[str, ...]:
 def hand_down(node: Node) -> None:
     """What the result of a node stands for, its input stands for through the node, if it only moves elements:
     a transpose that nobody needs any more still says where the tensor of the file is."""
-    if not node.op.movement or len(
-            node.outputs) != 1 or not node.inputs or node.inputs[0] is None or node.inputs[0].is_const:
+    if (
+        not node.op.movement
+        or len(node.outputs) != 1
+        or not node.inputs
+        or node.inputs[0] is None
+        or node.inputs[0].is_const
+    ):
         return
     if any(v is not None and not v.is_const for v in node.inputs[1:]):
         return
@@ -167,7 +175,8 @@ def hand_down(node: Node) -> None:
     step = Node(node.op, list(node.inputs), [out], node.name)
     found = {t.key for t in source.stands_for}
     source.stands_for += tuple(
-        ModelTensor(t.key, t.name, (step, *t.through)) for t in out.stands_for if t.key not in found)
+        ModelTensor(t.key, t.name, (step, *t.through)) for t in out.stands_for if t.key not in found
+    )
 
 
 def count_parameters(graph: Graph) -> int:

@@ -254,7 +254,8 @@ def _folded(op: str, args: tuple[Expr, ...], dtype: DType) -> int | None:
     Such are made of constant indices: what clamps them, and what counts them from the end.
     """
     if op not in _EXACT or not all(
-            isinstance(x, Const) and x.dtype.is_integer and not x.dtype.storage for x in args):
+        isinstance(x, Const) and x.dtype.is_integer and not x.dtype.storage for x in args
+    ):
         return None
     if not dtype.is_integer or dtype.storage:
         return None
@@ -269,8 +270,10 @@ def _decided(op: str, args: tuple[Expr, ...]) -> bool | None:
     """
     if op not in ("lt", "le", "eq") or not args[0].dtype.is_integer:
         return None
-    (a, b), (c, d) = ((least if low is None else low, most if high is None else high)
-                      for (low, high), (least, most) in ((bounds(x), x.dtype.limits) for x in args))
+    (a, b), (c, d) = (
+        (least if low is None else low, most if high is None else high)
+        for (low, high), (least, most) in ((bounds(x), x.dtype.limits) for x in args)
+    )
     if op == "eq":
         return False if b < c or d < a else None
     never, always = (a >= d, b < c) if op == "lt" else (a > d, b <= c)

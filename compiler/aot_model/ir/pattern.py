@@ -160,7 +160,8 @@ class _Op(Pattern):
         if value is None or node is None or node.kind not in self.wanted:
             made = "no operator's result" if node is None else f"the result of {node.kind} '{node.name}'"
             known.missed(
-                lambda: f"{_called(value)} is {made}, not that of {' or '.join(sorted(self.wanted))}")
+                lambda: f"{_called(value)} is {made}, not that of {' or '.join(sorted(self.wanted))}"
+            )
             return
         why = self._objection(node, value) if known.free(node) else "is taken already"
         if why is not None:
@@ -188,11 +189,9 @@ class _Op(Pattern):
                 return f"has {name} {actual!r}: {why}"
         return None if self.where is None else _refusal(self.where(node))
 
-    def _bind_inputs(self,
-                     node: Node,
-                     patterns: tuple[Pattern, ...],
-                     known: Bindings,
-                     index: int = 0) -> Iterator[Bindings]:
+    def _bind_inputs(
+        self, node: Node, patterns: tuple[Pattern, ...], known: Bindings, index: int = 0
+    ) -> Iterator[Bindings]:
         if index == len(patterns):
             yield known
             return
@@ -230,34 +229,43 @@ def op(kinds: str | Iterable[str], *inputs: Pattern, name: str = "", output: int
     equal, or conditions on them. output: number of the result. where: any other condition on the node. A
     condition returns whether it holds; or a text that says why it does not, which `--explain` shows.
     """
-    return _Op(name=name,
-               wanted=frozenset([kinds] if isinstance(kinds, str) else kinds),
-               inputs=inputs,
-               attributes=attributes,
-               output=output,
-               where=where)
+    return _Op(
+        name=name,
+        wanted=frozenset([kinds] if isinstance(kinds, str) else kinds),
+        inputs=inputs,
+        attributes=attributes,
+        output=output,
+        where=where,
+    )
 
 
-def value(name: str = "",
-          *,
-          dtype: DType | Iterable[DType] = (),
-          rank: int | None = None,
-          constant: bool | None = None,
-          where: Callable[[Value], Answer] | None = None) -> Pattern:
-    """A value, whatever makes it. dtype: one of these element types; constant: known at compile time, or not.
+def value(
+    name: str = "",
+    *,
+    dtype: DType | Iterable[DType] = (),
+    rank: int | None = None,
+    constant: bool | None = None,
+    where: Callable[[Value], Answer] | None = None,
+) -> Pattern:
+    """A value, whatever makes it. dtype: one of these element types; constant: known at compile time, or
+    not.
     """
-    return _Value(name=name,
-                  dtypes=(dtype,) if isinstance(dtype, DType) else tuple(dtype),
-                  rank=rank,
-                  constant=constant,
-                  where=where)
+    return _Value(
+        name=name,
+        dtypes=(dtype,) if isinstance(dtype, DType) else tuple(dtype),
+        rank=rank,
+        constant=constant,
+        where=where,
+    )
 
 
-def constant(name: str = "",
-             *,
-             dtype: DType | Iterable[DType] = (),
-             rank: int | None = None,
-             where: Callable[[Value], Answer] | None = None) -> Pattern:
+def constant(
+    name: str = "",
+    *,
+    dtype: DType | Iterable[DType] = (),
+    rank: int | None = None,
+    where: Callable[[Value], Answer] | None = None,
+) -> Pattern:
     """A value that is known at compile time."""
     return value(name, dtype=dtype, rank=rank, constant=True, where=where)
 

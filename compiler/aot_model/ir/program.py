@@ -262,18 +262,20 @@ class Program:
         yield from walk_calls(self.body)
 
     def verify(self) -> None:
-        """AssertionError when a call has not an argument for each parameter, or an output is never written.
+        """AssertionError when a call has not an argument for each parameter, or an output is never
+        written.
         """
         written = {b.root()[0] for b in self.inputs}
         for call in self.calls():
-            assert len(call.arguments) == len(
-                call.function.params
-            ), (f"'{call.function.name}' takes {len(call.function.params)} arguments, not "
-                f"{len(call.arguments)}")
+            assert len(call.arguments) == len(call.function.params), (
+                f"'{call.function.name}' takes {len(call.function.params)} arguments, not "
+                f"{len(call.arguments)}"
+            )
             written.update(b.root()[0] for b in call.buffers(Access.WRITE))
         for output in self.outputs:
-            assert output.root(
-            )[0] in written or not output.type.elements, f"output '{output.name}' is never written"
+            assert output.root()[0] in written or not output.type.elements, (
+                f"output '{output.name}' is never written"
+            )
 
     def constants(self) -> list[Buffer]:
         """Constant buffers in the order of first use."""

@@ -26,7 +26,8 @@ some cores."""
 
 @dataclass(frozen=True)
 class ScalarOp:
-    """numpy meaning; C text for floats and integers; precedence of the text (see c/expr.py); header it needs.
+    """numpy meaning; C text for floats and integers; precedence of the text (see c/expr.py); header it
+    needs.
     """
 
     numpy: Callable[..., Array]
@@ -48,8 +49,9 @@ def _c_div(a: Array, b: Array) -> Array:
     if a.dtype.kind not in "iu":
         return a / b
     safe = np.where(b == 0, 1, b)
-    quotient = np.abs(a.astype(np.int64)) // np.abs(safe.astype(
-        np.int64)) if a.dtype != np.uint64 else a // safe
+    quotient = (
+        np.abs(a.astype(np.int64)) // np.abs(safe.astype(np.int64)) if a.dtype != np.uint64 else a // safe
+    )
     sign = np.where((a < 0) != (safe < 0), -1, 1)
     return np.where(b == 0, 0, quotient * (sign if a.dtype != np.uint64 else 1)).astype(a.dtype)
 
@@ -77,9 +79,9 @@ def _mod(a: Array, b: Array) -> Array:
 def _shift_left(a: Array, b: Array) -> Array:
     bits = np.asarray(a).dtype.itemsize * 8
     inside = (b >= 0) & (b < bits)
-    return np.where(inside, np.left_shift(a,
-                                          np.where(inside, b, 0).astype(np.asarray(a).dtype)),
-                    0).astype(np.asarray(a).dtype)
+    return np.where(inside, np.left_shift(a, np.where(inside, b, 0).astype(np.asarray(a).dtype)), 0).astype(
+        np.asarray(a).dtype
+    )
 
 
 def _shift_right(a: Array, b: Array) -> Array:
@@ -189,17 +191,29 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "sign": ScalarOp(np.sign, c_float="aot_model_sign_{d}({0})", c_int="({t})(({0} > 0) - ({0} < 0))"),
     "min": ScalarOp(np.minimum, c_float="aot_model_min_{d}({0}, {1})", c_int="aot_model_min_{d}({0}, {1})"),
     "max": ScalarOp(np.maximum, c_float="aot_model_max_{d}({0}, {1})", c_int="aot_model_max_{d}({0}, {1})"),
-    "pow": ScalarOp(_by_doubles(np.power),
-                    c_float="pow{f}({0}, {1})",
-                    c_int="aot_model_ipow_{d}({0}, {1})"),
+    "pow": ScalarOp(_by_doubles(np.power), c_float="pow{f}({0}, {1})", c_int="aot_model_ipow_{d}({0}, {1})"),
     # libm
     **{
-        name: _libm(name, fn) for name, fn in [
-            ("log", np.log), ("sqrt", np.sqrt), ("sin", np.sin), ("cos", np.cos),
-            ("tan", np.tan), ("asin", np.arcsin), ("acos", np.arccos), ("atan", np.arctan),
-            ("sinh", np.sinh), ("cosh", np.cosh), ("asinh", np.arcsinh),
-            ("acosh", np.arccosh), ("atanh", np.arctanh), ("floor", np.floor),
-            ("ceil", np.ceil), ("trunc", np.trunc), ("log1p", np.log1p), ("expm1", np.expm1)
+        name: _libm(name, fn)
+        for name, fn in [
+            ("log", np.log),
+            ("sqrt", np.sqrt),
+            ("sin", np.sin),
+            ("cos", np.cos),
+            ("tan", np.tan),
+            ("asin", np.arcsin),
+            ("acos", np.arccos),
+            ("atan", np.arctan),
+            ("sinh", np.sinh),
+            ("cosh", np.cosh),
+            ("asinh", np.arcsinh),
+            ("acosh", np.arccosh),
+            ("atanh", np.arctanh),
+            ("floor", np.floor),
+            ("ceil", np.ceil),
+            ("trunc", np.trunc),
+            ("log1p", np.log1p),
+            ("expm1", np.expm1),
         ]
     },
     # in single precision on a Cortex-M, libm elsewhere
@@ -208,14 +222,16 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "erf": ScalarOp(_erf, c_float="aot_model_erf_{d}({0})"),
     "rint": ScalarOp(np.rint, c_float="rint{f}({0})"),
     "round": ScalarOp(_round_away, c_float="round{f}({0})"),
-    "sigmoid": ScalarOp(_by_doubles(
-        lambda x: (1 / (1 + np.exp(-np.abs(x)))) * np.where(x < 0, np.exp(-np.abs(x)), 1)),
-                        c_float="aot_model_sigmoid_{d}({0})"),
+    "sigmoid": ScalarOp(
+        _by_doubles(lambda x: (1 / (1 + np.exp(-np.abs(x)))) * np.where(x < 0, np.exp(-np.abs(x)), 1)),
+        c_float="aot_model_sigmoid_{d}({0})",
+    ),
     **{
-        f"rational_{name}{suffix}": ScalarOp(fn,
-                                             c_float=f"aot_model_{name}{suffix}_float32({{0}})",
-                                             header="aot_model/rational.h")
-        for name, fn in (("tanh", rational.tanh), ("logistic", rational.logistic)) for suffix in ("", APART)
+        f"rational_{name}{suffix}": ScalarOp(
+            fn, c_float=f"aot_model_{name}{suffix}_float32({{0}})", header="aot_model/rational.h"
+        )
+        for name, fn in (("tanh", rational.tanh), ("logistic", rational.logistic))
+        for suffix in ("", APART)
     },
     "isnan": ScalarOp(np.isnan, c_float="isnan({0})", c_int="false"),
     "isinf": ScalarOp(np.isinf, c_float="isinf({0})", c_int="false"),
@@ -242,39 +258,48 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "shr": ScalarOp(_shift_right, c_int="aot_model_shr_{d}({0}, {1})"),
     "sar": ScalarOp(np.right_shift, infix=">>", domain=((1, (0, 63)),)),
     # quantised arithmetic
-    "requantise": ScalarOp(requantise,
-                           c_int="aot_model_requantise({0}, {1}, {2})",
-                           domain=((2, SHIFTS),),
-                           c_small="aot_model_requantise_small({0}, {1}, {2})"),
-    "requantise_single": ScalarOp(requantise_single,
-                                  c_int="aot_model_requantise_single({0}, {1}, {2})",
-                                  domain=((2, SHIFTS),)),
-    "requantise_even": ScalarOp(requantise_even,
-                                c_int="aot_model_requantise_even({0}, {1}, {2})",
-                                domain=((2, SHIFTS),)),
-    "requantise_wide": ScalarOp(requantise_wide,
-                                c_int="aot_model_requantise_wide({0}, {1}, {2})",
-                                domain=((2, (-31, 14)),)),
+    "requantise": ScalarOp(
+        requantise,
+        c_int="aot_model_requantise({0}, {1}, {2})",
+        domain=((2, SHIFTS),),
+        c_small="aot_model_requantise_small({0}, {1}, {2})",
+    ),
+    "requantise_single": ScalarOp(
+        requantise_single, c_int="aot_model_requantise_single({0}, {1}, {2})", domain=((2, SHIFTS),)
+    ),
+    "requantise_even": ScalarOp(
+        requantise_even, c_int="aot_model_requantise_even({0}, {1}, {2})", domain=((2, SHIFTS),)
+    ),
+    "requantise_wide": ScalarOp(
+        requantise_wide, c_int="aot_model_requantise_wide({0}, {1}, {2})", domain=((2, (-31, 14)),)
+    ),
     "high_multiply": ScalarOp(_exact(fixed_point.high_multiply), c_int="aot_model_high_multiply({0}, {1})"),
-    "rounding_shift": ScalarOp(_exact(fixed_point.rounding_shift),
-                               c_int="aot_model_rounding_shift({0}, {1})",
-                               c_small="aot_model_rounding_shift_small({0}, {1})",
-                               domain=((1, (0, 31)),)),
-    "softmax_ratio": ScalarOp(_exact(fixed_point.softmax_ratio),
-                              c_int="aot_model_softmax_ratio({0}, {1}, {2}, {3})",
-                              domain=((3, (22, 35)),)),
+    "rounding_shift": ScalarOp(
+        _exact(fixed_point.rounding_shift),
+        c_int="aot_model_rounding_shift({0}, {1})",
+        c_small="aot_model_rounding_shift_small({0}, {1})",
+        domain=((1, (0, 31)),),
+    ),
+    "softmax_ratio": ScalarOp(
+        _exact(fixed_point.softmax_ratio),
+        c_int="aot_model_softmax_ratio({0}, {1}, {2}, {3})",
+        domain=((3, (22, 35)),),
+    ),
     "leading_zeros": ScalarOp(_exact(fixed_point.leading_zeros), c_int="aot_model_leading_zeros({0})"),
     "fixed_log": ScalarOp(_exact(fixed_point.natural_log), c_int="aot_model_fixed_log({0})"),
-    "inverse_sqrt_multiplier": ScalarOp(_exact(fixed_point.inverse_sqrt_multiplier),
-                                        c_int="aot_model_inverse_sqrt_multiplier({0})"),
-    "inverse_sqrt_shift": ScalarOp(_exact(fixed_point.inverse_sqrt_shift),
-                                   c_int="aot_model_inverse_sqrt_shift({0})"),
-    "reciprocal": ScalarOp(_exact(fixed_point.reciprocal),
-                           c_int="aot_model_reciprocal({0})",
-                           domain=((0, (1, 2**31 - 1)),)),
+    "inverse_sqrt_multiplier": ScalarOp(
+        _exact(fixed_point.inverse_sqrt_multiplier), c_int="aot_model_inverse_sqrt_multiplier({0})"
+    ),
+    "inverse_sqrt_shift": ScalarOp(
+        _exact(fixed_point.inverse_sqrt_shift), c_int="aot_model_inverse_sqrt_shift({0})"
+    ),
+    "reciprocal": ScalarOp(
+        _exact(fixed_point.reciprocal), c_int="aot_model_reciprocal({0})", domain=((0, (1, 2**31 - 1)),)
+    ),
     "quantise_rint": ScalarOp(_quantised(np.rint), c_float="aot_model_quantise_rint({0}, {1}, {2}, {3})"),
-    "quantise_round": ScalarOp(_quantised(_round_away),
-                               c_float="aot_model_quantise_round({0}, {1}, {2}, {3})"),
+    "quantise_round": ScalarOp(
+        _quantised(_round_away), c_float="aot_model_quantise_round({0}, {1}, {2}, {3})"
+    ),
     # index arithmetic (operands checked by the constructors in ir/expr.py)
     "idiv": ScalarOp(lambda a, n: a // n),
     "imod": ScalarOp(lambda a, n: a % n),

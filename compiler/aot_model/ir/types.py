@@ -81,8 +81,11 @@ class DType(Enum):
     def numpy(self) -> np.dtype[np.generic]:
         if self.is_string:
             return np.dtype(f"S{self.size}")  # the same bytes as the C type
-        return np.dtype(getattr(ml_dtypes, self.label)) if hasattr(ml_dtypes, self.label) else np.dtype(
-            self.label)
+        return (
+            np.dtype(getattr(ml_dtypes, self.label))
+            if hasattr(ml_dtypes, self.label)
+            else np.dtype(self.label)
+        )
 
     @property
     def storage(self) -> bool:

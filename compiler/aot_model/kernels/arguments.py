@@ -31,8 +31,12 @@ def scratch_buffer(name: str, piece: Scratch) -> Buffer:
     return Buffer(name, TensorType(DType.UINT8, (piece.nbytes,)), Role.WORKSPACE, align=piece.align)
 
 
-def bound(arguments: Sequence[Argument], place: Callable[[Value | Strided], Buffer],
-          pack: Callable[[str, Packed], Buffer], prefix: str) -> tuple[tuple[Param, ...], tuple[Buffer, ...]]:
+def bound(
+    arguments: Sequence[Argument],
+    place: Callable[[Value | Strided], Buffer],
+    pack: Callable[[str, Packed], Buffer],
+    prefix: str,
+) -> tuple[tuple[Param, ...], tuple[Buffer, ...]]:
     """Parameters and buffers. place: memory of a value; pack: memory of a constant, by a name that begins
     with `prefix`.
     """
@@ -56,9 +60,8 @@ def shapes_of(arguments: Sequence[Argument]) -> str:
     """Types of the values that are read and written, for reports."""
     types = {
         access: ", ".join(
-            str(a.memory.type)
-            for a in arguments
-            if isinstance(a.memory, Value) and a.access is access)
+            str(a.memory.type) for a in arguments if isinstance(a.memory, Value) and a.access is access
+        )
         for access in Access
     }
     return f"{types[Access.READ]} -> {types[Access.WRITE]}"

@@ -109,7 +109,8 @@ class ConvShape:
 
     @property
     def along_row(self) -> ConvShape:
-        """A convolution down a single column as one along a row: the memory is the same. Others as they are.
+        """A convolution down a single column as one along a row: the memory is the same. Others as they
+        are.
         """
         s = self
         if (s.in_w, s.out_w, s.kernel_w, s.pad_left) != (1, 1, 1, 0) or s.in_h == 1:
@@ -193,7 +194,8 @@ class Scratch:
 
 @dataclass(frozen=True)
 class KernelCode:
-    """C of one kernel. The body reads `x`, writes `y` through the tail and names its constants and scratch.
+    """C of one kernel. The body reads `x`, writes `y` through the tail and names its constants and
+    scratch.
     """
 
     body: str

@@ -40,8 +40,10 @@ def _refused(axes: list[int]) -> str | None:
 def too_many_borders(s: ConvShape) -> str | None:
     """Why the windows of a convolution or of pooling have too many cases, if so."""
     d = s.depth
-    axes = [_beyond(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top),
-            _beyond(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left)]
+    axes = [
+        _beyond(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top),
+        _beyond(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left),
+    ]
     if d is not None:
         axes.insert(0, _beyond(d.size, d.out, d.kernel, d.stride, d.dilation, d.pad))
     return _refused([n + 1 for n in axes])
@@ -52,5 +54,9 @@ def too_many_phases(s: ConvShape, each_is_code: bool) -> str | None:
     if each_is_code:
         phases = min(s.stride_h, s.out_h) * min(s.stride_w, s.out_w)
         return f"{phases} phases, each of which would be a function" if phases > MOST_PHASES else None
-    return _refused([_apart(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h),
-                     _apart(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w)])
+    return _refused(
+        [
+            _apart(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h),
+            _apart(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w),
+        ]
+    )

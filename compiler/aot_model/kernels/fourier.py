@@ -24,7 +24,8 @@ MAX_LENGTH = 1 << 17
 
 
 def factors(n: int) -> list[int] | None:
-    """Radices of a complex transform of n, the outermost stage first; None where a factor has no butterfly.
+    """Radices of a complex transform of n, the outermost stage first; None where a factor has no
+    butterfly.
     """
     found = []
     for p in RADICES:
@@ -35,7 +36,8 @@ def factors(n: int) -> list[int] | None:
 
 
 def primes(n: int) -> list[int]:
-    """Radices of a transform of any n, the outermost stage first: those with a butterfly, then prime numbers.
+    """Radices of a transform of any n, the outermost stage first: those with a butterfly, then prime
+    numbers.
     """
     found = []
     for p in (*RADICES, *range(7, n + 1, 2)):
@@ -97,14 +99,15 @@ class Fourier:
         apart = [-math.pi * ((i + 1) / self.half + 0.5) for i in range(self.half // 2)]
         return [
             Packed("places", order.astype(np.uint16), 2),
-            *(Packed(k, self._unit(v), self.dtype.size) for k, v in (("twiddles", stages), ("apart", apart)))
+            *(Packed(k, self._unit(v), self.dtype.size) for k, v in (("twiddles", stages), ("apart", apart))),
         ]
 
     def _unit(self, phases: list[float]) -> np.ndarray:
         turned = [-p if self.inverse else p for p in phases]
         pairs = np.asarray([f(p) for p in turned for f in (math.cos, math.sin)])
         return np.asarray(pairs if self.dtype.is_float else np.floor(0.5 + self.most * pairs)).astype(
-            self.dtype.numpy)
+            self.dtype.numpy
+        )
 
     # --- text -----------------------------------------------------------------------------------------------
 
@@ -113,8 +116,10 @@ class Fourier:
 
     def _complex(self, name: str, source: str, by: int) -> str:
         """Declare the two parts of a number, divided."""
-        return "".join(f"const {self.dtype.c_type} {name}{part} = {self._divided(f'{source}[{k}]', by)};\n"
-                       for k, part in enumerate("ri"))
+        return "".join(
+            f"const {self.dtype.c_type} {name}{part} = {self._divided(f'{source}[{k}]', by)};\n"
+            for k, part in enumerate("ri")
+        )
 
     def _turned(self, name: str, x: str, factor: str) -> str:
         """Declare a complex product."""
@@ -127,8 +132,10 @@ class Fourier:
 
     def _pair(self, name: str, operation: str, a: str, b: str) -> str:
         """Declare the sum or the difference of two complex numbers."""
-        return "".join(f"const {self.dtype.c_type} {name}{p} = {self._do(operation, f'{a}{p}', f'{b}{p}')};\n"
-                       for p in "ri")
+        return "".join(
+            f"const {self.dtype.c_type} {name}{p} = {self._do(operation, f'{a}{p}', f'{b}{p}')};\n"
+            for p in "ri"
+        )
 
     def _do(self, operation: str, a: str, b: str) -> str:
         return f"fft_{operation}_{self.name}({a}, {b})"
@@ -139,37 +146,54 @@ class Fourier:
     def _crossed(self, place: str, operation: str, a: str, b: str) -> str:
         """Store a + i b or a - i b."""
         other = {"add": "sub", "sub": "add"}
-        return self._store(place, self._do(other[operation], f"{a}r", f"{b}i"),
-                           self._do(operation, f"{a}i", f"{b}r"))
+        return self._store(
+            place, self._do(other[operation], f"{a}r", f"{b}i"), self._do(operation, f"{a}i", f"{b}r")
+        )
 
     def scalar_helpers(self) -> dict[str, str]:
         """Functions for the arithmetic of one element, by name."""
         products = (("real", "(W)a * c - (W)b * d"), ("imaginary", "(W)a * d + (W)b * c"))
         if self.dtype.is_float:
             wide, bits, rounded = "float", 0, "X"
-            sums = [("add", "a + b"), ("sub", "a - b"), ("half_add", "(a + b) * 0.5f"),
-                    ("half_sub", "(a - b) * 0.5f")]
+            sums = [
+                ("add", "a + b"),
+                ("sub", "a - b"),
+                ("half_add", "(a + b) * 0.5f"),
+                ("half_sub", "(a - b) * 0.5f"),
+            ]
             products = (("real", "a * c - b * d"), ("imaginary", "a * d + b * c"))
         elif self.dtype is DType.INT16:  # sums are those of int, and wrap where they are stored
             wide, bits, rounded = "int32_t", 15, "(T)((X + HALF) >> BITS)"
-            sums = [("add", "(T)(a + b)"), ("sub", "(T)(a - b)"), ("half_add", "(T)((a + b) >> 1)"),
-                    ("half_sub", "(T)((a - b) >> 1)")]
+            sums = [
+                ("add", "(T)(a + b)"),
+                ("sub", "(T)(a - b)"),
+                ("half_add", "(T)((a + b) >> 1)"),
+                ("half_sub", "(T)((a - b) >> 1)"),
+            ]
         else:
             wide, bits, rounded = "int64_t", 31, "(T)((X + HALF) >> BITS)"
             plus, minus = "(T)((uint32_t)a + (uint32_t)b)", "(T)((uint32_t)a - (uint32_t)b)"
-            sums = [("add", plus), ("sub", minus), ("half_add", f"{plus} >> 1"),
-                    ("half_sub", f"{minus} >> 1")]
-        made = [("T a, T b", o, x) for o, x in sums] + [("T a, T b, T c, T d", o, rounded.replace("X", x))
-                                                        for o, x in products]
+            sums = [
+                ("add", plus),
+                ("sub", minus),
+                ("half_add", f"{plus} >> 1"),
+                ("half_sub", f"{minus} >> 1"),
+            ]
+        made = [("T a, T b", o, x) for o, x in sums] + [
+            ("T a, T b, T c, T d", o, rounded.replace("X", x)) for o, x in products
+        ]
         if bits:
             made.append(("T a, T b", "scaled", rounded.replace("X", "(W)a * b")))
         texts = {
             f"fft_{o}_{self.name}": f"static inline T fft_{o}_{self.name}({signature})\n{{\n    return "
-                                    f"{x};\n}}"
+            f"{x};\n}}"
             for signature, o, x in made
         }
         words = {
-            "T": self.dtype.c_type, "W": wide, "HALF": str(1 << (bits - 1)) if bits else "", "BITS": str(bits)
+            "T": self.dtype.c_type,
+            "W": wide,
+            "HALF": str(1 << (bits - 1)) if bits else "",
+            "BITS": str(bits),
         }
         return {
             name: re.sub(r"\b(T|W|HALF|BITS)\b", lambda m: words[m.group()], text)
@@ -179,42 +203,77 @@ class Fourier:
     def _butterfly(self, p: int) -> str:
         """The statements that combine p numbers z0, z1, …, of which w1, w2, … are the twiddle factors."""
         text = "".join(self._complex(f"x{j}", f"z{j}", p) for j in range(p)) + "".join(
-            self._turned(f"t{j}", f"x{j}", f"w{j}") for j in range(1, p))
+            self._turned(f"t{j}", f"x{j}", f"w{j}") for j in range(1, p)
+        )
         if p == 2:
             return text + "".join(
-                self._stored_pair(f"z{j}", o, "x0", "t1") for j, o in enumerate(("add", "sub")))
+                self._stored_pair(f"z{j}", o, "x0", "t1") for j, o in enumerate(("add", "sub"))
+            )
         if p == 4:
-            text += self._pair("d", "sub", "x0", "t2") + self._pair("s", "add", "x0", "t2") + self._pair(
-                "u", "add", "t1", "t3") + self._pair("v", "sub", "t1", "t3")
+            text += (
+                self._pair("d", "sub", "x0", "t2")
+                + self._pair("s", "add", "x0", "t2")
+                + self._pair("u", "add", "t1", "t3")
+                + self._pair("v", "sub", "t1", "t3")
+            )
             first, last = ("add", "sub") if self.inverse else ("sub", "add")
-            return text + self._stored_pair("z0", "add", "s", "u") + self._crossed(
-                "z1", first, "d", "v") + self._stored_pair("z2", "sub", "s", "u") + self._crossed(
-                    "z3", last, "d", "v")
+            return (
+                text
+                + self._stored_pair("z0", "add", "s", "u")
+                + self._crossed("z1", first, "d", "v")
+                + self._stored_pair("z2", "sub", "s", "u")
+                + self._crossed("z3", last, "d", "v")
+            )
         if p == 3:
             text += self._pair("s", "add", "t1", "t2") + self._pair("d", "sub", "t1", "t2")
             text += "".join(
                 f"const {self.dtype.c_type} m{c} = {self._do('sub', f'x0{c}', self._halved(f's{c}'))};\n"
-                for c in "ri")
+                for c in "ri"
+            )
             text += "".join(
-                f"const {self.dtype.c_type} e{c} = {self._scaled(f'd{c}', 'root[1]')};\n" for c in "ri")
-            return text + self._stored_pair("z0", "add", "x0", "s") + self._crossed(
-                "z1", "add", "m", "e") + self._crossed("z2", "sub", "m", "e")
-        text += self._pair("s", "add", "t1", "t4") + self._pair("d", "sub", "t1", "t4") + self._pair(
-            "u", "add", "t2", "t3") + self._pair("v", "sub", "t2", "t3")
-        text += self._store("z0",
-                            *(self._do("add", f"x0{c}", self._do("add", f"s{c}", f"u{c}")) for c in "ri"))
+                f"const {self.dtype.c_type} e{c} = {self._scaled(f'd{c}', 'root[1]')};\n" for c in "ri"
+            )
+            return (
+                text
+                + self._stored_pair("z0", "add", "x0", "s")
+                + self._crossed("z1", "add", "m", "e")
+                + self._crossed("z2", "sub", "m", "e")
+            )
+        text += (
+            self._pair("s", "add", "t1", "t4")
+            + self._pair("d", "sub", "t1", "t4")
+            + self._pair("u", "add", "t2", "t3")
+            + self._pair("v", "sub", "t2", "t3")
+        )
+        text += self._store(
+            "z0", *(self._do("add", f"x0{c}", self._do("add", f"s{c}", f"u{c}")) for c in "ri")
+        )
         for name, one, two in (("a", "root", "root2"), ("b", "root2", "root")):
-            parts = (self._do("add", self._do("add", f"x0{c}", self._scaled(f"s{c}", f"{one}[0]")),
-                              self._scaled(f"u{c}", f"{two}[0]")) for c in "ri")
+            parts = (
+                self._do(
+                    "add",
+                    self._do("add", f"x0{c}", self._scaled(f"s{c}", f"{one}[0]")),
+                    self._scaled(f"u{c}", f"{two}[0]"),
+                )
+                for c in "ri"
+            )
             text += "".join(
-                f"const {self.dtype.c_type} {name}{c} = {x};\n" for c, x in zip("ri", parts, strict=True))
+                f"const {self.dtype.c_type} {name}{c} = {x};\n" for c, x in zip("ri", parts, strict=True)
+            )
         for name, operation, one, two in (("g", "add", "root", "root2"), ("h", "sub", "root2", "root")):
-            parts = (self._do(operation, self._scaled(f"d{c}", f"{one}[1]"),
-                              self._scaled(f"v{c}", f"{two}[1]")) for c in "ri")
+            parts = (
+                self._do(operation, self._scaled(f"d{c}", f"{one}[1]"), self._scaled(f"v{c}", f"{two}[1]"))
+                for c in "ri"
+            )
             text += "".join(
-                f"const {self.dtype.c_type} {name}{c} = {x};\n" for c, x in zip("ri", parts, strict=True))
-        for place, operation, middle, side in (("z1", "add", "a", "g"), ("z4", "sub", "a", "g"),
-                                               ("z2", "add", "b", "h"), ("z3", "sub", "b", "h")):
+                f"const {self.dtype.c_type} {name}{c} = {x};\n" for c, x in zip("ri", parts, strict=True)
+            )
+        for place, operation, middle, side in (
+            ("z1", "add", "a", "g"),
+            ("z4", "sub", "a", "g"),
+            ("z2", "add", "b", "h"),
+            ("z3", "sub", "b", "h"),
+        ):
             text += self._crossed(place, operation, middle, side)
         return text
 
@@ -243,7 +302,8 @@ class Fourier:
         lines += self._butterfly(p).rstrip("\n").split("\n")
         roots = {3: ("root",), 5: ("root", "root2")}.get(p, ())
         before = "".join(
-            f"    const {t} *const {r} = twiddles + {2 * (k + 1)} * step * m;\n" for k, r in enumerate(roots))
+            f"    const {t} *const {r} = twiddles + {2 * (k + 1)} * step * m;\n" for k, r in enumerate(roots)
+        )
         inner = "".join(f"            {line}\n" for line in lines)
         return (
             f"/* One stage: n / {p} butterflies, between numbers that are m apart. */\n"
@@ -265,7 +325,8 @@ class Fourier:
         for p in reversed(self.radices):
             radix = "" if p in RADICES else f", {p}, terms"
             calls.append(
-                f"{self.stage_name(p)}({memory}, {self.half}, {m}, {self.half // (p * m)}, twiddles{radix});")
+                f"{self.stage_name(p)}({memory}, {self.half}, {m}, {self.half // (p * m)}, twiddles{radix});"
+            )
             m *= p
         return calls
 
@@ -276,15 +337,22 @@ class Fourier:
         t, h = self.dtype.c_type, self.half
         text = self._complex("x", work, 2)
         text += self._store("out", self._do("add", "xr", "xi"), "0") + self._store(
-            f"(out + {2 * h})", self._do("sub", "xr", "xi"), "0")
+            f"(out + {2 * h})", self._do("sub", "xr", "xi"), "0"
+        )
         inner = f"const {t} *const near = {work} + 2 * k;\nconst {t} *const far = {work} + 2 * ({h} - k);\n"
-        inner += self._complex("a", "near", 2) + self._conjugate("far") + self._pair(
-            "s", "add", "a", "b") + self._pair("d", "sub", "a", "b")
+        inner += (
+            self._complex("a", "near", 2)
+            + self._conjugate("far")
+            + self._pair("s", "add", "a", "b")
+            + self._pair("d", "sub", "a", "b")
+        )
         inner += f"const {t} *const w = apart + 2 * k - 2;\n" + self._turned("t", "d", "w")
-        inner += self._store("(out + 2 * k)", self._do("half_add", "sr", "tr"),
-                             self._do("half_add", "si", "ti"))
-        inner += self._store(f"(out + 2 * ({h} - k))", self._do("half_sub", "sr", "tr"),
-                             self._do("half_sub", "ti", "si"))
+        inner += self._store(
+            "(out + 2 * k)", self._do("half_add", "sr", "tr"), self._do("half_add", "si", "ti")
+        )
+        inner += self._store(
+            f"(out + 2 * ({h} - k))", self._do("half_sub", "sr", "tr"), self._do("half_sub", "ti", "si")
+        )
         return text + self._for_pairs(inner)
 
     def put_together(self, source: str, to: str) -> str:
@@ -294,21 +362,29 @@ class Fourier:
         t, h = self.dtype.c_type, self.half
         sums = [self._do(o, f"{source}[0]", f"{source}[{2 * h}]") for o in ("add", "sub")]
         text = self._store(f"({to} + 2 * places[0])", *(self._divided(s, 2) for s in sums))
-        inner = (f"const {t} *const near = {source} + 2 * k;\nconst {t} *const far = {source} + 2 * ({h} - "
-                 "k);\n")
-        inner += self._complex("a", "near", 2) + self._conjugate("far") + self._pair(
-            "s", "add", "a", "b") + self._pair("d", "sub", "a", "b")
+        inner = (
+            f"const {t} *const near = {source} + 2 * k;\nconst {t} *const far = {source} + 2 * ({h} - k);\n"
+        )
+        inner += (
+            self._complex("a", "near", 2)
+            + self._conjugate("far")
+            + self._pair("s", "add", "a", "b")
+            + self._pair("d", "sub", "a", "b")
+        )
         inner += f"const {t} *const w = apart + 2 * k - 2;\n" + self._turned("t", "d", "w")
         inner += self._stored_pair(f"({to} + 2 * places[k])", "add", "s", "t")
-        inner += self._store(f"({to} + 2 * places[{h} - k])", self._do("sub", "sr", "tr"),
-                             self._do("sub", "ti", "si"))
+        inner += self._store(
+            f"({to} + 2 * places[{h} - k])", self._do("sub", "sr", "tr"), self._do("sub", "ti", "si")
+        )
         return text + self._for_pairs(inner)
 
     def _conjugate(self, source: str) -> str:
         zero = "0.0f" if self.dtype.is_float else "0"
         negative = f"-{source}[1]" if self.dtype.is_float else self._do("sub", zero, f"{source}[1]")
-        return (f"const {self.dtype.c_type} br = {self._divided(f'{source}[0]', 2)};\nconst "
-                f"{self.dtype.c_type} bi = {self._divided(negative, 2)};\n")
+        return (
+            f"const {self.dtype.c_type} br = {self._divided(f'{source}[0]', 2)};\nconst "
+            f"{self.dtype.c_type} bi = {self._divided(negative, 2)};\n"
+        )
 
     def _for_pairs(self, inner: str) -> str:
         body = "".join(f"    {line}\n" for line in inner.rstrip("\n").split("\n"))

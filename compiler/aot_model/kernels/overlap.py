@@ -50,7 +50,8 @@ def span(s: ConvShape) -> int:
 
 
 def windows(s: ConvShape) -> Elements:
-    """Lowest element of x that each output pixel reads, in the order of memory; `span` where it reads none.
+    """Lowest element of x that each output pixel reads, in the order of memory; `span` where it reads
+    none.
     """
     n, h, w, _ = s.strides
     rows = first_taps(s.out_h, s.stride_h, s.dilation_h, s.pad_top, s.kernel_h, s.in_h)[:, None]
@@ -60,13 +61,15 @@ def windows(s: ConvShape) -> Elements:
     return every
 
 
-def by_pixels(s: ConvShape,
-              pixels: int,
-              *,
-              reread: bool = False,
-              through_images: bool = False,
-              by_channel: bool = False,
-              sizes: tuple[int, int] = (1, 1)) -> int | None:
+def by_pixels(
+    s: ConvShape,
+    pixels: int,
+    *,
+    reread: bool = False,
+    through_images: bool = False,
+    by_channel: bool = False,
+    sizes: tuple[int, int] = (1, 1),
+) -> int | None:
     """Slack of a kernel that computes `pixels` output pixels after another, all their channels.
 
     sizes: bytes of an element of x and of y.
@@ -77,16 +80,19 @@ def by_pixels(s: ConvShape,
     count = s.out_h * s.out_w
     if s.batch * count > MANY_OUTPUTS:
         return None
-    images = [(0, s.batch * count)] if through_images else [(n * count, (n + 1) * count)
-                                                            for n in range(s.batch)]
+    images = (
+        [(0, s.batch * count)] if through_images else [(n * count, (n + 1) * count) for n in range(s.batch)]
+    )
     begins = np.concatenate([np.arange(first, last, pixels) for first, last in images])
     reads = np.minimum.reduceat(windows(s), begins) * sizes[0]
     ends = np.append(begins[1:], s.batch * count) * s.out_c * sizes[1]
     size = span(s) * sizes[0]
     # of one pixel: channel c is written where c are behind it, and reads from the window's c-th element on
     if by_channel:
-        return min(slack(reads, ends, reread=False, size=size),
-                   slack(reads, begins * s.out_c * sizes[1], reread=True, size=size))
+        return min(
+            slack(reads, ends, reread=False, size=size),
+            slack(reads, begins * s.out_c * sizes[1], reread=True, size=size),
+        )
     return slack(reads, ends, reread=reread, size=size)
 
 
@@ -103,7 +109,7 @@ def by_rows(batch: int, in_h: int, row: int, out_h: int, out_row: int, rows: int
     """
     size = batch * in_h * row
     first = [n * in_h * row + max(r, 0) * row if r < in_h else size for n in range(batch) for r in unread]
-    ends = [(n * out_h + min((k + 1) * rows, out_h)) * out_row
-            for n in range(batch)
-            for k in range(len(unread))]
+    ends = [
+        (n * out_h + min((k + 1) * rows, out_h)) * out_row for n in range(batch) for k in range(len(unread))
+    ]
     return slack(np.array(first, np.int64), np.array(ends, np.int64), reread=False, size=size)

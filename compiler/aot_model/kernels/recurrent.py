@@ -107,12 +107,14 @@ def panels_for(layer: Recurrent, dialect: VectorDialect) -> Panels:
         dialect = SCALAR
     most = max(1, min(16, dialect.registers - 2) // widest)
     choices = [v for v in (1, 2, 4, 8, 16) if v <= most]
-    return min((Panels(dialect, v, layer.hidden) for v in choices),
-               key=lambda p: (p.count * p.units, -p.vectors))
+    return min(
+        (Panels(dialect, v, layer.hidden) for v in choices), key=lambda p: (p.count * p.units, -p.vectors)
+    )
 
 
 def pack_weights(layer: Recurrent, panels: Panels, one: CellPass, w: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """[panel][k][gate][unit] of W [gates * hidden, inputs] and R [gates * hidden, hidden], padded with zeros.
+    """[panel][k][gate][unit] of W [gates * hidden, inputs] and R [gates * hidden, hidden], padded with
+    zeros.
     """
     h, u, n = layer.hidden, panels.units, panels.count
     both = np.concatenate([w.reshape(-1, h, w.shape[-1]), r.reshape(-1, h, h)], axis=2)[list(one.gates)]
@@ -135,8 +137,9 @@ def pack_bias(layer: Recurrent, panels: Panels, one: CellPass, b: np.ndarray) ->
     return np.ascontiguousarray(padded.reshape(len(rows), n, u).transpose(1, 0, 2))
 
 
-def packing_text(layer: Recurrent, panels: Panels, number: int, one: CellPass, has_bias: bool,
-                 direction: int) -> str:
+def packing_text(
+    layer: Recurrent, panels: Panels, number: int, one: CellPass, has_bias: bool, direction: int
+) -> str:
     """C that packs weights which are not constants, at the start of a run."""
     h, i, g, u = layer.hidden, layer.inputs, GATES[layer.cell], panels.units
     text = CText()
@@ -186,8 +189,11 @@ class _Writer:
         layer, text = self.layer, self.text
         h, has = layer.hidden, layer.has
         with text.loop("n", str(layer.batch)):
-            state = f"n * {layer.state_stride} + {layer.offset}" if layer.offset else ("n * "
-                                                                                       f"{layer.state_stride}")
+            state = (
+                f"n * {layer.state_stride} + {layer.offset}"
+                if layer.offset
+                else (f"n * {layer.state_stride}")
+            )
             if "lens" in has:
                 text.line(
                     f"const int32_t steps = lens[n] < 0 ? 0 : lens[n] > {layer.steps} ? {layer.steps} : "
@@ -206,9 +212,11 @@ class _Writer:
             with text.loop("s", steps):
                 time = f"{steps} - 1 - s" if layer.reverse else "s"
                 text.line(
-                    f"const int32_t t = {time};" if layer.reverse or "y" in has else "const int32_t t = s;")
+                    f"const int32_t t = {time};" if layer.reverse or "y" in has else "const int32_t t = s;"
+                )
                 text.line(
-                    f"const {self.type} *const xt = x + t * {layer.x_strides[0]} + n * {layer.x_strides[1]};")
+                    f"const {self.type} *const xt = x + t * {layer.x_strides[0]} + n * {layer.x_strides[1]};"
+                )
                 if "y" in has:
                     text.line(
                         f"{self.type} *const next = y + t * {layer.y_strides[0]} + n * {layer.y_strides[1]} "
@@ -240,8 +248,11 @@ class _Writer:
     def _cell_state(self, state: str) -> None:
         text, has, h = self.text, self.layer.has, self.layer.hidden
         text.line(f"{self.type} *const c = {'yc + ' + state if 'yc' in has else 'cell'};")
-        text.line(f"memcpy(c, c0 + {state}, {h} * sizeof(*c));" if "c0" in
-                  has else f"memset(c, 0, {h} * sizeof(*c));")
+        text.line(
+            f"memcpy(c, c0 + {state}, {h} * sizeof(*c));"
+            if "c0" in has
+            else f"memset(c, 0, {h} * sizeof(*c));"
+        )
 
     def _pass(self, number: int, one: CellPass) -> None:
         """All panels of one pass."""
@@ -255,24 +266,39 @@ class _Writer:
                 for v in range(vectors):
                     at = (a * vectors + v) * d.lanes
                     base = f"b{number} + p * {count * panels.units}"
-                    load = d.load(
-                        f"{base} + {at}") if d.lanes > 1 else f"b{number}[p * {count * panels.units} + {at}]"
+                    load = (
+                        d.load(f"{base} + {at}")
+                        if d.lanes > 1
+                        else f"b{number}[p * {count * panels.units} + {at}]"
+                    )
                     text.line(f"{vector_type} a{a}_{v} = {load};")
             shared = len(one.gates) - 1
             for source, length, last in (("xt", layer.inputs, shared), (hidden, layer.hidden, count - 1)):
                 with text.loop("k", str(length)):
-                    self._multiply(f"w{number}k", source,
-                                   [f"a{last if g == shared else g}_{v}" for g in range(len(one.gates))
-                                    for v in range(vectors)])
+                    self._multiply(
+                        f"w{number}k",
+                        source,
+                        [
+                            f"a{last if g == shared else g}_{v}"
+                            for g in range(len(one.gates))
+                            for v in range(vectors)
+                        ],
+                    )
                     text.line(f"w{number}k += {len(one.gates) * panels.units};")
             text.line(f"{self.type} a[{count}][{panels.units}];")
             for a in range(count):
                 for v in range(vectors):
-                    text.line(f"{d.store(f'&a[{a}][{v * d.lanes}]', f'a{a}_{v}')}" if d.lanes >
-                              1 else f"a[{a}][{v}] = a{a}_{v};")
+                    text.line(
+                        f"{d.store(f'&a[{a}][{v * d.lanes}]', f'a{a}_{v}')}"
+                        if d.lanes > 1
+                        else f"a[{a}][{v}] = a{a}_{v};"
+                    )
             padded = panels.count * panels.units != layer.hidden
-            bound = f"{panels.units}" if not padded else (f"{panels.units} && p * {panels.units} + j < "
-                                                          f"{layer.hidden}")
+            bound = (
+                f"{panels.units}"
+                if not padded
+                else (f"{panels.units} && p * {panels.units} + j < {layer.hidden}")
+            )
             with text.block(f"for (int32_t j = 0; j < {bound}; j++)"):
                 text.line(f"const int32_t u = p * {panels.units} + j;")
                 _UPDATES[layer.cell][number](self)

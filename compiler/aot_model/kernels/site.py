@@ -1,4 +1,5 @@
-"""The place where a kernel is put: one node, its fused tail, the target, and the program under construction.
+"""The place where a kernel is put: one node, its fused tail, the target, and the program under
+construction.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from aot_model.kernels.target import Kernel, Target
 
 Coordinates = tuple[Expr, Expr, Expr, Expr]
 
+
 class Lowering(Protocol):
     """The program under construction, as a kernel sees it: lowering/lower.py."""
 
@@ -49,9 +51,9 @@ class Lowering(Protocol):
 
     def wish(self, node: Node, wish: Wish) -> None: ...
 
-    def lower_body(self, graph: Graph, inputs: Mapping[Value, Buffer], outputs: Sequence[Buffer],
-                   skip: int | None) -> list[Step]:
-        ...
+    def lower_body(
+        self, graph: Graph, inputs: Mapping[Value, Buffer], outputs: Sequence[Buffer], skip: int | None
+    ) -> list[Step]: ...
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,8 @@ class Site:
         return self.chain.result
 
     def bias(self) -> np.ndarray | None:
-        """A constant for each channel that the chain adds first: the kernel starts its accumulators with it.
+        """A constant for each channel that the chain adds first: the kernel starts its accumulators with
+        it.
         """
         out = self.node.outputs[0]
         first = self.chain.nodes[0] if self.chain.nodes else None
@@ -121,18 +124,21 @@ class Site:
         accumulator = accumulator_leaf(start.dtype, low, high)
         rest = Chain(self.chain.nodes[after:], self.result)
         element = self.lowering.element_of(rest, index, start, accumulator)
-        return FusedTail.of(element, accumulator, index, dense_position(index, self.result.shape),
-                            coordinates)
+        return FusedTail.of(
+            element, accumulator, index, dense_position(index, self.result.shape), coordinates
+        )
 
-    def emit(self,
-             name: str,
-             code: KernelCode,
-             tail: FusedTail | None,
-             shapes: str,
-             macs: int,
-             inputs: tuple[Strided, ...] | None = None,
-             wish: int | None = None,
-             names: Sequence[str] = ()) -> None:
+    def emit(
+        self,
+        name: str,
+        code: KernelCode,
+        tail: FusedTail | None,
+        shapes: str,
+        macs: int,
+        inputs: tuple[Strided, ...] | None = None,
+        wish: int | None = None,
+        names: Sequence[str] = (),
+    ) -> None:
         """Add a call of a kernel with parameters: x (x0, x1 …, or `names`), tail inputs, constants, scratch,
         y.
 
@@ -160,18 +166,19 @@ class Site:
         out = self.result
         params.append(Param("y", out.dtype, Access.WRITE))
         arguments.append(self.lowering.buffer(out))
-        headers = frozenset(h.strip("<>")
-                            for h in code.includes) | (frozenset(tail.headers) if tail else frozenset())
+        headers = frozenset(h.strip("<>") for h in code.includes) | (
+            frozenset(tail.headers) if tail else frozenset()
+        )
         function = Function(name, tuple(params), code.body, headers, code.helpers, code.note)
         overlaps: tuple[Overlap, ...] = ()
         width = values[0].dtype.size
         of_x, of_y = code.sizes or (width, width)
         fits = width == of_x and out.dtype.size <= of_y and alike(values[0].dtype.c_type, out.dtype.c_type)
         if code.slack is not None and fits:
-            overlaps = (Overlap(0,
-                                len(params) - 1, code.slack,
-                                code.slack_step), *self._tail_overlaps(tail, values, len(params) - 1,
-                                                                       code.residual))
+            overlaps = (
+                Overlap(0, len(params) - 1, code.slack, code.slack_step),
+                *self._tail_overlaps(tail, values, len(params) - 1, code.residual),
+            )
         elif tail is not None:
             overlaps = tuple(self._tail_overlaps(tail, values, len(params) - 1))
         call = Call(function, tuple(arguments), overlaps, self.node.name, self.node.kind, macs, shapes)
@@ -187,11 +194,9 @@ class Site:
         """Add a step that the kernel made itself."""
         self.lowering.add(step)
 
-    def body(self,
-             graph: Graph,
-             inputs: Mapping[Value, Buffer],
-             outputs: Sequence[Buffer],
-             skip: int | None = None) -> list[Step]:
+    def body(
+        self, graph: Graph, inputs: Mapping[Value, Buffer], outputs: Sequence[Buffer], skip: int | None = None
+    ) -> list[Step]:
         """The steps of a body of control flow that reads and writes the given buffers; output number `skip`
         is not wanted.
         """
@@ -202,24 +207,27 @@ class Site:
         values = self.node.outputs
         return values[output] if output < len(values) and values[output] in self.lowering.read else None
 
-    def call(self,
-             name: str,
-             body: str,
-             arguments: Sequence[Argument],
-             *,
-             includes: Iterable[str] = (),
-             helpers: tuple[str, ...] = (),
-             overlaps: tuple[Overlap, ...] = (),
-             macs: int = 0,
-             note: str = "",
-             fails: bool = False) -> None:
+    def call(
+        self,
+        name: str,
+        body: str,
+        arguments: Sequence[Argument],
+        *,
+        includes: Iterable[str] = (),
+        helpers: tuple[str, ...] = (),
+        overlaps: tuple[Overlap, ...] = (),
+        macs: int = 0,
+        note: str = "",
+        fails: bool = False,
+    ) -> None:
         """Add a call of a function without a tail: any number of inputs and outputs. fails: the body returns
         a status.
         """
         params, buffers = bound(arguments, self._memory, self.lowering.constant_buffer, self.node.name)
         function = Function(name, params, body, frozenset(includes), helpers, note, fails=fails)
         self.lowering.add(
-            Call(function, buffers, overlaps, self.node.name, self.node.kind, macs, shapes_of(arguments)))
+            Call(function, buffers, overlaps, self.node.name, self.node.kind, macs, shapes_of(arguments))
+        )
 
     def _memory(self, memory: Value | Strided) -> Buffer:
         return self.lowering.buffer(memory) if isinstance(memory, Value) else self._place(memory)
@@ -231,17 +239,17 @@ class Site:
             return buffer
         t = window.source.type
         left, begin = TensorType(t.dtype, (t.elements - window.offset,)), window.offset * t.dtype.size
-        return Buffer(f"{buffer.name}_from_{window.offset}",
-                      left,
-                      Role.WORKSPACE,
-                      align=min(buffer.align, begin & -begin),
-                      view_of=(buffer, begin))
+        return Buffer(
+            f"{buffer.name}_from_{window.offset}",
+            left,
+            Role.WORKSPACE,
+            align=min(buffer.align, begin & -begin),
+            view_of=(buffer, begin),
+        )
 
-    def _tail_overlaps(self,
-                       tail: FusedTail | None,
-                       inputs: tuple[Value, ...],
-                       out: int,
-                       residual: int | None = None) -> list[Overlap]:
+    def _tail_overlaps(
+        self, tail: FusedTail | None, inputs: tuple[Value, ...], out: int, residual: int | None = None
+    ) -> list[Overlap]:
         """A residual that is read just where the result is stored may be overwritten by it, in place only:
         kernels store blocks of rows and channels, not elements in the order of memory. Where it is the input
         as well, which the result cannot take the place of, the result may begin as far before it as a block
@@ -251,11 +259,19 @@ class Site:
             return []
         result = []
         for k, value in enumerate(tail.names):
-            same = (value.type.elements == self.result.type.elements
-                    and value.dtype.size == self.result.dtype.size
-                    and alike(value.dtype.c_type, self.result.dtype.c_type))
+            same = (
+                value.type.elements == self.result.type.elements
+                and value.dtype.size == self.result.dtype.size
+                and alike(value.dtype.c_type, self.result.dtype.c_type)
+            )
             if same and tail.reads_in_place(value):
                 exact = residual is None or value not in inputs
-                result.append(Overlap(len(inputs) + k, out, 0 if exact else residual or 0,
-                                      max(value.type.nbytes, 2) if exact else 1))
+                result.append(
+                    Overlap(
+                        len(inputs) + k,
+                        out,
+                        0 if exact else residual or 0,
+                        max(value.type.nbytes, 2) if exact else 1,
+                    )
+                )
         return result

@@ -47,8 +47,9 @@ class Chain:
         return [v for n in self.nodes for v in n.outputs if v is not self.result]
 
 
-def find_chain(graph: Graph, anchor: Node, uses: dict[Value, list[Node]], made: dict[Value, int],
-               taken: set[Node]) -> Chain:
+def find_chain(
+    graph: Graph, anchor: Node, uses: dict[Value, list[Node]], made: dict[Value, int], taken: set[Node]
+) -> Chain:
     """The chain that a kernel's node may absorb. `made` is the place of each value's producer in the order of
     the graph.
     """
@@ -88,8 +89,13 @@ class FusedTail:
     """The dialect in which vectors of channels are stored; None: scalars only."""
 
     @staticmethod
-    def of(element: Expr, accumulator: Expr, index: tuple[Expr, ...], position: Expr,
-           coordinates: Callable[[tuple[Expr, Expr, Expr, Expr]], tuple[Expr, ...]]) -> FusedTail:
+    def of(
+        element: Expr,
+        accumulator: Expr,
+        index: tuple[Expr, ...],
+        position: Expr,
+        coordinates: Callable[[tuple[Expr, Expr, Expr, Expr]], tuple[Expr, ...]],
+    ) -> FusedTail:
         """The tail of an expression with loads by index; its other inputs are named tail0, tail1, …"""
         assert isinstance(accumulator, Leaf)
         element = flatten(element)
@@ -101,8 +107,11 @@ class FusedTail:
         """The tail with vector stores, where the dialect can compute it."""
         rounding = rounding_of(self.element) if dialect.quantises else None
         real = rounding.real if rounding else self.element
-        takes = dialect.lanes > 1 and real.dtype is DType.FLOAT32 and can_vectorise(
-            real, self.index, self.accumulator, dialect)
+        takes = (
+            dialect.lanes > 1
+            and real.dtype is DType.FLOAT32
+            and can_vectorise(real, self.index, self.accumulator, dialect)
+        )
         return replace(self, dialect=dialect if takes else None)
 
     @property

@@ -116,10 +116,15 @@ class Target:
     @property
     def specification(self) -> str:
         """The label with the options that were given to the targets before the processor."""
-        return ",".join([
-            *(",".join([t.name, *(f"{k}={v}" for k, v in sorted(t.values.items()))]) for t in self.before),
-            self.name
-        ])
+        return ",".join(
+            [
+                *(
+                    ",".join([t.name, *(f"{k}={v}" for k, v in sorted(t.values.items()))])
+                    for t in self.before
+                ),
+                self.name,
+            ]
+        )
 
     @property
     def offloads(self) -> Any:
@@ -155,8 +160,11 @@ class Target:
     def dialect(self) -> str:
         """The float vector dialect: the option `vector`, or that of the nearest ancestor that names one."""
         chosen = next((self.option("vector") for t in self.lineage() if "vector" in t.attributes), "auto")
-        return str(chosen) if chosen != "auto" else next(
-            (t.vector for t in self.lineage() if t.vector), "scalar")
+        return (
+            str(chosen)
+            if chosen != "auto"
+            else next((t.vector for t in self.lineage() if t.vector), "scalar")
+        )
 
     def turns(self) -> int:
         """Turns of a short loop over elements that are written one behind the other."""
@@ -178,8 +186,10 @@ class Target:
         values = dict(self.values)
         for name, text in options.items():
             if name not in known:
-                raise fail("E501",
-                           f"target '{self.name}' has no option '{name}'",
-                           hint=f"it has: {', '.join(sorted(known))}")
+                raise fail(
+                    "E501",
+                    f"target '{self.name}' has no option '{name}'",
+                    hint=f"it has: {', '.join(sorted(known))}",
+                )
             values[name] = known[name].parse(name, text)
         return replace(self, values=values)

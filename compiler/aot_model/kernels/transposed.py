@@ -43,8 +43,14 @@ def lines(outputs: int, taps: int, stride: int, dilation: int, pad: int) -> Iter
         begin = (first + pad - met[0] * dilation) // stride if met else 0
         step = dilation // math.gcd(dilation, stride) if len(met) > 1 else 1
         before = -(-max(begin, 0) // step)  # the kernels know of padding, not of less than none
-        yield Line(first, stride, -(-(outputs - first) // stride), (*[-1] * before, *met), step,
-                   before * step - begin)
+        yield Line(
+            first,
+            stride,
+            -(-(outputs - first) // stride),
+            (*[-1] * before, *met),
+            step,
+            before * step - begin,
+        )
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,17 @@ def phases(s: ConvShape, zero: int) -> Iterator[Phase]:
             empty = not rows.taps or not columns.taps
             sizes = (1, 1) if empty else (len(rows.taps), len(columns.taps))
             pads = (0, 0) if empty else (rows.pad, columns.pad)
-            shape = replace(s, out_h=rows.outputs, out_w=columns.outputs, kernel_h=sizes[0],
-                            kernel_w=sizes[1], stride_h=1, stride_w=1, dilation_h=rows.dilation,
-                            dilation_w=columns.dilation, pad_top=pads[0], pad_left=pads[1])
+            shape = replace(
+                s,
+                out_h=rows.outputs,
+                out_w=columns.outputs,
+                kernel_h=sizes[0],
+                kernel_w=sizes[1],
+                stride_h=1,
+                stride_w=1,
+                dilation_h=rows.dilation,
+                dilation_w=columns.dilation,
+                pad_top=pads[0],
+                pad_left=pads[1],
+            )
             yield Phase(shape, rows, columns, zero)

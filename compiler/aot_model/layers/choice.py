@@ -16,9 +16,11 @@ def open_reference(path: Path, format_: str, name: str | None, constants: Tensor
     CompileError E902 when it is not installed, E501 when it is for another format.
     """
     if (name == "litert") != (format_ == "tflite") and name is not None:
-        raise fail("E501",
-                   f"--reference {name} does not read {'TFLite' if format_ == 'tflite' else 'ONNX'} files",
-                   where=str(path))
+        raise fail(
+            "E501",
+            f"--reference {name} does not read {'TFLite' if format_ == 'tflite' else 'ONNX'} files",
+            where=str(path),
+        )
     if format_ == "tflite":
         from aot_model.layers.litert import LiteRT
 

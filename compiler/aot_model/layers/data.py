@@ -20,15 +20,17 @@ def vectors(side: Side, other: Side, arrays: Mapping[str, Array], where: str) ->
     """
     columns = []
     for k, (name, dtype, shape) in enumerate(side.shapes):
-        names = (name, f"in_{k}", *(n for n, _, _ in list(other.shapes)[k:k + 1]))
+        names = (name, f"in_{k}", *(n for n, _, _ in list(other.shapes)[k : k + 1]))
         found = next((arrays[n] for n in names if n in arrays), None)
         if found is None and len(arrays) == 1 == len(side.shapes):
             found = next(iter(arrays.values()))
         if found is None:
-            raise fail("E104",
-                       f"input '{name}' is missing",
-                       where=where,
-                       hint=f"there are: {', '.join(sorted(arrays)) or 'no arrays'}; say {name} or in_{k}")
+            raise fail(
+                "E104",
+                f"input '{name}' is missing",
+                where=where,
+                hint=f"there are: {', '.join(sorted(arrays)) or 'no arrays'}; say {name} or in_{k}",
+            )
         column = _shaped(found, shape)
         if column is None:
             wanted = ", ".join("?" if n is None else str(n) for n in shape)
@@ -36,14 +38,18 @@ def vectors(side: Side, other: Side, arrays: Mapping[str, Array], where: str) ->
                 "E104",
                 f"input '{name}' of {side.path.name} is {found.dtype}{list(found.shape)}, not [samples, "
                 f"{wanted}]",
-                where=where)
+                where=where,
+            )
         columns.append(_typed(column, dtype, _steps(side, k), _steps(other, k)))
     count = {len(c) for c in columns}
     if len(count) != 1 or count == {0}:
-        raise fail("E104",
-                   "there is no sample" if count in (set(), {0}) else
-                   f"the inputs have different numbers of samples: {sorted(count)}",
-                   where=where)
+        raise fail(
+            "E104",
+            "there is no sample"
+            if count in (set(), {0})
+            else f"the inputs have different numbers of samples: {sorted(count)}",
+            where=where,
+        )
     return [list(row) for row in zip(*columns, strict=True)]
 
 
@@ -54,8 +60,11 @@ def _shaped(array: Array, shape: tuple[int | None, ...]) -> Array | None:
     for candidate in (array, array[:, np.newaxis] if array.ndim else array, array[np.newaxis]):
         if candidate.ndim != rank + 1:
             continue
-        moved = (candidate, np.moveaxis(candidate, -1, 2),
-                 np.moveaxis(candidate, 2, -1)) if rank >= 3 else (candidate, )
+        moved = (
+            (candidate, np.moveaxis(candidate, -1, 2), np.moveaxis(candidate, 2, -1))
+            if rank >= 3
+            else (candidate,)
+        )
         for one in moved:
             if all(want is None or want == have for want, have in zip(shape, one.shape[1:], strict=True)):
                 return one
@@ -69,8 +78,9 @@ def _steps(side: Side, k: int) -> Steps | None:
     return side.signals.of[key].steps.get(key)
 
 
-def _typed(array: Array, dtype: np.dtype[np.generic] | None, own: Steps | None,
-           others: Steps | None) -> Array:
+def _typed(
+    array: Array, dtype: np.dtype[np.generic] | None, own: Steps | None, others: Steps | None
+) -> Array:
     """In the model's type: real numbers become integers by its scale, integers real ones by the scale of
     the model that has them."""
     if dtype is None or array.dtype == dtype:

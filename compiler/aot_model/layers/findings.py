@@ -38,8 +38,9 @@ def findings(pair: Pair) -> tuple[Finding, ...]:
             Finding(
                 "infinite",
                 f"{name}'s output is infinite or no number in {sums.infinite:,} elements that are numbers "
-                f"in the other"
-            ))
+                f"in the other",
+            )
+        )
     if pair.made_with is not None and pair.steps is not None:
         was, now = pair.made_with, pair.steps
         found.append(
@@ -47,29 +48,33 @@ def findings(pair: Pair) -> tuple[Finding, ...]:
                 "parameters",
                 f"{name}'s output is quantised with scale {was.size:.6g} and zero point "
                 f"{_zero(was.zero_point)}, but read with scale {now.size:.6g} and zero point "
-                f"{_zero(now.zero_point)}"
-            ))
+                f"{_zero(now.zero_point)}",
+            )
+        )
     limits, reach = pair.limits, sums.want_range
     if limits is not None and sums.share_saturated >= SATURATED:
         found.append(
             Finding(
                 "saturated",
                 f"{name}'s output saturates in {_percent(sums.share_saturated)} of its elements: its range "
-                f"was calibrated to {interval(*limits)}, data reach {interval(*reach)}"
-            ))
+                f"was calibrated to {interval(*limits)}, data reach {interval(*reach)}",
+            )
+        )
     if (systematic := _systematic(pair, sums)) is not None:
         found.append(systematic)
     if limits is not None and pair.dtype is not None and reach[1] >= reach[0]:
-        steps = (max(reach[1], 0.0) - min(reach[0], 0.0)) / max(pair.steps.size if pair.steps else 1.0,
-                                                                1e-300)
-        whole = 2**(8 * pair.dtype.itemsize)
+        steps = (max(reach[1], 0.0) - min(reach[0], 0.0)) / max(
+            pair.steps.size if pair.steps else 1.0, 1e-300
+        )
+        whole = 2 ** (8 * pair.dtype.itemsize)
         if 0 < steps < whole / 8 and pair.dtype.itemsize == 1:
             found.append(
                 Finding(
                     "coarse",
                     f"{name}'s output uses {max(1, round(steps))} of its {whole} steps: its range was "
-                    f"calibrated to {interval(*limits)}, data reach {interval(*reach)}"
-                ))
+                    f"calibrated to {interval(*limits)}, data reach {interval(*reach)}",
+                )
+            )
     return tuple(found)
 
 
@@ -86,8 +91,9 @@ def _systematic(pair: Pair, sums: Sums) -> Finding | None:
             said = ""
             if abs(own_gain - 1) > GAIN:
                 said = f", where its gain is {own_gain:.3g}: a scale of the weights is off"
-            return Finding("channel",
-                           f"{pair.name}'s output has {_percent(part)} of its error in channel {k}{said}")
+            return Finding(
+                "channel", f"{pair.name}'s output has {_percent(part)} of its error in channel {k}{said}"
+            )
     if enough and abs(gain[0] - 1) > GAIN and gain[1] >= max(SYSTEMATIC, share):
         words = f"{pair.name}'s output is {gain[0]:.3g} times what it should be"
         return Finding("scaled", f"{words}: a scale, of weights or of the output, is off")
@@ -104,8 +110,9 @@ def loses(losses: Losses, pair: Pair, least: float) -> bool:
 
     Where nothing says what it should make of its inputs, it loses if its inputs do not.
     """
-    return _bad(pair, pair.judged, least) and (pair.own is not None or
-                                               not any(_inherits(losses.pairs[k], least) for k in pair.reads))
+    return _bad(pair, pair.judged, least) and (
+        pair.own is not None or not any(_inherits(losses.pairs[k], least) for k in pair.reads)
+    )
 
 
 def _inherits(pair: Pair, least: float) -> bool:
@@ -134,7 +141,9 @@ def explained(pair: Pair) -> str:
     few = sums.rms < 2 * pair.steps.size
     return f"{said}, and nothing saturates, is shifted or scaled: " + (
         "its steps are too large for it"
-        if few else "its weights are too coarse, or it computes something else")
+        if few
+        else "its weights are too coarse, or it computes something else"
+    )
 
 
 def _noise(snr: float) -> str:
@@ -149,8 +158,9 @@ def interval(low: float, high: float) -> str:
 
 
 def decibels(snr: float) -> str:
-    return "the same" if snr == float(
-        "inf") else "no signal at all" if snr == -float("inf") else f"{snr:.1f} dB"
+    return (
+        "the same" if snr == float("inf") else "no signal at all" if snr == -float("inf") else f"{snr:.1f} dB"
+    )
 
 
 def _percent(share: float) -> str:

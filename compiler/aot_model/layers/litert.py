@@ -46,11 +46,14 @@ class LiteRT:
                 model_content=self._data,
                 experimental_op_resolver_type=self._module.OpResolverType.BUILTIN_REF,
                 experimental_preserve_all_tensors=True,
-                num_threads=1)
+                num_threads=1,
+            )
             given = iter(inputs)
             feeds = {
-                d["index"]:
-                (d["shape"], self.constants[d["index"]] if d["index"] in self.constants else next(given))
+                d["index"]: (
+                    d["shape"],
+                    self.constants[d["index"]] if d["index"] in self.constants else next(given),
+                )
                 for d in run.get_input_details()
             }
             for index, (shape, array) in feeds.items():

@@ -60,9 +60,11 @@ class Pair:
     @property
     def limits(self) -> tuple[float, float] | None:
         """What b's integers can say."""
-        return self.steps.limits(
-            self.dtype
-        ) if self.steps is not None and self.dtype is not None and self.dtype.kind in "iu" else None
+        return (
+            self.steps.limits(self.dtype)
+            if self.steps is not None and self.dtype is not None and self.dtype.kind in "iu"
+            else None
+        )
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -92,11 +94,9 @@ class Losses:
     only_b: int
 
 
-def losses(a: Side,
-           b: Side,
-           a_rows: Sequence[Sequence[Array]],
-           b_rows: Sequence[Sequence[Array]],
-           at_once: int = 8) -> Losses:
+def losses(
+    a: Side, b: Side, a_rows: Sequence[Sequence[Array]], b_rows: Sequence[Sequence[Array]], at_once: int = 8
+) -> Losses:
     """Run both on the same samples, and compare."""
     matched = paired(a.signals, b.signals, a.nodes, b.nodes)
     factors = equalised(a.nodes, b.signals.divided)
@@ -107,7 +107,7 @@ def losses(a: Side,
     changed = {p.b: 0 for p in chosen}
     unlike: dict[Key, str] = {}
     for start in range(0, len(a_rows), at_once):
-        vectors, others = a_rows[start:start + at_once], b_rows[start:start + at_once]
+        vectors, others = a_rows[start : start + at_once], b_rows[start : start + at_once]
         ours, theirs = a.run(vectors, [p.a for p in chosen]), b.run(others, [p.b for p in chosen])
         for vector, x, y in zip(vectors, ours, theirs, strict=True):
             _compare(chosen, a, b, vector, x, y, unlike, changed)
@@ -119,7 +119,8 @@ def losses(a: Side,
     ]
     outputs = tuple(
         Output(p, changed[p.b] if p.judged.elements > len(a_rows) else None)
-        for p in (chosen[k] for k in dict.fromkeys(ends)))
+        for p in (chosen[k] for k in dict.fromkeys(ends))
+    )
     return Losses(
         f"{a.path.name}, {a.title}",
         f"{b.path.name}, {b.title}",
@@ -142,8 +143,9 @@ def _pair(x: Signal, y: Signal, a: Side, b: Side) -> Pair | None:
     real, integer = [k for k in ours if k not in x.steps], [k for k in theirs if k in y.steps]
     key_a, key_b = (real or ours)[0], (integer or theirs)[0]
     name = printable(str(min(y.names, key=len, default=key_b)))
-    return Pair(name, key_a, key_b, x.steps.get(key_a), y.steps.get(key_b), y.made.get(key_b), (),
-                b.made(key_b))
+    return Pair(
+        name, key_a, key_b, x.steps.get(key_a), y.steps.get(key_b), y.made.get(key_b), (), b.made(key_b)
+    )
 
 
 def _join(pairs: Sequence[Pair], b: Side) -> None:
@@ -158,8 +160,16 @@ def _join(pairs: Sequence[Pair], b: Side) -> None:
         p.reads = tuple(known[k] for k in before.get(p.b, ()) if k in known)
 
 
-def _compare(pairs: Sequence[Pair], a: Side, b: Side, vector: Sequence[Array], x: Mapping[Key, Array],
-             y: Mapping[Key, Array], unlike: dict[Key, str], changed: dict[Key, int]) -> None:
+def _compare(
+    pairs: Sequence[Pair],
+    a: Side,
+    b: Side,
+    vector: Sequence[Array],
+    x: Mapping[Key, Array],
+    y: Mapping[Key, Array],
+    unlike: dict[Key, str],
+    changed: dict[Key, int],
+) -> None:
     """One sample."""
     last, mixed = a.channels_last, a.channels_last != b.channels_last
     found: list[tuple[Pair, Array, Array]] = []
@@ -209,7 +219,8 @@ def _by(p: Pair, array: Array) -> Array:
     axis = p.axis if array.ndim != 2 else 1
     if p.divided is not None and p.divided.ndim > 1:
         fits = p.divided.ndim == array.ndim and all(
-            n in (1, m) for n, m in zip(p.divided.shape, array.shape, strict=True))
+            n in (1, m) for n, m in zip(p.divided.shape, array.shape, strict=True)
+        )
         return p.divided if fits else np.ones(())
     if p.divided is None or not array.ndim or array.shape[axis] % p.divided.size:
         return np.ones(())

@@ -50,7 +50,7 @@ class Layer:
 
     @property
     def status(self) -> str:
-        """"off": the layer itself is; "rounding": by one step of an integer; "inherited": only its inputs
+        """ "off": the layer itself is; "rounding": by one step of an integer; "inherited": only its inputs
         are.
         """
         judged = self.own or self.inherited
@@ -102,8 +102,13 @@ def _moved(tensor: ModelTensor, array: Array) -> Array:
     return array
 
 
-def measure(program: HostProgram, rows: Sequence[Sequence[Array]], inputs: Sequence[Sequence[Array]],
-            reference: Reference, tolerance: Tolerance) -> Measured:
+def measure(
+    program: HostProgram,
+    rows: Sequence[Sequence[Array]],
+    inputs: Sequence[Sequence[Array]],
+    reference: Reference,
+    tolerance: Tolerance,
+) -> Measured:
     """Compare the runs of a traced program on some vectors of inputs with a reference."""
     by_key = {t.key: (t, traced) for traced in program.view.traced for t in traced.tensors}
     ours = [{k: v for k, v in traced_tensors(program, row).items() if v.dtype.kind in "biuf"} for row in rows]
@@ -112,11 +117,14 @@ def measure(program: HostProgram, rows: Sequence[Sequence[Array]], inputs: Seque
     theirs: list[Tensors] = [reference.run(vector, keys) for vector in inputs]
     fits = {k for k in keys if all(_alike(o[k], t.get(k)) for o, t in zip(ours, theirs, strict=True))}
     keys_fit = [k for k in keys if k in fits]
-    apart = [
-        reference.run_apart(vector, {k: o[k]
-                                     for k in keys_fit})
-        for vector, o in zip(inputs, ours, strict=True)
-    ] if keys_fit else []
+    apart = (
+        [
+            reference.run_apart(vector, {k: o[k] for k in keys_fit})
+            for vector, o in zip(inputs, ours, strict=True)
+        ]
+        if keys_fit
+        else []
+    )
     groups = fused_nodes(reference.nodes, set(keys_fit))
     layers = []
     for key in keys_fit:
@@ -126,12 +134,25 @@ def measure(program: HostProgram, rows: Sequence[Sequence[Array]], inputs: Seque
         alone = [a[key] for a in apart if a is not None and _alike(got[0], a.get(key))]
         label = printable(tensor.name)
         allowed = _widened(tolerance, got.dtype, len(groups[key]))
-        own = compare(label, str(traced.type), got, np.stack(alone),
-                      allowed) if len(alone) == len(got) else None
+        own = (
+            compare(label, str(traced.type), got, np.stack(alone), allowed)
+            if len(alone) == len(got)
+            else None
+        )
         functions, calls = _calls(program, traced)
         layers.append(
-            Layer(key, label, _type(got), groups[key], functions, calls, got.dtype.kind in "iu",
-                  compare(label, str(traced.type), got, want, allowed), own))
+            Layer(
+                key,
+                label,
+                _type(got),
+                groups[key],
+                functions,
+                calls,
+                got.dtype.kind in "iu",
+                compare(label, str(traced.type), got, want, allowed),
+                own,
+            )
+        )
     refused = tuple(printable(by_key[k][0].name) for k in keys if k not in fits)
     return Measured(reference.title, len(rows), tuple(layers), len(set(produced)) - len(keys), refused)
 

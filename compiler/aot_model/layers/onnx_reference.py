@@ -50,7 +50,8 @@ class _OnnxReference(ABC):
                 "E603",
                 f"the model file has {len(self.inputs)} inputs, the program {len(inputs)}: sequences and "
                 "optionals are not handed to a reference",
-                where=str(self.path))
+                where=str(self.path),
+            )
         return {**dict(zip(self.inputs, inputs, strict=True)), **self.constants}
 
     def run(self, inputs: Sequence[np.ndarray], wanted: Sequence[Key]) -> Tensors:
@@ -61,8 +62,9 @@ class _OnnxReference(ABC):
         feeds = {**self._feeds(inputs), **{f"{k}{GIVEN}": v for k, v in arrays.items()}}
         return self._run("apart", cut(self.proto, arrays), feeds, list(arrays))
 
-    def _run(self, label: str, proto: onnx.ModelProto, feeds: dict[str, np.ndarray],
-             wanted: list[str]) -> Tensors:
+    def _run(
+        self, label: str, proto: onnx.ModelProto, feeds: dict[str, np.ndarray], wanted: list[str]
+    ) -> Tensors:
         key = (label, *wanted)
         if key not in self._loaded:
             self._loaded[key] = self._attempt(lambda: self._load(with_outputs(proto, wanted)))
@@ -79,7 +81,8 @@ class _OnnxReference(ABC):
                 "E603",
                 f"{self.title}: {str(error)[:500]}",
                 where=str(self.path),
-                hint="give inputs that the model accepts (--vectors), or another --reference") from None
+                hint="give inputs that the model accepts (--vectors), or another --reference",
+            ) from None
 
     @property
     @abstractmethod
@@ -106,9 +109,9 @@ class OnnxRuntime(_OnnxReference):
         options.graph_optimization_level = self._runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.log_severity_level = 4
         options.intra_op_num_threads = 1
-        return self._runtime.InferenceSession(proto.SerializeToString(),
-                                              options,
-                                              providers=["CPUExecutionProvider"])
+        return self._runtime.InferenceSession(
+            proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
 
     def _execute(self, loaded: Any, wanted: list[str], feeds: dict[str, np.ndarray]) -> list[Any]:
         known = {i.name for i in loaded.get_inputs()}
@@ -136,18 +139,19 @@ class OnnxEvaluator(_OnnxReference):
 def file_nodes(graph: onnx.GraphProto) -> tuple[FileNode, ...]:
     """The nodes of a graph, those inside of others left out."""
     return tuple(
-        FileNode(n.name, n.op_type, tuple(_reads(n)), tuple(filter(None, n.output))) for n in graph.node)
+        FileNode(n.name, n.op_type, tuple(_reads(n)), tuple(filter(None, n.output))) for n in graph.node
+    )
 
 
 def _reads(node: onnx.NodeProto) -> Iterable[str]:
     """Tensors that a node reads, those that its bodies capture included."""
     yield from filter(None, node.input)
     for body in _bodies(node):
-        own = {i.name
-               for i in body.input} | {t.name
-                                       for t in body.initializer} | {o
-                                                                     for n in body.node
-                                                                     for o in n.output}
+        own = (
+            {i.name for i in body.input}
+            | {t.name for t in body.initializer}
+            | {o for n in body.node for o in n.output}
+        )
         for inner in body.node:
             yield from (name for name in _reads(inner) if name not in own)
         yield from (o.name for o in body.output if o.name not in own)

@@ -28,10 +28,22 @@ _RESULT = {
     "QLinearConcat": 0,
 }  # fmt: skip
 """Operators on integers: which of their inputs is the scale of the result; the zero point is the next."""
-_MOVES = frozenset({
-    "MaxPool", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Identity", "Gather", "Slice",
-    "Expand", "DepthToSpace", "SpaceToDepth"
-})
+_MOVES = frozenset(
+    {
+        "MaxPool",
+        "Reshape",
+        "Flatten",
+        "Transpose",
+        "Squeeze",
+        "Unsqueeze",
+        "Identity",
+        "Gather",
+        "Slice",
+        "Expand",
+        "DepthToSpace",
+        "SpaceToDepth",
+    }
+)
 """Operators whose result has the scale of their first input."""
 
 
@@ -49,8 +61,11 @@ def of_onnx(proto: onnx.ModelProto, fixed: Sequence[str] = ()) -> Signals:
             return None
         scale = np.asarray(numpy_helper.to_array(constants[names[0]]), np.float64).reshape(-1)
         given = names[1] if len(names) > 1 else ""
-        zero = np.asarray(numpy_helper.to_array(constants[given])).astype(
-            np.int64).reshape(-1) if given in constants else np.zeros(1, np.int64)
+        zero = (
+            np.asarray(numpy_helper.to_array(constants[given])).astype(np.int64).reshape(-1)
+            if given in constants
+            else np.zeros(1, np.int64)
+        )
         return Steps(scale, zero, axis)
 
     inputs = [i.name for i in graph.input if i.name not in constants and i.name not in fixed]
@@ -82,7 +97,7 @@ def of_onnx(proto: onnx.ModelProto, fixed: Sequence[str] = ()) -> Signals:
                 of[name] = Signal([name])
             at = _RESULT.get(node.op_type)
             kept = source.steps.get(node.input[0]) if source is not None and node.op_type in _MOVES else None
-            made = kept if at is None else steps(node.input[at:at + 2], None)
+            made = kept if at is None else steps(node.input[at : at + 2], None)
             if made is not None and made.scale.size == 1:
                 of[results[0]].steps[results[0]] = made
     whole = collected(of, {key: str(key) for key in of}, inputs, [o.name for o in graph.output])
@@ -110,12 +125,18 @@ def _joined(signal: Signal | None, name: str) -> Signal:
 
 
 def input_types(
-        proto: onnx.ModelProto) -> list[tuple[str, np.dtype[np.generic] | None, tuple[int | None, ...]]]:
+    proto: onnx.ModelProto,
+) -> list[tuple[str, np.dtype[np.generic] | None, tuple[int | None, ...]]]:
     """Name, type and shape of what the graph takes."""
     found: list[tuple[str, np.dtype[np.generic] | None, tuple[int | None, ...]]] = []
     for port in proto.graph.input:
         type_ = port.type.tensor_type
         dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(type_.elem_type)) if type_.elem_type else None
-        found.append((port.name, dtype,
-                      tuple(d.dim_value if d.HasField("dim_value") else None for d in type_.shape.dim)))
+        found.append(
+            (
+                port.name,
+                dtype,
+                tuple(d.dim_value if d.HasField("dim_value") else None for d in type_.shape.dim),
+            )
+        )
     return found

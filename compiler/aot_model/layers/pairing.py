@@ -18,21 +18,44 @@ from aot_model.layers.signals import Signal, Signals
 
 Array = np.ndarray
 
-_TAKEN_AWAY = frozenset({
-    "Relu", "Clip", "LeakyRelu", "Sigmoid", "HardSigmoid", "HardSwish", "Tanh", "BatchNormalization",
-    "Identity", "Cast", "Dropout", "RELU", "RELU6"
-})
+_TAKEN_AWAY = frozenset(
+    {
+        "Relu",
+        "Clip",
+        "LeakyRelu",
+        "Sigmoid",
+        "HardSigmoid",
+        "HardSwish",
+        "Tanh",
+        "BatchNormalization",
+        "Identity",
+        "Cast",
+        "Dropout",
+        "RELU",
+        "RELU6",
+    }
+)
 """Operators of one input whose result has its shape, which quantisers and optimisers make part of what is
 before them."""
 
 _LEAVES_CHANNELS = frozenset(
-    {"Relu", "LeakyRelu", "MaxPool", "AveragePool", "GlobalAveragePool", "Identity", "Dropout", "Flatten",
-     "Reshape"}
+    {
+        "Relu",
+        "LeakyRelu",
+        "MaxPool",
+        "AveragePool",
+        "GlobalAveragePool",
+        "Identity",
+        "Dropout",
+        "Flatten",
+        "Reshape",
+    }
 )
 
 
-def paired(a: Signals, b: Signals, a_nodes: Sequence[FileNode],
-           b_nodes: Sequence[FileNode]) -> list[tuple[Signal, Signal]]:
+def paired(
+    a: Signals, b: Signals, a_nodes: Sequence[FileNode], b_nodes: Sequence[FileNode]
+) -> list[tuple[Signal, Signal]]:
     """(signal of a, signal of b) in the order of b."""
     by_name: dict[str, Signal] = {}
     for rank in range(max((len(s.names) for s in a.all), default=0)):  # whole names before shorter ones
@@ -43,10 +66,9 @@ def paired(a: Signals, b: Signals, a_nodes: Sequence[FileNode],
     found: dict[int, Signal] = {}
     for ours, theirs in ((a.inputs, b.inputs), (a.outputs, b.outputs)):
         if len(ours) == len(theirs):
-            found.update({
-                id(b.of[k]): a.of[o]
-                for o, k in zip(ours, theirs, strict=True) if k in b.of and o in a.of
-            })
+            found.update(
+                {id(b.of[k]): a.of[o] for o, k in zip(ours, theirs, strict=True) if k in b.of and o in a.of}
+            )
     taken = {id(s) for s in found.values()}
     for signal in b.all:
         match = next((by_name[n] for n in signal.names if n in by_name), None)
@@ -57,20 +79,23 @@ def paired(a: Signals, b: Signals, a_nodes: Sequence[FileNode],
     return [(found[id(signal)], signal) for signal in b.all if id(signal) in found]
 
 
-def _behind_what_was_taken_away(found: dict[int, Signal], a: Signals, b: Signals, a_nodes: Sequence[FileNode],
-                                b_nodes: Sequence[FileNode]) -> None:
-    readers, kinds = _readers(a, a_nodes), {
-        k: {n.kind.removeprefix("QLinear")
-            for n in nodes}
-        for k, nodes in _readers(b, b_nodes).items()
-    }
+def _behind_what_was_taken_away(
+    found: dict[int, Signal], a: Signals, b: Signals, a_nodes: Sequence[FileNode], b_nodes: Sequence[FileNode]
+) -> None:
+    readers, kinds = (
+        _readers(a, a_nodes),
+        {k: {n.kind.removeprefix("QLinear") for n in nodes} for k, nodes in _readers(b, b_nodes).items()},
+    )
     present = {id(s) for s in found.values()}
     for signal in b.all:
         match = found.get(id(signal))
         while match is not None:
             nodes = readers.get(id(match), [])
-            if len(nodes) != 1 or nodes[0].kind not in _TAKEN_AWAY or nodes[0].kind in kinds.get(
-                    id(signal), ()):
+            if (
+                len(nodes) != 1
+                or nodes[0].kind not in _TAKEN_AWAY
+                or nodes[0].kind in kinds.get(id(signal), ())
+            ):
                 break
             behind = a.of.get(nodes[0].outputs[0])
             if behind is None or id(behind) in present or any(o in a.outputs for o in match.keys):
@@ -111,12 +136,15 @@ class Layout:
         if mixed and a.ndim == b.ndim and a.ndim >= 3:
             last_to_first, first_to_last = (0, a.ndim - 1, *range(1, a.ndim - 1)), (0, *range(2, a.ndim), 1)
             fits += [
-                Layout(a.shape, axes, b.shape) for axes in (last_to_first, first_to_last)
+                Layout(a.shape, axes, b.shape)
+                for axes in (last_to_first, first_to_last)
                 if tuple(b.shape[k] for k in axes) == a.shape
             ]
         if not fits and a.size == b.size and [n for n in a.shape if n > 1] == [n for n in b.shape if n > 1]:
             fits = [Layout(a.shape, None, b.shape)]
-        return min(fits, key=lambda f: float(np.nansum((a.astype(np.float64) - f.to_a(b))**2)), default=None)
+        return min(
+            fits, key=lambda f: float(np.nansum((a.astype(np.float64) - f.to_a(b)) ** 2)), default=None
+        )
 
 
 def equalised(nodes: Sequence[FileNode], divided: Mapping[str, Array]) -> dict[Key, Array]:
@@ -142,8 +170,11 @@ def channel_axis(kinds: Sequence[str], rank: int) -> int:
     matrices."""
     if rank == 0:
         return 0
-    return 1 if rank > 2 and not any("MatMul" in k or "Gemm" in k or "LayerNorm" in k
-                                     for k in kinds) else rank - 1
+    return (
+        1
+        if rank > 2 and not any("MatMul" in k or "Gemm" in k or "LayerNorm" in k for k in kinds)
+        else rank - 1
+    )
 
 
 def sources(nodes: Sequence[FileNode], known: Mapping[Key, object]) -> Mapping[Key, tuple[Key, ...]]:

@@ -53,6 +53,6 @@ class Reference(Protocol):
 
 def missing(package: str, why: str) -> CompileError:
     """A package that is optional is needed now."""
-    return fail("E902",
-                f"{why} needs the package {package}, which is not installed",
-                hint=f"pip install {package}")
+    return fail(
+        "E902", f"{why} needs the package {package}, which is not installed", hint=f"pip install {package}"
+    )

@@ -129,7 +129,8 @@ class ProgramSide:
                 "E603",
                 f"the model file has {len(self.signals.inputs)} inputs, the program {len(view.inputs)}: "
                 f"sequences and optionals cannot be compared",
-                where=str(path))
+                where=str(path),
+            )
 
     def can_tell(self, key: Key) -> bool:
         return key in self._made or key in self.signals.inputs
@@ -159,8 +160,9 @@ def read_signals(path: Path, constants: Mapping[str | int, Array]) -> tuple[Sign
 
         main = parse(path.read_bytes(), str(path)).subgraphs[0]
         tensors = [main.tensors[k] for k in main.inputs]
-        return of_tflite(path), [(t.name, None if t.dtype is None else t.dtype.numpy, t.shape)
-                                 for t in tensors]
+        return of_tflite(path), [
+            (t.name, None if t.dtype is None else t.dtype.numpy, t.shape) for t in tensors
+        ]
     from aot_model.frontends.onnx_complete import complete_proto
     from aot_model.layers.onnx_signals import input_types, of_onnx
 

@@ -29,7 +29,8 @@ EQUALISED = "aot_model.equalisation"
 """Key of an ONNX file's metadata: by tensor, what `aot-model quantise` divided its channels by, as JSON."""
 
 _SUFFIX = re.compile(
-    r"(_QuantizeLinear_(Output|Input)|_DequantizeLinear_Output|_QuantizeInput|_(de)?quantized)$")
+    r"(_QuantizeLinear_(Output|Input)|_DequantizeLinear_Output|_QuantizeInput|_(de)?quantized)$"
+)
 """What quantisers (of ONNX Runtime and those that are like it) append to the name of the tensor that they
 quantise."""
 
@@ -61,7 +62,8 @@ class Steps:
 
     def same(self, other: Steps) -> bool:
         return bool(
-            np.array_equal(self.scale, other.scale) and np.array_equal(self.zero_point, other.zero_point))
+            np.array_equal(self.scale, other.scale) and np.array_equal(self.zero_point, other.zero_point)
+        )
 
     @property
     def size(self) -> float:
@@ -111,15 +113,18 @@ def of_tflite(path: Path) -> Signals:
     for index in (*main.inputs, *(k for o in main.operators for k in o.outputs)):
         signal, tensor = Signal([index]), main.tensors[index]
         if (q := tensor.quantisation) is not None and len(q.scale):
-            signal.steps[index] = Steps(np.asarray(q.scale, np.float64), np.asarray(q.zero_point, np.int64),
-                                        q.axis)
+            signal.steps[index] = Steps(
+                np.asarray(q.scale, np.float64), np.asarray(q.zero_point, np.int64), q.axis
+            )
         of[index] = signal
-    return collected(of, {key: main.tensors[int(key)].name
-                          for key in of}, list(main.inputs), list(main.outputs))
+    return collected(
+        of, {key: main.tensors[int(key)].name for key in of}, list(main.inputs), list(main.outputs)
+    )
 
 
-def collected(of: dict[Key, Signal], names: Mapping[Key, str], inputs: Sequence[Key],
-              outputs: Sequence[Key]) -> Signals:
+def collected(
+    of: dict[Key, Signal], names: Mapping[Key, str], inputs: Sequence[Key], outputs: Sequence[Key]
+) -> Signals:
     signals = list({id(s): s for s in of.values()}.values())
     for signal in signals:
         for key in signal.keys:

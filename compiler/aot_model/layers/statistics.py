@@ -40,11 +40,16 @@ class Sums:
         a, b, c, d, e, f, g = (np.zeros(channels) for _ in range(7))
         return Sums(a, b, c, d, e, f, g)
 
-    def add(self, want: Array, got: Array, axis: int, limits: tuple[float, float] | None,
-            step: float) -> None:
+    def add(
+        self, want: Array, got: Array, axis: int, limits: tuple[float, float] | None, step: float
+    ) -> None:
         """One vector's. axis: of the channels; limits: of `got`; step: the size of its steps."""
-        w, g = (np.moveaxis(a.astype(np.float64), axis, 0).reshape(a.shape[axis], -1)
-                if a.ndim else a.astype(np.float64).reshape(1, 1) for a in (want, got))
+        w, g = (
+            np.moveaxis(a.astype(np.float64), axis, 0).reshape(a.shape[axis], -1)
+            if a.ndim
+            else a.astype(np.float64).reshape(1, 1)
+            for a in (want, got)
+        )
         finite = np.isfinite(w) & np.isfinite(g)
         if not finite.all():
             self.infinite += int((~finite & ~((w == g) | (np.isnan(w) & np.isnan(g)))).sum())
@@ -55,10 +60,14 @@ class Sums:
             total += term.sum(axis=1)
         if finite.any():
             self.worst = max(self.worst, float(np.abs(e).max()))
-            self.want_range = (min(self.want_range[0],
-                                   float(w[finite].min())), max(self.want_range[1], float(w[finite].max())))
-            self.got_range = (min(self.got_range[0],
-                                  float(g[finite].min())), max(self.got_range[1], float(g[finite].max())))
+            self.want_range = (
+                min(self.want_range[0], float(w[finite].min())),
+                max(self.want_range[1], float(w[finite].max())),
+            )
+            self.got_range = (
+                min(self.got_range[0], float(g[finite].min())),
+                max(self.got_range[1], float(g[finite].max())),
+            )
         inside = finite
         if limits is not None:
             low, high = limits
@@ -66,7 +75,7 @@ class Sums:
             self.saturated += int(((at_low & (w < low - step / 2)) | (at_high & (w > high + step / 2))).sum())
             inside = finite & ~at_low & ~at_high
         w, g = w[inside], g[inside]
-        self.inner += (w.size, w.sum(), g.sum(), (w * w).sum(), (w * g).sum(), ((g - w)**2).sum())
+        self.inner += (w.size, w.sum(), g.sum(), (w * w).sum(), (w * g).sum(), ((g - w) ** 2).sum())
 
     @property
     def elements(self) -> int:
@@ -78,8 +87,9 @@ class Sums:
         if self.infinite:
             return -np.inf
         noise, signal = float(self.error2.sum()), float(self.want2.sum())
-        return float("inf") if noise == 0 else -np.inf if signal == 0 else 10 * float(np.log10(signal /
-                                                                                               noise))
+        return (
+            float("inf") if noise == 0 else -np.inf if signal == 0 else 10 * float(np.log10(signal / noise))
+        )
 
     @property
     def cosine(self) -> float | None:
@@ -103,7 +113,7 @@ class Sums:
         spread = w2 - w * w / max(n, 1)
         if n < 8 or spread <= 1e-12 * w2 or e2 == 0:
             return 1.0, 0.0
-        return float((wg - w * g / n) / spread), float((wg / w2 - 1)**2 * w2 / e2)
+        return float((wg - w * g / n) / spread), float((wg / w2 - 1) ** 2 * w2 / e2)
 
     @property
     def shift(self) -> tuple[float, float]:
@@ -120,7 +130,7 @@ class Sums:
             return None
         k = int(self.error2.argmax())
         n = self.count[k]
-        spread = self.want2[k] - self.want[k]**2 / max(n, 1)
+        spread = self.want2[k] - self.want[k] ** 2 / max(n, 1)
         gain = (self.product[k] - self.want[k] * self.got[k] / max(n, 1)) / spread if spread > 0 else 1.0
         return k, float(self.error2[k] / total), float(gain)
 
@@ -139,7 +149,7 @@ class Histogram:
         sides = [a[np.isfinite(a)].astype(np.float64) for a in (want, got)]
         most = max((float(np.abs(a).max(initial=0.0)) for a in sides), default=0.0)
         if self.reach == 0.0:
-            self.reach = float(2.0**np.ceil(np.log2(most))) if most > 0 else 0.0
+            self.reach = float(2.0 ** np.ceil(np.log2(most))) if most > 0 else 0.0
         while most > self.reach > 0:
             self.want, self.got = _merged(self.want), _merged(self.got)
             self.reach *= 2

@@ -111,41 +111,71 @@ def decode(memory: Memory, address: int) -> Fields:
         return memory.text(number[name])
 
     def tensors(name: str) -> tuple[Tensor, ...]:
-        return tuple(
-            _tensor(memory, row)
-            for row in _fields(memory, number[name], _TENSOR, number[f"num_{name}"])) if number[name] else ()
+        return (
+            tuple(
+                _tensor(memory, row) for row in _fields(memory, number[name], _TENSOR, number[f"num_{name}"])
+            )
+            if number[name]
+            else ()
+        )
 
     pools = _fields(memory, number["pools"], _POOL, number["num_pools"])
     layers = _fields(memory, number["layers"], _LAYER, number["num_layers"]) if number["layers"] else []
     return (
-        text("name"), text("compiler"), text("target"), text("model_file"), text("model_sha256"),
-        tensors("inputs"), tensors("outputs"),
+        text("name"),
+        text("compiler"),
+        text("target"),
+        text("model_file"),
+        text("model_sha256"),
+        tensors("inputs"),
+        tensors("outputs"),
         tuple(
             Pool(memory.text(int(p["name"])), memory.text(int(p["c_name"])), int(p["bytes"]), int(p["align"]))
-            for p in pools),
+            for p in pools
+        ),
         tuple(
-            Layer(memory.text(int(r["name"])), memory.text(int(r["op"])), int(r["macs"]),
-                  int(r["workspace_bytes"]), int(r["constant_bytes"]))
-            for r in layers), number["constant_bytes"], number["state_bytes"], number["lower_bound"],
-        number["macs"], bool(number["flags"] & _CALLER), bool(number["flags"] & _IO_INSIDE),
-        Parameters(number["params_size"], number["params_align"],
-                   memory.read(number["structure"], 16).hex()) if number["structure"] else None,
+            Layer(
+                memory.text(int(r["name"])),
+                memory.text(int(r["op"])),
+                int(r["macs"]),
+                int(r["workspace_bytes"]),
+                int(r["constant_bytes"]),
+            )
+            for r in layers
+        ),
+        number["constant_bytes"],
+        number["state_bytes"],
+        number["lower_bound"],
+        number["macs"],
+        bool(number["flags"] & _CALLER),
+        bool(number["flags"] & _IO_INSIDE),
+        Parameters(number["params_size"], number["params_align"], memory.read(number["structure"], 16).hex())
+        if number["structure"]
+        else None,
     )
 
 
 def _tensor(memory: Memory, row: Mapping[str, int | bytes]) -> Tensor:
     def numbers(name: str, kind: str, count: int) -> tuple[float, ...]:
         size = struct.calcsize(kind)
-        return struct.unpack(f"{memory.order}{count}{kind}", memory.read(int(row[name]), count
-                                                                         * size)) if count else ()
+        return (
+            struct.unpack(f"{memory.order}{count}{kind}", memory.read(int(row[name]), count * size))
+            if count
+            else ()
+        )
 
     n, axis = int(row["quantised"]), int(row["axis"])
     zero_points = tuple(map(int, numbers("zero_points", "i", n)))
-    quantisation = Quantisation(numbers("scales", "f", n), zero_points,
-                                None if axis < 0 else axis) if n else None
+    quantisation = (
+        Quantisation(numbers("scales", "f", n), zero_points, None if axis < 0 else axis) if n else None
+    )
     shape = tuple(map(int, numbers("shape", "i", int(row["rank"]))))
-    return Tensor(memory.text(int(row["name"])), memory.text(int(row["c_name"])),
-                  TensorType(DType[DTYPES[int(row["dtype"]) - 1]], shape), quantisation)
+    return Tensor(
+        memory.text(int(row["name"])),
+        memory.text(int(row["c_name"])),
+        TensorType(DType[DTYPES[int(row["dtype"]) - 1]], shape),
+        quantisation,
+    )
 
 
 def _fields(memory: Memory, address: int, layout: str, count: int = 1) -> list[dict[str, int | bytes]]:
@@ -161,9 +191,10 @@ def _fields(memory: Memory, address: int, layout: str, count: int = 1) -> list[d
         end, widest = end + size, max(widest, align)
     stride = -(-end // widest) * widest
     data = memory.read(address, stride * count)
-    return [{name: struct.unpack_from(kind, data, k * stride + at)[0]
-             for name, kind, at in members}
-            for k in range(count)]
+    return [
+        {name: struct.unpack_from(kind, data, k * stride + at)[0] for name, kind, at in members}
+        for k in range(count)
+    ]
 
 
 def find(data: bytes, where: str) -> Sequence[Fields]:
@@ -179,8 +210,10 @@ def find(data: bytes, where: str) -> Sequence[Fields]:
     except struct.error as error:
         reason = f" (the ELF file is damaged: {error})"
     if not found:
-        hint = ("metadata are there with --metadata full or size, in linked files, unless the linker removed "
-                "them: -Wl,-u,<name>_metadata keeps them")
+        hint = (
+            "metadata are there with --metadata full or size, in linked files, unless the linker removed "
+            "them: -Wl,-u,<name>_metadata keeps them"
+        )
         raise fail("E102", f"has no metadata of a model{reason}", where=where, hint=hint)
     return sorted(found, key=lambda fields: str(fields[0]))
 
@@ -216,7 +249,8 @@ _LOAD, _RELA = 1, 4
 
 
 def _elf(data: bytes) -> Image:
-    """The segments of a linked ELF file, with addresses as if it were loaded at 0; an object file has none.
+    """The segments of a linked ELF file, with addresses as if it were loaded at 0; an object file has
+    none.
     """
     kind, endianness = struct.unpack_from("BB", data, 4)
     wide, order = kind == 2, "<" if endianness == 1 else ">"
@@ -227,11 +261,13 @@ def _elf(data: bytes) -> Image:
     segments = []
     for k in range(programs):
         if wide:
-            kind, _, offset, address, _, size = struct.unpack_from(f"{order}IIQQQQ", data,
-                                                                   program + k * program_size)
+            kind, _, offset, address, _, size = struct.unpack_from(
+                f"{order}IIQQQQ", data, program + k * program_size
+            )
         else:
-            kind, offset, address, _, size = struct.unpack_from(f"{order}IIIII", data,
-                                                                program + k * program_size)
+            kind, offset, address, _, size = struct.unpack_from(
+                f"{order}IIIII", data, program + k * program_size
+            )
         if kind == _LOAD:
             segments.append((address, offset, size))
     image = Image(data, tuple(segments), order, 8 if wide else 4)

@@ -83,7 +83,8 @@ def _parsed(path: Path, data: bytes) -> ElfObject:
 
     sections = tuple(
         Section(text(names, h[0]), h[5], bool(h[2] & _ALLOC) and h[1] != _NOBITS, bool(h[2] & _EXEC))
-        for h in heads)
+        for h in heads
+    )
     found = []
     layout = struct.Struct(order + ("IBBHQQ" if wide else "IIIBBH"))
     for head in heads:

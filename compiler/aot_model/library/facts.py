@@ -36,20 +36,29 @@ class Tensor:
     def to_dict(self) -> dict[str, Any]:
         q = self.quantisation
         facts: dict[str, Any] = {
-            "name": self.name, "c_name": self.c_name, "dtype": self.type.dtype.label,
-            "shape": list(self.type.shape), "bytes": self.type.nbytes, "quantisation": None
-            if q is None else {"scale": list(q.scale), "zero_point": list(q.zero_point), "axis": q.axis},
+            "name": self.name,
+            "c_name": self.c_name,
+            "dtype": self.type.dtype.label,
+            "shape": list(self.type.shape),
+            "bytes": self.type.nbytes,
+            "quantisation": None
+            if q is None
+            else {"scale": list(q.scale), "zero_point": list(q.zero_point), "axis": q.axis},
         }
         return facts if self.offset is None else {**facts, "offset": self.offset, "pool": self.pool}
 
     @staticmethod
     def from_dict(facts: Mapping[str, Any]) -> Tensor:
         q = facts["quantisation"]
-        quantisation = None if q is None else Quantisation(tuple(map(float, q["scale"])),
-                                                           tuple(map(int, q["zero_point"])), q["axis"])
+        quantisation = (
+            None
+            if q is None
+            else Quantisation(tuple(map(float, q["scale"])), tuple(map(int, q["zero_point"])), q["axis"])
+        )
         type_ = TensorType(DType.of(str(facts["dtype"])), tuple(map(int, facts["shape"])))
-        return Tensor(facts["name"], facts["c_name"], type_, quantisation, facts.get("pool"),
-                      facts.get("offset"))
+        return Tensor(
+            facts["name"], facts["c_name"], type_, quantisation, facts.get("pool"), facts.get("offset")
+        )
 
 
 @dataclass(frozen=True)
@@ -66,14 +75,26 @@ class Pool:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "name": self.name, "c_name": self.c_name, "bytes": self.size, "align": self.align,
-            "section": self.section, "speed": self.speed, "targets": list(self.targets)
+            "name": self.name,
+            "c_name": self.c_name,
+            "bytes": self.size,
+            "align": self.align,
+            "section": self.section,
+            "speed": self.speed,
+            "targets": list(self.targets),
         }
 
     @staticmethod
     def from_dict(facts: Mapping[str, Any]) -> Pool:
-        return Pool(facts["name"], facts["c_name"], int(facts["bytes"]), int(facts["align"]),
-                    facts["section"], int(facts["speed"]), tuple(facts["targets"]))
+        return Pool(
+            facts["name"],
+            facts["c_name"],
+            int(facts["bytes"]),
+            int(facts["align"]),
+            facts["section"],
+            int(facts["speed"]),
+            tuple(facts["targets"]),
+        )
 
 
 @dataclass(frozen=True)
@@ -92,15 +113,20 @@ class Layer:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "name": self.name, "op": self.op, "function": self.function, "macs": self.macs,
-            "workspace_bytes": self.workspace_bytes, "scratch_bytes": self.scratch_bytes,
-            "constant_bytes": self.constant_bytes
+            "name": self.name,
+            "op": self.op,
+            "function": self.function,
+            "macs": self.macs,
+            "workspace_bytes": self.workspace_bytes,
+            "scratch_bytes": self.scratch_bytes,
+            "constant_bytes": self.constant_bytes,
         }
 
     @staticmethod
     def from_dict(facts: Mapping[str, Any]) -> Layer:
-        macs, workspace, constants, scratch = (int(facts[k]) for k in ("macs", "workspace_bytes",
-                                                                       "constant_bytes", "scratch_bytes"))
+        macs, workspace, constants, scratch = (
+            int(facts[k]) for k in ("macs", "workspace_bytes", "constant_bytes", "scratch_bytes")
+        )
         return Layer(facts["name"], facts["op"], macs, workspace, constants, scratch, facts["function"])
 
 
@@ -118,8 +144,12 @@ class Told:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "tensors": list(self.tensors), "dtype": self.type.dtype.label, "shape": list(self.type.shape),
-            "axes": list(self.axes), "bytes": self.type.nbytes, "layers": list(self.layers)
+            "tensors": list(self.tensors),
+            "dtype": self.type.dtype.label,
+            "shape": list(self.type.shape),
+            "axes": list(self.axes),
+            "bytes": self.type.nbytes,
+            "layers": list(self.layers),
         }
 
     @staticmethod
@@ -179,13 +209,24 @@ class Parameters:
     def to_dict(self) -> dict[str, Any]:
         checks = [list(astuple(c)) for c in self.checks]
         return {
-            "file": self.file, "bytes": self.size, "align": self.align, "hash": self.hash,
-            "structure": list(self.structure), "checks": checks
+            "file": self.file,
+            "bytes": self.size,
+            "align": self.align,
+            "hash": self.hash,
+            "structure": list(self.structure),
+            "checks": checks,
         }
 
     @staticmethod
     def from_dict(facts: Mapping[str, Any]) -> Parameters:
         checks = tuple(
-            Check(int(a), str(kind), *map(int, rest)) for a, kind, *rest in facts.get("checks", ()))
-        return Parameters(int(facts["bytes"]), int(facts["align"]), facts["hash"], facts["file"],
-                          tuple(map(str, facts["structure"])), checks)
+            Check(int(a), str(kind), *map(int, rest)) for a, kind, *rest in facts.get("checks", ())
+        )
+        return Parameters(
+            int(facts["bytes"]),
+            int(facts["align"]),
+            facts["hash"],
+            facts["file"],
+            tuple(map(str, facts["structure"])),
+            checks,
+        )

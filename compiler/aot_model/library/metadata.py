@@ -60,8 +60,9 @@ class Metadata:
 
     def macro(self, pool: Pool) -> str:
         """What the names of a pool's macros begin with: <macro>_SIZE, <macro>_ALIGN."""
-        return f"{self.upper}_{pool.c_name.upper()}_POOL" if len(
-            self.pools) > 1 else f"{self.upper}_WORKSPACE"
+        return (
+            f"{self.upper}_{pool.c_name.upper()}_POOL" if len(self.pools) > 1 else f"{self.upper}_WORKSPACE"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """As in the JSON."""
@@ -102,28 +103,41 @@ class Metadata:
         if facts["schema"] != SCHEMA:
             raise ValueError(f"schema {facts['schema']} instead of {SCHEMA}")
         options = dict(facts["options"])
-        return Metadata(facts["name"], facts["compiler"], facts["target"], facts["model"]["file_name"],
-                        facts["model"]["sha256"], tuple(map(Tensor.from_dict, facts["inputs"])),
-                        tuple(map(Tensor.from_dict, facts["outputs"])),
-                        tuple(map(Pool.from_dict,
-                                  facts["workspace"]["pools"])), tuple(map(Layer.from_dict, facts["layers"])),
-                        int(facts["constants_bytes"]), int(facts["state_bytes"]), int(facts["lower_bound"]),
-                        int(facts["macs"]), options["workspace"] == "caller", options["io"] == "workspace",
-                        Parameters.from_dict(facts["parameters"]) if "parameters" in facts else None, options,
-                        tuple(facts["notes"]), tuple(map(Device.from_dict, facts.get("devices", ()))),
-                        tuple(map(Pool.from_dict, facts.get("constant_pools", ()))),
-                        tuple(map(Told.from_dict, facts.get("trace", ()))),
-                        )
+        return Metadata(
+            facts["name"],
+            facts["compiler"],
+            facts["target"],
+            facts["model"]["file_name"],
+            facts["model"]["sha256"],
+            tuple(map(Tensor.from_dict, facts["inputs"])),
+            tuple(map(Tensor.from_dict, facts["outputs"])),
+            tuple(map(Pool.from_dict, facts["workspace"]["pools"])),
+            tuple(map(Layer.from_dict, facts["layers"])),
+            int(facts["constants_bytes"]),
+            int(facts["state_bytes"]),
+            int(facts["lower_bound"]),
+            int(facts["macs"]),
+            options["workspace"] == "caller",
+            options["io"] == "workspace",
+            Parameters.from_dict(facts["parameters"]) if "parameters" in facts else None,
+            options,
+            tuple(facts["notes"]),
+            tuple(map(Device.from_dict, facts.get("devices", ()))),
+            tuple(map(Pool.from_dict, facts.get("constant_pools", ()))),
+            tuple(map(Told.from_dict, facts.get("trace", ()))),
+        )
 
     @staticmethod
     def read(path: str | Path) -> Metadata:
         """The only model of a file: see read_all(). CompileError E102 when there are several."""
         found = Metadata.read_all(path)
         if len(found) > 1:
-            raise fail("E102",
-                       f"has several models: {', '.join(m.name for m in found)}",
-                       where=str(path),
-                       hint="use Metadata.read_all()")
+            raise fail(
+                "E102",
+                f"has several models: {', '.join(m.name for m in found)}",
+                where=str(path),
+                hint="use Metadata.read_all()",
+            )
         return found[0]
 
     @staticmethod
@@ -143,7 +157,9 @@ class Metadata:
             return [Metadata.from_dict(json.loads(data))]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             message = f"is not the metadata of a generated library ({error!r})"
-            raise fail("E102",
-                       message,
-                       where=str(path),
-                       hint="give the .json that this version of 'aot-model compile' wrote") from None
+            raise fail(
+                "E102",
+                message,
+                where=str(path),
+                hint="give the .json that this version of 'aot-model compile' wrote",
+            ) from None

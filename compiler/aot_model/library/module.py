@@ -25,9 +25,11 @@ from aot_model.library.facts import Layer, Tensor
 from aot_model.library.metadata import Metadata
 
 _ERRORS = {
-    -1: "an input or output is not set", -2: "memory is not aligned",
+    -1: "an input or output is not set",
+    -2: "memory is not aligned",
     -3: "the parameters are missing, damaged or of another model",
-    -4: "an operator of an external library failed", -12: "a string is too long",
+    -4: "an operator of an external library failed",
+    -12: "a string is too long",
     -13: "an element is none of the categories that the model knows",
 }
 
@@ -44,13 +46,16 @@ _TICKS = ctypes.CFUNCTYPE(ctypes.c_uint32)
 class _Module(ctypes.Structure):
     """aot_model_module of module.h."""
 
-    _fields_ = (("version", ctypes.c_uint32), ("caller_pools", ctypes.c_uint32), ("metadata",
-                                                                                  ctypes.c_void_p),
-                ("run", ctypes.CFUNCTYPE(ctypes.c_int32, _POINTERS,
-                                         _POINTERS)), ("reset", ctypes.CFUNCTYPE(None, _POINTERS)),
-                ("set_params", ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint32)),
-                ("profile", ctypes.POINTER(ctypes.c_uint32)), ("ticks", ctypes.POINTER(ctypes.c_void_p)),
-                )
+    _fields_ = (
+        ("version", ctypes.c_uint32),
+        ("caller_pools", ctypes.c_uint32),
+        ("metadata", ctypes.c_void_p),
+        ("run", ctypes.CFUNCTYPE(ctypes.c_int32, _POINTERS, _POINTERS)),
+        ("reset", ctypes.CFUNCTYPE(None, _POINTERS)),
+        ("set_params", ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint32)),
+        ("profile", ctypes.POINTER(ctypes.c_uint32)),
+        ("ticks", ctypes.POINTER(ctypes.c_void_p)),
+    )
 
 
 class ModelError(Exception):
@@ -100,7 +105,8 @@ class Module:
             self._module = _Module.in_dll(library, f"{name}_module")
         except ValueError:
             raise ValueError(
-                f"the library has no model '{name}' that was compiled with --interface module") from None
+                f"the library has no model '{name}' that was compiled with --interface module"
+            ) from None
         if self._module.version != 2:
             raise ValueError(f"the model '{name}' was compiled by another version of aot-model")
         self._library = library
@@ -109,8 +115,9 @@ class Module:
         self.name, self.inputs, self.outputs, pools = told.name, told.inputs, told.outputs, told.pools
         self._arrays: list[Array | None] = [None] * (len(self.inputs) + len(self.outputs))
         self._memory = [_aligned(p.size, p.align) if self._module.caller_pools else None for p in pools]
-        self._bases = (ctypes.c_void_p * max(len(pools), 1))(*(m.ctypes.data if m is not None else None
-                                                               for m in self._memory))
+        self._bases = (ctypes.c_void_p * max(len(pools), 1))(
+            *(m.ctypes.data if m is not None else None for m in self._memory)
+        )
         self._parameters: Array | None = None
         self.reset()
 
@@ -150,7 +157,8 @@ class Module:
         return _index(self.outputs, key)
 
     def set_input(self, key: Key, value: Any) -> None:
-        """Copy an input; other element types are converted where numpy does it safely. ValueError, TypeError.
+        """Copy an input; other element types are converted where numpy does it safely. ValueError,
+        TypeError.
         """
         k = self.input_index(key)
         port, given = self.inputs[k], _array(value)
@@ -158,9 +166,9 @@ class Module:
             raise ValueError(f"input '{port.name}' has shape {list(port.shape)}, not {list(given.shape)}")
         if port.dtype.kind == "S" and is_text(given):
             given = encoded(given, port.type.dtype)
-        self._arrays[k] = np.array(given.astype(port.dtype, casting="same_kind", copy=False),
-                                   order="C",
-                                   copy=True)
+        self._arrays[k] = np.array(
+            given.astype(port.dtype, casting="same_kind", copy=False), order="C", copy=True
+        )
 
     def set_input_zero_copy(self, key: Key, value: Any) -> None:
         """Use an array where it is. TypeError for another element type, ValueError for shape, strides or
@@ -239,7 +247,8 @@ class Module:
         return tuple((layer, t * 1e-9 / runs) for layer, t in zip(self.metadata.layers, totals, strict=True))
 
     def get_output(self, key: Key) -> Array:
-        """An output of the last run, where it is: the next run writes it again. ValueError before the first.
+        """An output of the last run, where it is: the next run writes it again. ValueError before the
+        first.
         """
         found = self._arrays[len(self.inputs) + self.output_index(key)]
         if found is None:
@@ -296,8 +305,11 @@ def _array(value: Any) -> Array:
     device = value.__dlpack_device__() if hasattr(value, "__dlpack_device__") else (_CPU, 0)
     if device[0] != _CPU:
         raise ValueError(f"the tensor is on device {int(device[0])} of DLPack, not in the memory of the CPU")
-    return np.from_dlpack(value) if hasattr(
-        value, "__dlpack__") and not isinstance(value, np.ndarray) else np.asarray(value)
+    return (
+        np.from_dlpack(value)
+        if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray)
+        else np.asarray(value)
+    )
 
 
 def _fitting(port: Tensor, array: Array) -> Array:

@@ -15,8 +15,13 @@ MAX_REASONS = 4
 """Of one loop; an expression may have the products of many layers in it."""
 
 
-def reasons(node: Node, target: Target, producer: Callable[[Value], Node | None],
-            stored: Iterable[Value], chain_of: Callable[[Node], Chain]) -> str:
+def reasons(
+    node: Node,
+    target: Target,
+    producer: Callable[[Value], Node | None],
+    stored: Iterable[Value],
+    chain_of: Callable[[Node], Chain],
+) -> str:
     """Of a loop that stores a node's output: for each operator of sums in it what every kernel says."""
     known, seen, waiting = set(stored), {node}, [node]
     said: dict[str, None] = {}

@@ -38,14 +38,16 @@ class LoopNest:
     operations: int = 0
 
 
-def loop_nest(name: str,
-              out: Value,
-              index: tuple[Expr, ...],
-              position: Expr,
-              element: Expr,
-              note: str = "",
-              dialect: str = "scalar",
-              turns: int = 1) -> LoopNest:
+def loop_nest(
+    name: str,
+    out: Value,
+    index: tuple[Expr, ...],
+    position: Expr,
+    element: Expr,
+    note: str = "",
+    dialect: str = "scalar",
+    turns: int = 1,
+) -> LoopNest:
     """The function that does out[position] = element for all values of the index variables.
 
     position: where in `out` (elements) the element at `index` goes. dialect: the vectors of the target.
@@ -63,8 +65,9 @@ def loop_nest(name: str,
     function = Function(name, params, "\n".join(_body(written)), headers, note=note)
     elements, element = math.prod(v.extent for v in whole.loops), whole.element
     overlaps = tuple(_overlaps(reads, element, whole.position, out, alone and written[0].in_order))
-    return LoopNest(function, reads, overlaps, elements * _macs(element),
-                    elements * _operations(element, 1, set()))
+    return LoopNest(
+        function, reads, overlaps, elements * _macs(element), elements * _operations(element, 1, set())
+    )
 
 
 @dataclass(frozen=True)
@@ -164,7 +167,8 @@ def _is_product(x: Expr) -> bool:
     if x.op == "select":  # padding
         return _is_product(x.args[1])
     return x.op == "mul" and all(
-        isinstance(a, Cell) or (isinstance(a, Call) and a.op in ("cast", "sub", "select")) for a in x.args)
+        isinstance(a, Cell) or (isinstance(a, Call) and a.op in ("cast", "sub", "select")) for a in x.args
+    )
 
 
 def _merged(nest: Section) -> Section:
@@ -246,8 +250,9 @@ def _memory_reads(element: Expr) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(n.value for n in walk(element) if isinstance(n, Cell)))
 
 
-def _overlaps(reads: tuple[Value, ...], element: Expr, position: Expr, out: Value,
-              in_order: bool) -> list[Overlap]:
+def _overlaps(
+    reads: tuple[Value, ...], element: Expr, position: Expr, out: Value, in_order: bool
+) -> list[Overlap]:
     """Inputs that the output may overwrite: those read only at the element that is being written; in their
     very place alone where elements are stored in another order than that of memory.
     """

@@ -47,15 +47,21 @@ def lower(graph: Graph, target: Target, rooms: Mapping[Node, int] | None = None)
     states = [lowering.buffers[v] for v in lowering.states]
     inputs = [lowering.buffers[v] for v in graph.inputs]
     held = held_tensors(graph, lowering.buffers)
-    return Program(graph.name, inputs, lowering.outputs, lowering.steps, states, held=held,
-                   wishes=lowering.wishes)
+    return Program(
+        graph.name, inputs, lowering.outputs, lowering.steps, states, held=held, wishes=lowering.wishes
+    )
 
 
 class Lowering:
     """The state of one lowering: buffers of stored values and the steps so far."""
 
-    def __init__(self, graph: Graph, target: Target, outer: Lowering | None = None,
-                 rooms: Mapping[Node, int] | None = None) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        target: Target,
+        outer: Lowering | None = None,
+        rooms: Mapping[Node, int] | None = None,
+    ) -> None:
         self.graph = graph
         self.target = target
         self.outer = outer
@@ -160,16 +166,13 @@ class Lowering:
                 return self.outer.buffer(value)
             if value.state:
                 self.states.append(value)
-                self.buffers[value] = Buffer(value.name,
-                                             value.type,
-                                             Role.STATE,
-                                             value.initial,
-                                             quantisation=value.quantisation)
+                self.buffers[value] = Buffer(
+                    value.name, value.type, Role.STATE, value.initial, quantisation=value.quantisation
+                )
             else:
-                self.buffers[value] = Buffer(value.name,
-                                             value.type,
-                                             Role.WORKSPACE,
-                                             quantisation=value.quantisation)
+                self.buffers[value] = Buffer(
+                    value.name, value.type, Role.WORKSPACE, quantisation=value.quantisation
+                )
         return self.buffers[value]
 
     def read_buffer(self, value: Value) -> Buffer:
@@ -179,25 +182,29 @@ class Lowering:
         return self.buffer(value)
 
     def _constant(self, value: Value, data: np.ndarray, align: int) -> Buffer:
-        """The buffer of a constant value. What the code relies on is known when all of it has been written.
+        """The buffer of a constant value. What the code relies on is known when all of it has been
+        written.
         """
         found = self.constant_buffer(value.name, Packed(value.name, data, align, ANYTHING))
         self._values[value] = found
         return found
 
     def constant_buffer(self, name: str, packed: Packed) -> Buffer:
-        """A constant in flash; equal data is there once, and what one reader or the other wants of it holds.
+        """A constant in flash; equal data is there once, and what one reader or the other wants of it
+        holds.
         """
         data, align = packed.data, packed.align
         key = (str(data.dtype), data.tobytes(), align, packed.code)
         if key not in self._packed:
-            self._packed[key] = Buffer(name,
-                                       TensorType(DType.of(data.dtype), data.shape),
-                                       Role.CONSTANT,
-                                       np.ascontiguousarray(data),
-                                       align,
-                                       code=packed.code,
-                                       layout=packed.layout)
+            self._packed[key] = Buffer(
+                name,
+                TensorType(DType.of(data.dtype), data.shape),
+                Role.CONSTANT,
+                np.ascontiguousarray(data),
+                align,
+                code=packed.code,
+                layout=packed.layout,
+            )
         found = self._packed[key]
         found.admissible += observed(data) if packed.admissible is None else packed.admissible
         return found
@@ -219,8 +226,9 @@ class Lowering:
 
     # --- the walk -------------------------------------------------------------------------------------------
 
-    def lower_body(self, graph: Graph, inputs: Mapping[Value, Buffer], outputs: Sequence[Buffer],
-                   skip: int | None) -> list[Step]:
+    def lower_body(
+        self, graph: Graph, inputs: Mapping[Value, Buffer], outputs: Sequence[Buffer], skip: int | None
+    ) -> list[Step]:
         """The steps of a body of control flow, between given buffers."""
         wanted = [(v, b) for k, (v, b) in enumerate(zip(graph.outputs, outputs, strict=True)) if k != skip]
         part = Graph(graph.name, graph.inputs, [v for v, _ in wanted], graph.nodes)
@@ -231,14 +239,15 @@ class Lowering:
         self.states += inner.states
         return inner.steps
 
-    def run(self,
-            inputs: Mapping[Value, Buffer] | None = None,
-            outputs: Sequence[Buffer] | None = None) -> None:
+    def run(
+        self, inputs: Mapping[Value, Buffer] | None = None, outputs: Sequence[Buffer] | None = None
+    ) -> None:
         """Lower the graph; a body of control flow gets its buffers from around it."""
         for value in self.graph.inputs:
             given = inputs[value] if inputs is not None else None
             self.buffers[value] = given or Buffer(
-                value.name, value.type, Role.INPUT, quantisation=value.quantisation)
+                value.name, value.type, Role.INPUT, quantisation=value.quantisation
+            )
         self._place_outputs(outputs)
         self._place_concatenations()
         ends = {c.nodes[-1] if c.nodes else n: n for n, c in self._chains.items()}
@@ -251,8 +260,10 @@ class Lowering:
                 self._lower_node(ends.get(node, node))
             except OperatorError as error:
                 problems.append(
-                    Problem(error.code, str(error), f"node '{printable(node.name)}' ({node.kind})",
-                            error.hint))
+                    Problem(
+                        error.code, str(error), f"node '{printable(node.name)}' ({node.kind})", error.hint
+                    )
+                )
         if problems:
             raise CompileError(problems)
         for value, buffer in self._copies:
@@ -273,8 +284,11 @@ class Lowering:
         """Output buffers. A value that is an output twice, an input or a constant is copied at the end."""
         self._copies: list[tuple[Value, Buffer]] = []
         for number, value in enumerate(self.graph.outputs):
-            buffer = given[number] if given is not None else Buffer(
-                value.name, value.type, Role.OUTPUT, quantisation=value.quantisation)
+            buffer = (
+                given[number]
+                if given is not None
+                else Buffer(value.name, value.type, Role.OUTPUT, quantisation=value.quantisation)
+            )
             self.outputs.append(buffer)
             produced = value in self._producer and value not in self.buffers
             if not produced:
@@ -302,11 +316,17 @@ class Lowering:
 
     def _claim(self, value: Value | None, parent: Buffer, offset: int) -> None:
         """Let a stored value that has no place yet be computed at an offset of a buffer."""
-        if (value is None or value not in self.stored or value in self.buffers or value not in self._producer
-                or not value.type.elements):
+        if (
+            value is None
+            or value not in self.stored
+            or value in self.buffers
+            or value not in self._producer
+            or not value.type.elements
+        ):
             return
-        self.buffers[value] = Buffer(value.name, value.type, Role.WORKSPACE, view_of=(parent, offset),
-                                     quantisation=value.quantisation)
+        self.buffers[value] = Buffer(
+            value.name, value.type, Role.WORKSPACE, view_of=(parent, offset), quantisation=value.quantisation
+        )
         self._forward(value, self.buffers[value])
 
     def _place_concatenations(self) -> None:
@@ -330,8 +350,15 @@ class Lowering:
             return None
         if isinstance(node.op, Reshaping) and out in self.buffers and self._is_alias(node, out):
             return None
-        nest = loop_nest(snake_case(node.kind), out, index, dense_position(index, out.shape), element,
-                         dialect=self.target.dialect(), turns=self.target.turns())
+        nest = loop_nest(
+            snake_case(node.kind),
+            out,
+            index,
+            dense_position(index, out.shape),
+            element,
+            dialect=self.target.dialect(),
+            turns=self.target.turns(),
+        )
         self._call(node, nest, out)
         return None
 
@@ -343,8 +370,11 @@ class Lowering:
     def _view(self, node: Node, out: Value, element: Expr, index: Index) -> bool:
         """Make `out` a window of a stored value when it is a contiguous piece of it."""
         piece = flatten(element)
-        if not isinstance(piece, Cell) or piece.value.is_const or (piece.value in self.graph.inputs
-                                                                   and out in self.graph.outputs):
+        if (
+            not isinstance(piece, Cell)
+            or piece.value.is_const
+            or (piece.value in self.graph.inputs and out in self.graph.outputs)
+        ):
             return False
         offset = sub(piece.position, dense_position(index, out.shape))
         if not isinstance(offset, Const):
@@ -367,8 +397,15 @@ class Lowering:
                 position: Expr = const(begin * strides[axis])
                 for i, stride in zip(index, strides, strict=True):
                     position = add(position, mul(i, stride))
-                nest = loop_nest("concat", out, index, position, self.at(value, index),
-                                 dialect=self.target.dialect(), turns=self.target.turns())
+                nest = loop_nest(
+                    "concat",
+                    out,
+                    index,
+                    position,
+                    self.at(value, index),
+                    dialect=self.target.dialect(),
+                    turns=self.target.turns(),
+                )
                 self._call(node, nest, out)
             begin += value.shape[axis]
 
@@ -383,8 +420,18 @@ class Lowering:
         arguments = (*(self.read_buffer(v) for v in nest.reads), self.buffer(out))
         shapes = f"{', '.join(str(v.type) for v in nest.reads)} -> {out.type}"
         why = reasons(node, self.target, self._producer.get, self.stored, self._chain) if nest.macs else ""
-        self.add(Call(nest.function, arguments, nest.overlaps, node.name, node.kind, nest.macs, shapes,
-                      generic=Generic(nest.operations, why)))
+        self.add(
+            Call(
+                nest.function,
+                arguments,
+                nest.overlaps,
+                node.name,
+                node.kind,
+                nest.macs,
+                shapes,
+                generic=Generic(nest.operations, why),
+            )
+        )
 
     def _chain(self, node: Node) -> Chain:
         """The chain that a kernel of the node would have had."""

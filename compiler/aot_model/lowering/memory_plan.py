@@ -45,13 +45,15 @@ class _Range:
     written_first: bool
 
 
-def plan_memory(program: Program,
-                pools: tuple[Pool, ...] = (Pool("workspace"),),
-                *,
-                io_in_workspace: bool = False,
-                algorithm: str | None = None,
-                processor: str = "",
-                kept: Mapping[Buffer, tuple[str, int]] | None = None) -> Addresses:
+def plan_memory(
+    program: Program,
+    pools: tuple[Pool, ...] = (Pool("workspace"),),
+    *,
+    io_in_workspace: bool = False,
+    algorithm: str | None = None,
+    processor: str = "",
+    kept: Mapping[Buffer, tuple[str, int]] | None = None,
+) -> Addresses:
     """Offsets of all buffers. CompileError E401 with a table when they do not fit in the pools.
 
     processor: name of the target that computes what no other has taken over.
@@ -100,14 +102,16 @@ def plan_memory(program: Program,
         if len(pools) == 1 and kept is None:
             answer = _apart(answer, same, answered)
     except PlanError as error:
-        raise fail("E401", str(error),
-                   hint="give the pool more bytes, or another pool to spill into") from None
+        raise fail(
+            "E401", str(error), hint="give the pool more bytes, or another pool to spill into"
+        ) from None
     of = {b: (answer.offsets[ids[b]].pool, answer.offsets[ids[b]].offset) for b in every}
     return Addresses(of, answer, pools, {b: (ranges[b].first, ranges[b].last) for b in every})
 
 
-def _apart(answer: MemoryPlan, same: dict[Buffer, Buffer],
-           answered: Callable[[dict[Buffer, Buffer]], MemoryPlan]) -> MemoryPlan:
+def _apart(
+    answer: MemoryPlan, same: dict[Buffer, Buffer], answered: Callable[[dict[Buffer, Buffer]], MemoryPlan]
+) -> MemoryPlan:
     """A smaller plan, where there is one, in which some outputs do not take the place of their inputs: what
     comes before and after may want the two at ends of the memory.
 
@@ -136,8 +140,9 @@ def _apart(answer: MemoryPlan, same: dict[Buffer, Buffer],
     return replace(answer, offsets=best.offsets, pools=pools, proved=bytes_of(best) == answer.lower_bound)
 
 
-def _allowed(order: list[tuple[int, Call]], buffers: list[Buffer], pools: tuple[Pool, ...],
-             processor: str) -> dict[Buffer, tuple[str, ...]]:
+def _allowed(
+    order: list[tuple[int, Call]], buffers: list[Buffer], pools: tuple[Pool, ...], processor: str
+) -> dict[Buffer, tuple[str, ...]]:
     """Pools for each buffer, the most preferred first: open to every target that touches it or a window of
     its memory.
     """
@@ -155,16 +160,17 @@ def _allowed(order: list[tuple[int, Call]], buffers: list[Buffer], pools: tuple[
             raise fail(
                 "E401",
                 f"no pool is open to all targets that touch '{buffer.name}' ({', '.join(by)})\n{table}",
-                hint="open a pool to them with --pool-targets")
+                hint="open a pool to them with --pool-targets",
+            )
     return result
 
 
 def _check(algorithm: str | None) -> None:
     """CompileError E501 for unknown planners."""
     if algorithm is not None and algorithm not in algorithm_names():
-        raise fail("E501",
-                   f"unknown memory planner '{algorithm}'",
-                   hint=f"there are {', '.join(algorithm_names())}")
+        raise fail(
+            "E501", f"unknown memory planner '{algorithm}'", hint=f"there are {', '.join(algorithm_names())}"
+        )
 
 
 def step_numbers(program: Program) -> dict[Call, int]:
@@ -180,7 +186,8 @@ def live_bytes(program: Program, addresses: Addresses) -> list[tuple[int, int]]:
     _visit(program.body, 1, {}, order)
     pending = sorted(
         ((first, last, (*addresses.of[b], b.nbytes)) for b, (first, last) in addresses.live.items()),
-        reverse=True)
+        reverse=True,
+    )
     live: list[tuple[int, tuple[str, int, int]]] = []
     """Of the step at hand: (last step, place and size)."""
     result = []
@@ -253,38 +260,58 @@ def _loop(step: Loop, at: int, ranges: dict[Buffer, _Range], order: list[tuple[i
     return at + 1
 
 
-def _same_address(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range],
-                  planned: Mapping[Buffer, tuple[str, ...]]) -> dict[Buffer, Buffer]:
-    """Outputs that take the very place of an input that dies: overlaps with a step, which hold at distance 0.
+def _same_address(
+    order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], planned: Mapping[Buffer, tuple[str, ...]]
+) -> dict[Buffer, Buffer]:
+    """Outputs that take the very place of an input that dies: overlaps with a step, which hold at distance
+    0.
     """
     result: dict[Buffer, Buffer] = {}
     for at, call in order:
         for overlap in call.overlaps:
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
-            if overlap.step == 1 or overlap.slack < 0 or not _alone(
-                    call,
-                    overlap) or early not in planned or late not in planned or late in result or planned[
-                        early] != planned[late]:
+            if (
+                overlap.step == 1
+                or overlap.slack < 0
+                or not _alone(call, overlap)
+                or early not in planned
+                or late not in planned
+                or late in result
+                or planned[early] != planned[late]
+            ):
                 continue
-            dies = ranges[early].last == at == ranges[
-                late].first and late.nbytes <= early.nbytes and late.align <= early.align
-            alone = all(b is early or b.root()[0] is not early.root()[0] or ranges[b].last < at
-                        for b in planned)
+            dies = (
+                ranges[early].last == at == ranges[late].first
+                and late.nbytes <= early.nbytes
+                and late.align <= early.align
+            )
+            alone = all(
+                b is early or b.root()[0] is not early.root()[0] or ranges[b].last < at for b in planned
+            )
             if dies and alone and late.view_of is None and late.role is Role.WORKSPACE:
                 result[late] = early
     return result
 
 
-def _overlaps(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], ids: dict[Buffer, str],
-              same: dict[Buffer, Buffer]) -> list[Overlap]:
+def _overlaps(
+    order: list[tuple[int, Call]],
+    ranges: dict[Buffer, _Range],
+    ids: dict[Buffer, str],
+    same: dict[Buffer, Buffer],
+) -> list[Overlap]:
     """Permissions of the calls, for pairs of which one dies where the other is born."""
     result = []
     for at, call in order:
         for overlap in call.overlaps:
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
-            if not _alone(
-                    call, overlap
-            ) or early not in ids or late not in ids or early is late or overlap.step != 1 or late in same:
+            if (
+                not _alone(call, overlap)
+                or early not in ids
+                or late not in ids
+                or early is late
+                or overlap.step != 1
+                or late in same
+            ):
                 continue
             if ranges[early].last == at and ranges[late].first == at:
                 result.append(Overlap(ids[early], ids[late], overlap.slack))
@@ -301,7 +328,9 @@ def _alone(call: Call, overlap: CallOverlap) -> bool:
 
 def _same_place(call: Call, overlap: CallOverlap, other: int) -> bool:
     """Whether the other parameter is the same buffer with a permission of at least the same reach."""
-    permitted = (o for o in call.overlaps
-                 if o.input == other and o.output == overlap.output and o.step == overlap.step)
-    return call.arguments[other] is call.arguments[overlap.input] and any(o.slack >= overlap.slack
-                                                                          for o in permitted)
+    permitted = (
+        o for o in call.overlaps if o.input == other and o.output == overlap.output and o.step == overlap.step
+    )
+    return call.arguments[other] is call.arguments[overlap.input] and any(
+        o.slack >= overlap.slack for o in permitted
+    )

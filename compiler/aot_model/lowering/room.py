@@ -86,11 +86,17 @@ def _in_gaps(graph: Graph, target: Target, least: Lowered, plan: Planner, most: 
     wishes = least.program.wishes
     steps = step_numbers(least.program)
     # what the call has anyway may find another place, or be part of the same piece
-    choices = {node: [gap, gap + _scratch(wish.call)] for node, wish in wishes.items()
-               for gap in [_gap(least, wish.call, steps[wish.call], most)]}
+    choices = {
+        node: [gap, gap + _scratch(wish.call)]
+        for node, wish in wishes.items()
+        for gap in [_gap(least, wish.call, steps[wish.call], most)]
+    }
     for _ in range(ATTEMPTS):
-        rooms = {node: several[-1] for node, several in choices.items()
-                 if several and several[-1] >= wishes[node].least}
+        rooms = {
+            node: several[-1]
+            for node, several in choices.items()
+            if several and several[-1] >= wishes[node].least
+        }
         if not rooms:
             break
         program = lower(graph, target, rooms)
@@ -111,8 +117,9 @@ def _gap(lowered: Lowered, call: Call, step: int, most: int) -> int:
     """The largest piece of the memory below `most` that nothing but the call's own scratch memory takes."""
     of, live = lowered.addresses.of, lowered.addresses.live
     own = set(call.buffers(Access.SCRATCH))
-    taken = sorted((of[b][1], b.nbytes) for b, (first, last) in live.items()
-                   if first <= step <= last and b not in own)
+    taken = sorted(
+        (of[b][1], b.nbytes) for b, (first, last) in live.items() if first <= step <= last and b not in own
+    )
     largest = end = 0
     for offset, nbytes in taken:
         largest = max(largest, offset - end)
@@ -124,8 +131,10 @@ def _kept(least: Lowered, program: Program) -> dict[Buffer, Place]:
     """Addresses that the buffers of a program have in the plan of the one without wishes: inputs, outputs
     and what its calls read and write; and the scratch memory of those that are the same.
     """
-    pairs = [*zip(least.program.inputs, program.inputs, strict=True),
-             *zip(least.program.outputs, program.outputs, strict=True)]
+    pairs = [
+        *zip(least.program.inputs, program.inputs, strict=True),
+        *zip(least.program.outputs, program.outputs, strict=True),
+    ]
     for before, now in zip(step_numbers(least.program), step_numbers(program), strict=False):
         pairs += zip(_lasting(before), _lasting(now), strict=False)
         if _scratch(before) == _scratch(now):
@@ -161,5 +170,3 @@ def _take(rooms: dict[Node, int], found: Lowered, most: int) -> None:
     worst = max(rooms, key=lambda node: (live[calls[node]], _scratch(calls[node]), node.name))
     over = max(live[calls[worst]] - most, 0) or found.size - most
     rooms[worst] = _scratch(calls[worst]) - max(over, 1)
-
-

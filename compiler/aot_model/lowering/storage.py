@@ -21,8 +21,9 @@ INDEXED_COST = 4
 _INDEXED = frozenset(("Gather", "GatherND", "GatherElements"))
 
 
-def stored_values(graph: Graph, memory_reads: Callable[[Node], Iterable[Value] | None],
-                  absorbed: set[Value]) -> set[Value]:
+def stored_values(
+    graph: Graph, memory_reads: Callable[[Node], Iterable[Value] | None], absorbed: set[Value]
+) -> set[Value]:
     """The values of a graph that live in memory.
 
     memory_reads: what a node that is a call of its own reads from memory; None for an expression.
@@ -53,8 +54,11 @@ def stored_values(graph: Graph, memory_reads: Callable[[Node], Iterable[Value] |
             extent[out] = depth, cells
             if node.op.reducing or any(v in reducing for v in fused):
                 reducing.add(out)
-            if depth > MAX_FUSED_DEPTH or cells > MAX_FUSED_OPERATIONS or _must_store(
-                    node, out, uses.get(out, []), weight[out], out in reducing):
+            if (
+                depth > MAX_FUSED_DEPTH
+                or cells > MAX_FUSED_OPERATIONS
+                or _must_store(node, out, uses.get(out, []), weight[out], out in reducing)
+            ):
                 stored.add(out)
     return stored - absorbed
 

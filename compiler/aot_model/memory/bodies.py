@@ -209,7 +209,8 @@ def _alignment(family: Sequence[tuple[Block, int]]) -> tuple[int, int]:
             raise ValueError(
                 f"blocks '{strictest.id}' (alignment {strictest.align}) and '{block.id}' (alignment "
                 f"{block.align}) "
-                "are views at offsets that cannot both be aligned")
+                "are views at offsets that cannot both be aligned"
+            )
     return strictest.align, residue
 
 
@@ -273,14 +274,15 @@ def _touch(a: Piece, b: Piece) -> bool:
     return a.start < b.end and b.start < a.end
 
 
-def _forbidden(bodies: Sequence[Body], pieces: Sequence[Piece],
-               permits: Sequence[Permit]) -> tuple[Forbidden, ...]:
+def _forbidden(
+    bodies: Sequence[Body], pieces: Sequence[Piece], permits: Sequence[Permit]
+) -> tuple[Forbidden, ...]:
     def column(values: Iterable[int]) -> Ints:
         return np.fromiter(values, np.int64, len(pieces))
 
-    body, start, size = (column(getattr(piece, name)
-                                for piece in pieces)
-                         for name in ("body", "start", "size"))
+    body, start, size = (
+        column(getattr(piece, name) for piece in pieces) for name in ("body", "start", "size")
+    )
     together = _together(pieces)
     permitted: dict[int, list[Permit]] = {}
     for permit in permits:

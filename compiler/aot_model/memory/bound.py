@@ -47,7 +47,8 @@ def lower_bound(problem: Problem, bodies: Collection[int] | None = None, shared_
     # Between these steps nothing changes but the savings of overlaps, which end where the set shrinks.
     steps = sorted(deaths.keys() | births.keys())
     totals = dict(
-        zip(steps, accumulate(_sum(births, step) - _sum(deaths, step) for step in steps), strict=True))
+        zip(steps, accumulate(_sum(births, step) - _sum(deaths, step) for step in steps), strict=True)
+    )
     best = Bound(0, 0, ())
 
     def consider(step: int, live: Collection[Piece]) -> None:

@@ -112,8 +112,10 @@ def _move(layout: Layout, order: list[int], source: int, target: int) -> list[tu
     # The moved body is new to those that it overtook; then whatever changes its place concerns those after
     # it.
     waiting = [
-        target, *{
-            rank for rank in map(layout.rank.__getitem__, near[moved].other.tolist())
+        target,
+        *{
+            rank
+            for rank in map(layout.rank.__getitem__, near[moved].other.tolist())
             if target < rank <= source
         },
     ]
@@ -136,8 +138,9 @@ def _move(layout: Layout, order: list[int], source: int, target: int) -> list[tu
     return before
 
 
-def _undo(layout: Layout, order: list[int], source: int, target: int, before: list[tuple[int, int,
-                                                                                         int]]) -> None:
+def _undo(
+    layout: Layout, order: list[int], source: int, target: int, before: list[tuple[int, int, int]]
+) -> None:
     order.insert(source, order.pop(target))
     layout.set_ranks(order, target, source + 1)
     for index, pool, offset in before:
@@ -242,8 +245,10 @@ def _by_breadth(problem: Problem) -> list[tuple[int, ...]]:
         load[position[body.last] + 1] -= body.size
     for number in range(1, len(load)):
         load[number] += load[number - 1]
-    return [(-max(load[position[body.first]:position[body.last] + 1]), -body.size, body.first)
-            for body in problem.bodies]
+    return [
+        (-max(load[position[body.first] : position[body.last] + 1]), -body.size, body.first)
+        for body in problem.bodies
+    ]
 
 
 ORDERS: Mapping[str, Order] = {

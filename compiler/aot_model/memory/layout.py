@@ -121,9 +121,9 @@ class Layout:
             self.work += len(few) + 8
             pools, offsets, ranks = self.pool, self.offset, self.rank
             if before is None:
-                return sorted([(offsets[n] + low, offsets[n] + high)
-                               for n, low, high in few
-                               if pools[n] == pool])
+                return sorted(
+                    [(offsets[n] + low, offsets[n] + high) for n, low, high in few if pools[n] == pool]
+                )
             return sorted(
                 [
                     (offsets[n] + low, offsets[n] + high)
@@ -239,8 +239,8 @@ class Layout:
 def preferred_bounds(problem: Problem) -> list[int]:
     """By pool: the lower bound of the bodies that prefer it."""
     return [
-        lower_bound(problem, [number
-                              for number, body in enumerate(problem.bodies)
-                              if body.pools[0] == pool]).bytes
+        lower_bound(
+            problem, [number for number, body in enumerate(problem.bodies) if body.pools[0] == pool]
+        ).bytes
         for pool in range(len(problem.pools))
     ]

@@ -58,8 +58,10 @@ def _without_limits(problem: Problem, failed: Layout, work: int) -> Layout:
         return failed
     pools = tuple(replace(pool, size=None) for pool in problem.pools)
     layout = _exact(replace(problem, pools=pools), work)
-    fits = all(pool.size is None or size <= pool.size
-               for pool, size in zip(problem.pools, layout.pool_sizes(), strict=True))
+    fits = all(
+        pool.size is None or size <= pool.size
+        for pool, size in zip(problem.pools, layout.pool_sizes(), strict=True)
+    )
     if not fits:
         return failed
     result = Layout(problem)
@@ -146,10 +148,14 @@ class _Search:
         self.seen: set[tuple[tuple[int, int], ...]] = set()
         # Interlocked bodies may have to move down together, by a step that suits them all.
         self.exact = self.rank is not None or len({self.bodies[index].align for index in members}) <= 1
-        steps = sorted({
-            step for index in members for piece in self.bodies[index].pieces
-            for step in (piece.first, piece.last)
-        })
+        steps = sorted(
+            {
+                step
+                for index in members
+                for piece in self.bodies[index].pieces
+                for step in (piece.first, piece.last)
+            }
+        )
         self.spans = {index: self._span(index, steps) for index in members}
         remaining = np.zeros(len(steps), np.int64)
         for index, span in self.spans.items():
@@ -188,8 +194,9 @@ class _Search:
         remaining[span] -= body.size
         self.layout.work += 2 * len(node.low) + len(self.layout.problem.forbidden[index].other) + 32
         floor = offset if self.rank is not None else 0
-        if top >= size or (self.rank is not None and bool(
-            (np.maximum(skyline, floor) + remaining >= size).any())):
+        if top >= size or (
+            self.rank is not None and bool((np.maximum(skyline, floor) + remaining >= size).any())
+        ):
             return False
         self.layout.put(index, self.pool, offset)
         low = dict(node.low)
@@ -197,8 +204,10 @@ class _Search:
         for other in set(self.layout.problem.forbidden[index].other.tolist()) & low.keys():
             low[other] = lowest(self.layout.forbidden(other, self.pool), self.bodies[other])
         child = _Node(index, top, [], low, skyline, remaining)
-        if any(max(at, floor) + self.bodies[other].size >= size
-               for other, at in low.items()) and self.rank is not None:
+        if (
+            any(max(at, floor) + self.bodies[other].size >= size for other, at in low.items())
+            and self.rank is not None
+        ):
             self.layout.take(index)
             return False
         child.choices = self._choices(child, floor, index)
@@ -214,9 +223,11 @@ class _Search:
             after = floor, self.rank[previous] if previous >= 0 else -1
             # A body that could lie wholly below the next one would have come before it.
             ceiling = min((at + self.bodies[other].size for other, at in node.low.items()), default=0)
-            found = [(at, index)
-                     for index, at in node.low.items()
-                     if at < ceiling and (at, self.rank[index]) > after]
+            found = [
+                (at, index)
+                for index, at in node.low.items()
+                if at < ceiling and (at, self.rank[index]) > after
+            ]
         return sorted(found, key=self._preference, reverse=True)
 
     def _preference(self, choice: tuple[int, int]) -> tuple[int, int, int, int]:
@@ -225,10 +236,12 @@ class _Search:
         return offset, body.first - body.last, -body.size, index
 
     def _touching(self, node: _Node) -> list[tuple[int, int]]:
-        """Every offset at which a body lies on the ground or touches the upper end of a forbidden interval.
+        """Every offset at which a body lies on the ground or touches the upper end of a forbidden
+        interval.
         """
         state = tuple(
-            sorted((index, self.layout.offset[index]) for index in [*self.placed, node.placed] if index >= 0))
+            sorted((index, self.layout.offset[index]) for index in [*self.placed, node.placed] if index >= 0)
+        )
         if state in self.seen:
             return []
         self.seen.add(state)
@@ -238,10 +251,11 @@ class _Search:
             intervals = self.layout.forbidden(index, self.pool)
             edges = {
                 body.residue,
-                *(high + (body.residue - high) % body.align for _, high in intervals if high > 0)
+                *(high + (body.residue - high) % body.align for _, high in intervals if high > 0),
             }
-            found += [(edge, index) for edge in edges if not any(low < edge < high
-                                                                 for low, high in intervals)]
+            found += [
+                (edge, index) for edge in edges if not any(low < edge < high for low, high in intervals)
+            ]
         return found
 
 

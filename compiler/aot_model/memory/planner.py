@@ -73,7 +73,8 @@ class MemoryPlan:
         ]
         verdict = "; no plan is smaller" if self.proved else ""
         lines.append(
-            f"lower bound: {self.lower_bound} bytes; distance {100 * self.distance():.1f} %{verdict}")
+            f"lower bound: {self.lower_bound} bytes; distance {100 * self.distance():.1f} %{verdict}"
+        )
         lines.append(f"live at the peak, step {self.peak_step}:")
         lines += [f"  {size:>10} {block}" for block, size in self.peak_live]
         together = sum(size for _, size in self.peak_live)
@@ -131,8 +132,11 @@ def around(kept: Mapping[str, Placement]) -> Algorithm:
         layout = Layout(planned)
         rest = []
         for index, body in enumerate(planned.bodies):
-            places = {Placement(kept[name].pool, kept[name].offset - start)
-                      for name, start in body.members if name in kept}
+            places = {
+                Placement(kept[name].pool, kept[name].offset - start)
+                for name, start in body.members
+                if name in kept
+            }
             if len(places) != 1 or not layout.keep(index, places.pop()):
                 rest.append(index)
         for index in sorted(rest, key=lambda k: (-planned.bodies[k].size, planned.bodies[k].id)):
@@ -163,7 +167,9 @@ def _unplaced(planned: Problem, layout: Layout) -> tuple[Unplaced, ...]:
     rows = []
     for index, body in enumerate(planned.bodies):
         if layout.pool[index] < 0:
-            tried = tuple((planned.pools[pool].name, planned.pools[pool].size, layout.free(index, pool))
-                          for pool in body.pools)
+            tried = tuple(
+                (planned.pools[pool].name, planned.pools[pool].size, layout.free(index, pool))
+                for pool in body.pools
+            )
             rows.append(Unplaced(body.id, body.size, body.first, body.last, tried))
     return tuple(sorted(rows, key=lambda row: (-row.size, row.block)))

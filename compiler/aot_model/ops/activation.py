@@ -36,8 +36,9 @@ class Elu(Unary):
     alpha: float = 1.0
 
     def scalar(self, x: Expr) -> Expr:
-        return select(call("lt", x, one(x, 0), dtype=DType.BOOL),
-                      call("mul", call("expm1", x), one(x, self.alpha)), x)
+        return select(
+            call("lt", x, one(x, 0), dtype=DType.BOOL), call("mul", call("expm1", x), one(x, self.alpha)), x
+        )
 
 
 @operator("Selu", elementwise=True)
@@ -49,8 +50,9 @@ class Selu(Unary):
 
     def scalar(self, x: Expr) -> Expr:
         negative = call("mul", call("expm1", x), one(x, self.alpha))
-        return call("mul", select(call("le", x, one(x, 0), dtype=DType.BOOL), negative, x),
-                    one(x, self.gamma))
+        return call(
+            "mul", select(call("le", x, one(x, 0), dtype=DType.BOOL), negative, x), one(x, self.gamma)
+        )
 
 
 @operator("Celu", elementwise=True)
@@ -93,15 +95,18 @@ class Shrink(Unary):
     lambd: float = 0.5
 
     def scalar(self, x: Expr) -> Expr:
-        high = select(call("lt", one(x, self.lambd), x, dtype=DType.BOOL), call("sub", x, one(x, self.bias)),
-                      one(x, 0))
-        return select(call("lt", x, one(x, -self.lambd), dtype=DType.BOOL), call("add", x, one(x, self.bias)),
-                      high)
+        high = select(
+            call("lt", one(x, self.lambd), x, dtype=DType.BOOL), call("sub", x, one(x, self.bias)), one(x, 0)
+        )
+        return select(
+            call("lt", x, one(x, -self.lambd), dtype=DType.BOOL), call("add", x, one(x, self.bias)), high
+        )
 
 
 @operator("Gelu", elementwise=True)
 class Gelu(Unary):
-    """x / 2 * (1 + erf(x / sqrt 2)), or the tanh approximation in the order in which ONNX Runtime multiplies.
+    """x / 2 * (1 + erf(x / sqrt 2)), or the tanh approximation in the order in which ONNX Runtime
+    multiplies.
     """
 
     approximate: str = "none"
@@ -161,7 +166,8 @@ class PRelu(Operator):
         slopes = [
             np.asarray([0.1, -0.5, 2, 0], np.float32),
             np.asarray([[0.1], [0.2], [-3]], np.float32),
-            np.asarray([0.25], np.float32)
+            np.asarray([0.25], np.float32),
         ]
-        return [Sample((x, s), constants=c) for s in slopes for c in (frozenset(), frozenset({1}))
-                ] + [Sample((np.arange(-3, 3, dtype=np.int32), np.asarray([2], np.int32)))]
+        return [Sample((x, s), constants=c) for s in slopes for c in (frozenset(), frozenset({1}))] + [
+            Sample((np.arange(-3, 3, dtype=np.int32), np.asarray([2], np.int32)))
+        ]

@@ -29,8 +29,9 @@ class AffineGrid(Operator):
         if d not in (2, 3) or theta.shape != (size[0], d, d + 1):
             raise OperatorError(f"theta {theta.type} does not fit the size {list(size)}")
         if self.align_corners and 1 in size[2:]:
-            raise OperatorError("with align_corners, runtimes do not agree on where an axis of one pixel is",
-                                "E202")
+            raise OperatorError(
+                "with align_corners, runtimes do not agree on where an axis of one pixel is", "E202"
+            )
         return [TensorType(theta.dtype, (size[0], *size[2:], d))]
 
     def _size(self, inputs: Inputs) -> tuple[int, ...]:
@@ -43,8 +44,9 @@ class AffineGrid(Operator):
         theta, (n, _, *extents) = required(inputs), self._size(inputs)
         d = len(extents)
         bounded(math.prod(extents) * (d + 1))  # before there are tables
-        centres = [np.linspace(-1, 1, e) if self.align_corners else (2 * np.arange(e) + 1) / e - 1
-                   for e in extents]
+        centres = [
+            np.linspace(-1, 1, e) if self.align_corners else (2 * np.arange(e) + 1) / e - 1 for e in extents
+        ]
         places = np.stack([*reversed(np.meshgrid(*centres, indexing="ij")), np.ones(extents)], axis=-1)
         columns = build(Transpose((0, 2, 1)), theta)
         points = build.constant(places.reshape(1, -1, d + 1), theta.dtype)
@@ -57,6 +59,12 @@ class AffineGrid(Operator):
         def draw(n: int, d: int) -> np.ndarray:
             return np.asarray(rng.uniform(-1, 1, (n, d, d + 1)), np.float32)
 
-        return [Sample((draw(size[0], len(size) - 2), np.asarray(size, np.int64)), {"align_corners": a},
-                       constants=frozenset({1}))
-                for size in ((1, 1, 3, 4), (2, 3, 2, 5), (1, 2, 2, 3, 4)) for a in (0, 1)]
+        return [
+            Sample(
+                (draw(size[0], len(size) - 2), np.asarray(size, np.int64)),
+                {"align_corners": a},
+                constants=frozenset({1}),
+            )
+            for size in ((1, 1, 3, 4), (2, 3, 2, 5), (1, 2, 2, 3, 4))
+            for a in (0, 1)
+        ]

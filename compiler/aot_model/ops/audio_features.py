@@ -88,7 +88,8 @@ class AutoScale(Operator):
             text.line("y[i] = (int16_t)(uint16_t)((uint32_t)x[i] << shift);")
         text.line("*bits = shift;")
         arguments = [
-            Argument("x", x), *(written(name, site.node.outputs[k]) for k, name in enumerate(("y", "bits")))
+            Argument("x", x),
+            *(written(name, site.node.outputs[k]) for k, name in enumerate(("y", "bits"))),
         ]
         site.call("auto_scale", block(text), arguments, includes=["aot_model/scalar.h"])
 
@@ -105,8 +106,19 @@ class AutoScale(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        rows = ([0] * 5, [1, -1, 0], [-4096, 4095], [4095, -4000], [32767, 5], [-32767, -1], [-32768, 5, -3],
-                [-32768, -5, 3], [-32768, -9, -3], [7, -32768], [16384, 1])
+        rows = (
+            [0] * 5,
+            [1, -1, 0],
+            [-4096, 4095],
+            [4095, -4000],
+            [32767, 5],
+            [-32767, -1],
+            [-32768, 5, -3],
+            [-32768, -5, 3],
+            [-32768, -9, -3],
+            [7, -32768],
+            [16384, 1],
+        )
         return [Sample((np.asarray(r, np.int16),)) for r in rows]
 
 
@@ -133,10 +145,12 @@ class SpectrumEnergy(Operator):
             return total
         if self.start == self.end:
             return const(0, DType.UINT32)
-        inside = call("and",
-                      call("le", const(self.start), i, dtype=DType.BOOL),
-                      call("lt", i, const(self.end), dtype=DType.BOOL),
-                      dtype=DType.BOOL)
+        inside = call(
+            "and",
+            call("le", const(self.start), i, dtype=DType.BOOL),
+            call("lt", i, const(self.end), dtype=DType.BOOL),
+            dtype=DType.BOOL,
+        )
         return select(inside, total, const(0, DType.UINT32))
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:

@@ -21,8 +21,11 @@ def _checked(x: TensorType, length: int) -> None:
     if x.dtype not in (DType.INT16, DType.INT32, DType.FLOAT32) or not x.shape:
         raise OperatorError(f"a transform of {x} is not supported", "E202")
     if length < 4 or length % 2 or length > MAX_LENGTH or factors(length // 2) is None:
-        raise OperatorError(f"a transform of length {length} is not supported", "E202",
-                            f"lengths are even, from 4 to {MAX_LENGTH}, and have no prime factor above 5")
+        raise OperatorError(
+            f"a transform of length {length} is not supported",
+            "E202",
+            f"lengths are even, from 4 to {MAX_LENGTH}, and have no prime factor above 5",
+        )
 
 
 @operator("RealFourier", domain="aot", stores_itself=True)
@@ -48,30 +51,35 @@ class RealFourier(Operator):
         text = CText()
         with text.loop("row", str(x.type.elements // count)):
             text.line(
-                f"const {t} *const in = x + row * {count};\n{t} *const out = y + row * {self.length + 2};")
+                f"const {t} *const in = x + row * {count};\n{t} *const out = y + row * {self.length + 2};"
+            )
             with text.loop("i", str(fft.half)):
                 text.line("const int32_t p = 2 * places[i];")
                 for k in range(2):
-                    known = f"(p + {k} < {count}) ? in[p + {k}] : 0" if count < self.length else ("in[p + "
-                                                                                                  f"{k}]")
+                    known = (
+                        f"(p + {k} < {count}) ? in[p + {k}] : 0" if count < self.length else (f"in[p + {k}]")
+                    )
                     text.line(f"work[2 * i + {k}] = {known};")
             text.line("\n".join(fft.stages("work")))
             text.line(fft.taken_apart("work"))
         arguments = [Argument("x", x), *(Argument(c.name, c) for c in fft.constants())]
         arguments += [
             Argument("work", Scratch("work", self.length * x.dtype.size, x.dtype.size, t)),
-            written("y", site.node.outputs[0])
+            written("y", site.node.outputs[0]),
         ]
-        site.call("real_fourier",
-                  block(text),
-                  arguments,
-                  helpers=fft.helpers(str(text)),
-                  note=f"transform of {self.length} reals")
+        site.call(
+            "real_fourier",
+            block(text),
+            arguments,
+            helpers=fft.helpers(str(text)),
+            note=f"transform of {self.length} reals",
+        )
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x = np.asarray(arrays[0])
-        padded = np.concatenate([x, np.zeros((*x.shape[:-1], self.length - x.shape[-1]), x.dtype)],
-                                axis=-1).reshape(-1, self.length)
+        padded = np.concatenate(
+            [x, np.zeros((*x.shape[:-1], self.length - x.shape[-1]), x.dtype)], axis=-1
+        ).reshape(-1, self.length)
         if x.dtype.kind == "f":
             found = np.fft.rfft(padded.astype(np.float64))
             rows = np.stack([found.real, found.imag], axis=-1)
@@ -85,15 +93,26 @@ class RealFourier(Operator):
         rng = np.random.default_rng(3)
         cases = [
             Sample((_noise(rng, t, 2, n),), {"length": length})
-            for t, n, length in (("int16", 60, 64), ("int16", 120, 120), ("int16", 7, 10), ("int16", 4, 4),
-                                 ("int16", 50, 96), ("int32", 128, 128), ("int32", 30, 30), ("int32", 18, 18))
+            for t, n, length in (
+                ("int16", 60, 64),
+                ("int16", 120, 120),
+                ("int16", 7, 10),
+                ("int16", 4, 4),
+                ("int16", 50, 96),
+                ("int32", 128, 128),
+                ("int32", 30, 30),
+                ("int32", 18, 18),
+            )
         ]
-        extremes = np.asarray([
-            np.full(60, -32768),
-            np.full(60, 32767),
-            np.where(np.arange(60) % 2, 32767, -32768),
-            np.zeros(60)
-        ], np.int16)
+        extremes = np.asarray(
+            [
+                np.full(60, -32768),
+                np.full(60, 32767),
+                np.where(np.arange(60) % 2, 32767, -32768),
+                np.zeros(60),
+            ],
+            np.int16,
+        )
         wide = (extremes[:, :12].astype(np.int64) << 16).astype(np.int32)
         cases += [Sample((extremes,), {"length": 60}), Sample((wide,), {"length": 12})]
         return cases + [
@@ -133,14 +152,17 @@ class InverseRealFourier(Operator):
                 with text.loop("i", str(self.length)):
                     text.line(f"out[i] /= {self.length}.0f;")
         arguments = [
-            Argument("x", x), *(Argument(c.name, c) for c in fft.constants()),
-            written("y", site.node.outputs[0])
+            Argument("x", x),
+            *(Argument(c.name, c) for c in fft.constants()),
+            written("y", site.node.outputs[0]),
         ]
-        site.call("inverse_real_fourier",
-                  block(text),
-                  arguments,
-                  helpers=fft.helpers(str(text)),
-                  note=f"transform to {self.length} reals")
+        site.call(
+            "inverse_real_fourier",
+            block(text),
+            arguments,
+            helpers=fft.helpers(str(text)),
+            note=f"transform to {self.length} reals",
+        )
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x = np.asarray(arrays[0])
@@ -158,15 +180,25 @@ class InverseRealFourier(Operator):
         rng = np.random.default_rng(4)
         cases = [
             Sample((_noise(rng, t, 2, n + 2),), {"length": n})
-            for t, n in (("int16", 64), ("int16", 120), ("int16", 10), ("int16", 4), ("int32", 128),
-                         ("int32", 30), ("int32", 18))
+            for t, n in (
+                ("int16", 64),
+                ("int16", 120),
+                ("int16", 10),
+                ("int16", 4),
+                ("int32", 128),
+                ("int32", 30),
+                ("int32", 18),
+            )
         ]
-        extremes = np.asarray([
-            np.full(62, -32768),
-            np.full(62, 32767),
-            np.where(np.arange(62) % 2, 32767, -32768),
-            np.zeros(62)
-        ], np.int16)
+        extremes = np.asarray(
+            [
+                np.full(62, -32768),
+                np.full(62, 32767),
+                np.where(np.arange(62) % 2, 32767, -32768),
+                np.zeros(62),
+            ],
+            np.int16,
+        )
         wide = (extremes[:, :14].astype(np.int64) << 16).astype(np.int32)
         cases += [Sample((extremes,), {"length": 60}), Sample((wide,), {"length": 12})]
         return cases + [Sample((_spectrum(rng, n),), {"length": n}, tolerance=2e-5) for n in (64, 60, 18)]

@@ -23,7 +23,7 @@ from aot_model.ops.registry import operator, required
 def _arguments(site: Site, inputs: str, outputs: str) -> list[Argument]:
     return [
         *(Argument(n, site.input(k)) for k, n in enumerate(inputs.split())),
-        *(written(n, site.node.outputs[k]) for k, n in enumerate(outputs.split()))
+        *(written(n, site.node.outputs[k]) for k, n in enumerate(outputs.split())),
     ]
 
 
@@ -72,7 +72,8 @@ class SpectralSubtraction(Operator):
             text.line(f"const uint32_t estimate = (uint32_t)(sum >> {self.bits});")
             text.line("const uint32_t lower = (estimate > signal) ? signal : estimate;")
             text.line(
-                f"const uint32_t least = (uint32_t)(((uint64_t)x[i] * {self.least % WORD}u) >> {self.bits});")
+                f"const uint32_t least = (uint32_t)(((uint64_t)x[i] * {self.least % WORD}u) >> {self.bits});"
+            )
             text.line(f"const uint32_t left = (signal - lower) >> {self.extra};")
             text.line("y[i] = (left > least) ? left : least;")
             text.line(f"level[i] = {'lower' if self.clamping else 'estimate'};")
@@ -82,10 +83,13 @@ class SpectralSubtraction(Operator):
         y, level = [], []
         for i, (x, noise) in enumerate(zip(*(np.asarray(a).tolist() for a in arrays), strict=True)):
             signal = (x << self.extra) % WORD
-            new = ((signal * (self.smoothing[i % 2] % WORD) + noise *
-                    (self.remaining[i % 2] % WORD)) % 2**64 >> self.bits) % WORD
+            new = (
+                (signal * (self.smoothing[i % 2] % WORD) + noise * (self.remaining[i % 2] % WORD)) % 2**64
+                >> self.bits
+            ) % WORD
             y.append(
-                max((signal - min(new, signal)) >> self.extra, (x * (self.least % WORD) >> self.bits) % WORD))
+                max((signal - min(new, signal)) >> self.extra, (x * (self.least % WORD) >> self.bits) % WORD)
+            )
             level.append(min(new, signal) if self.clamping else new)
         return [np.asarray(v, np.uint32) for v in (y, level)]
 
@@ -96,10 +100,17 @@ class SpectralSubtraction(Operator):
         noise = np.asarray(rng.integers(0, WORD, 12) >> rng.integers(0, 31, 12), np.uint32)
         x[:3], noise[:3] = (0, WORD - 1, WORD - 1), (WORD - 1, 0, WORD - 1)
         usual: dict[str, Any] = {
-            "smoothing": (409, 983), "remaining": (15975, 15401), "least": 819, "bits": 14, "extra": 10
+            "smoothing": (409, 983),
+            "remaining": (15975, 15401),
+            "least": 819,
+            "bits": 14,
+            "extra": 10,
         }
-        others = [{**usual, "clamping": True}, {**usual, "extra": 0},
-                  {**usual, "remaining": (-1, -1), "smoothing": (-1, -1), "bits": 3}]
+        others = [
+            {**usual, "clamping": True},
+            {**usual, "extra": 0},
+            {**usual, "remaining": (-1, -1), "smoothing": (-1, -1), "bits": 3},
+        ]
         return [Sample((x, noise), k, outputs=2) for k in (usual, *others)]
 
 
@@ -145,10 +156,12 @@ class OverlapAdd(Operator):
                 with text.loop("i", str(size - self.step)):
                     text.line(f"sums[i] = {total(f'i + {self.step}')};")
             text.line(f"memset(sums + {size - self.step}, 0, {self.step * x.dtype.size}u);")
-        site.call("overlap_add",
-                  block(text),
-                  _arguments(site, "x kept", "y rest"),
-                  includes=["string.h", "aot_model/scalar.h"])
+        site.call(
+            "overlap_add",
+            block(text),
+            _arguments(site, "x kept", "y rest"),
+            includes=["string.h", "aot_model/scalar.h"],
+        )
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, kept = (np.asarray(a) for a in arrays)
@@ -157,13 +170,14 @@ class OverlapAdd(Operator):
         sums = kept.reshape(-1, size).astype(np.float64)
         out = []
         for f in range(frames):
-            sums = np.clip(sums + x.reshape(-1, frames, size)[:, f],
-                           *limits).astype(x.dtype).astype(np.float64)
+            sums = (
+                np.clip(sums + x.reshape(-1, frames, size)[:, f], *limits).astype(x.dtype).astype(np.float64)
+            )
             out.append(sums[:, : self.step])
             sums = np.concatenate([sums[:, self.step :], np.zeros((len(sums), self.step))], axis=1)
         return [
             np.concatenate(out, axis=1).reshape(*outer, -1).astype(x.dtype),
-            sums.reshape(kept.shape).astype(x.dtype)
+            sums.reshape(kept.shape).astype(x.dtype),
         ]
 
     @classmethod
@@ -178,7 +192,7 @@ class OverlapAdd(Operator):
             Sample((loud(2, 3, 6), loud(2, 6)), {"step": 2}, outputs=2),
             Sample((loud(3, 5), loud(5)), {"step": 5}, outputs=2),
             Sample((loud(1, 4), loud(4)), {"step": 3}, outputs=2),
-            Sample((soft, soft[:, 0]), {"step": 4}, outputs=2)
+            Sample((soft, soft[:, 0]), {"step": 4}, outputs=2),
         ]
 
 
@@ -204,12 +218,15 @@ class Framer(Operator):
             raise OperatorError(f"{x} is no signal of int16")
         if min(self.size, self.step) < 1 or x.shape[-1] < self.step or x.shape[-1] % self.step:
             raise OperatorError(f"frames of {self.size}, {self.step} apart, of {x}")
-        if kept != TensorType(DType.INT16,
-                              (*x.shape[:-1], max(self.kept, 1))) or count != TensorType(DType.INT32, (1,)):
+        if kept != TensorType(DType.INT16, (*x.shape[:-1], max(self.kept, 1))) or count != TensorType(
+            DType.INT32, (1,)
+        ):
             raise OperatorError(f"{kept} and {count} are not kept between frames of {self.size}")
         return [
             TensorType(DType.INT16, (*x.shape[:-1], x.shape[-1] // self.step, self.size)),
-            TensorType(DType.BOOL, ()), kept, count
+            TensorType(DType.BOOL, ()),
+            kept,
+            count,
         ]
 
     def lower(self, site: Site) -> None:
@@ -241,10 +258,12 @@ class Framer(Operator):
                     "in[place - before] : 0;"
                 )
         text.line(f"*left = before + {n} - first;")
-        site.call("framer",
-                  block(text),
-                  _arguments(site, "x kept count", "y valid rest left"),
-                  includes=["aot_model/scalar.h"])
+        site.call(
+            "framer",
+            block(text),
+            _arguments(site, "x kept count", "y valid rest left"),
+            includes=["aot_model/scalar.h"],
+        )
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, kept, count = (np.asarray(a) for a in arrays)
@@ -265,20 +284,29 @@ class Framer(Operator):
             np.asarray(frames, np.int16).reshape(shape),
             np.asarray(valid),
             np.asarray(rests, np.int16).reshape(kept.shape),
-            np.asarray([left], np.int32)
+            np.asarray([left], np.int32),
         ]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         cases = []
-        for size, step, n, rows, held in ((5, 2, 6, 2, 0), (5, 2, 6, 2, 3), (4, 4, 8, 1, 0), (3, 5, 10, 1, 0),
-                                          (9, 2, 2, 3, 4), (6, 3, 9, 1, 3)):
+        for size, step, n, rows, held in (
+            (5, 2, 6, 2, 0),
+            (5, 2, 6, 2, 3),
+            (4, 4, 8, 1, 0),
+            (3, 5, 10, 1, 0),
+            (9, 2, 2, 3, 4),
+            (6, 3, 9, 1, 3),
+        ):
             width = max((size - 1) // step * step, 1)
-            x, kept = np.arange(rows * n, dtype=np.int16).reshape(
-                rows, n) + 100, -np.arange(rows * width, dtype=np.int16).reshape(rows, width) - 1
+            x, kept = (
+                np.arange(rows * n, dtype=np.int16).reshape(rows, n) + 100,
+                -np.arange(rows * width, dtype=np.int16).reshape(rows, width) - 1,
+            )
             kept[:, held:] = 0
             cases.append(
-                Sample((x, kept, np.asarray([held], np.int32)), {"size": size, "step": step}, outputs=4))
+                Sample((x, kept, np.asarray([held], np.int32)), {"size": size, "step": step}, outputs=4)
+            )
         return cases
 
 
@@ -300,10 +328,12 @@ class Stacker(Operator):
         x, kept, count = (required(inputs, k).type for k in range(3))
         needs(x, DType.INT16)
         if not (1 <= self.step <= self.frames and 0 <= self.before < self.frames):
-            raise OperatorError(f"{self.frames} frames of which {self.before} come before, {self.step} apart",
-                                "E202")
-        if kept != TensorType(DType.INT16,
-                              (max(self.frames - 1, 1), *x.shape)) or count != TensorType(DType.INT32, (1,)):
+            raise OperatorError(
+                f"{self.frames} frames of which {self.before} come before, {self.step} apart", "E202"
+            )
+        if kept != TensorType(DType.INT16, (max(self.frames - 1, 1), *x.shape)) or count != TensorType(
+            DType.INT32, (1,)
+        ):
             raise OperatorError(f"{kept} and {count} are not kept between stacks of {self.frames}")
         return [TensorType(DType.INT16, (self.frames * x.shape[0],)), TensorType(DType.BOOL, ()), kept, count]
 
@@ -312,7 +342,8 @@ class Stacker(Operator):
         text = CText()
         text.line("const bool first = *count < 0;")
         text.line(
-            f"const int32_t before = first ? {self.before} : aot_model_min_int32(*count, {self.frames - 1});")
+            f"const int32_t before = first ? {self.before} : aot_model_min_int32(*count, {self.frames - 1});"
+        )
         text.line(
             f"const bool enough = before + 1 >= {self.frames};\nconst int32_t gone = enough ? {self.step} : "
             "0;"
@@ -330,10 +361,12 @@ class Stacker(Operator):
                     f"kept[frame * {channels} + c];"
                 )
         text.line("*valid = enough;\n*left = before + 1 - gone;")
-        site.call("stacker",
-                  block(text),
-                  _arguments(site, "x kept count", "y valid rest left"),
-                  includes=["aot_model/scalar.h"])
+        site.call(
+            "stacker",
+            block(text),
+            _arguments(site, "x kept count", "y valid rest left"),
+            includes=["aot_model/scalar.h"],
+        )
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, kept, count = (np.asarray(a) for a in arrays)
@@ -351,13 +384,23 @@ class Stacker(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         cases = []
-        for frames, before, step, held in ((4, 2, 1, -1), (4, 2, 1, 3), (4, 3, 4, -1), (3, 0, 2, 1),
-                                           (1, 0, 1, -1), (1, 0, 1, 0), (5, 1, 3, 2)):
+        for frames, before, step, held in (
+            (4, 2, 1, -1),
+            (4, 2, 1, 3),
+            (4, 3, 4, -1),
+            (3, 0, 2, 1),
+            (1, 0, 1, -1),
+            (1, 0, 1, 0),
+            (5, 1, 3, 2),
+        ):
             kept = np.arange(max(frames - 1, 1) * 3, dtype=np.int16).reshape(-1, 3) + 50
             kept[max(held, 0) :] = 0
             x = np.asarray([7, -8, 9], np.int16)
             cases.append(
-                Sample((x, kept, np.asarray([held], np.int32)),
-                       {"frames": frames, "before": before, "step": step},
-                       outputs=4))
+                Sample(
+                    (x, kept, np.asarray([held], np.int32)),
+                    {"frames": frames, "before": before, "step": step},
+                    outputs=4,
+                )
+            )
         return cases

@@ -39,14 +39,24 @@ class BlockMatMul(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, q, s = (required(inputs, k) for k in range(3))
         zero = inputs[3] if len(inputs) > 3 else None
-        if self.block < 1 or not x.shape or q.type.rank != 2 or q.shape[1] != x.shape[
-                -1] or not q.is_const or q.dtype not in INTEGERS:
+        if (
+            self.block < 1
+            or not x.shape
+            or q.type.rank != 2
+            or q.shape[1] != x.shape[-1]
+            or not q.is_const
+            or q.dtype not in INTEGERS
+        ):
             raise OperatorError(f"cannot multiply {x.type} by {q.type} in blocks of {self.block}")
         wanted = q.shape[0], -(-q.shape[1] // self.block)
-        if any(v is not None and v.shape != wanted
-               for v in (s, zero)) or not x.dtype.is_float or not s.dtype.is_float:
+        if (
+            any(v is not None and v.shape != wanted for v in (s, zero))
+            or not x.dtype.is_float
+            or not s.dtype.is_float
+        ):
             raise OperatorError(
-                f"scales {s.type} or zero points do not fit {q.type} in blocks of {self.block}")
+                f"scales {s.type} or zero points do not fit {q.type} in blocks of {self.block}"
+            )
         return [TensorType(x.dtype, (*x.shape[:-1], q.shape[0]))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
@@ -65,7 +75,7 @@ class BlockMatMul(Operator):
         x, q, s, z = (None if v is None else np.asarray(v).astype(np.float64) for v in (*arrays, None)[:4])
         assert x is not None and q is not None and s is not None
         spread = [
-            np.repeat(v, self.block, axis=1)[:, :q.shape[1]]
+            np.repeat(v, self.block, axis=1)[:, : q.shape[1]]
             for v in (s, np.zeros_like(s) if z is None else z)
         ]
         return [(x @ ((q - spread[1]) * spread[0]).T).astype(np.float32)]
@@ -85,11 +95,17 @@ class BlockMatMul(Operator):
         for kind, rows, columns, depth, block, zeros in cases:
             low, high = limits[kind]
             q, shape = rng.integers(low, high, (columns, depth)).astype(kind), (columns, -(-depth // block))
-            z = rng.integers(low, high, shape).astype(kind) if zeros == "own" else rng.uniform(
-                low, high, shape).astype(np.float32) if zeros else None
+            z = (
+                rng.integers(low, high, shape).astype(kind)
+                if zeros == "own"
+                else rng.uniform(low, high, shape).astype(np.float32)
+                if zeros
+                else None
+            )
             x, s = (np.asarray(rng.uniform(-1, 1, v), np.float32) for v in ((*rows, depth), shape))
             found.append(
-                Sample((x, q, s, *([] if z is None else [z])), {"block": block}, frozenset({1, 2, 3})))
+                Sample((x, q, s, *([] if z is None else [z])), {"block": block}, frozenset({1, 2, 3}))
+            )
         return found
 
 
@@ -97,8 +113,16 @@ def _real(x: Expr, dtype: DType) -> Expr:
     return cast(cast(x, x.dtype.compute), dtype)
 
 
-def block_rows(build: Build, q: Value, indices: Value, scale: Value, zero: Value | None, axis: int,
-               quantised: int, block: int) -> Value:
+def block_rows(
+    build: Build,
+    q: Value,
+    indices: Value,
+    scale: Value,
+    zero: Value | None,
+    axis: int,
+    quantised: int,
+    block: int,
+) -> Value:
     """The rows `indices` along `axis` of a matrix that is quantised by blocks along the axis `quantised`."""
     a, b = normal_axis(axis, q.type.rank), normal_axis(quantised, q.type.rank)
     if a == b:

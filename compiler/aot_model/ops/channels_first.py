@@ -39,8 +39,9 @@ def channels_first(build: Build, x: Value) -> Value:
     return build(Transpose((0, rank - 1, *range(1, rank - 1))), x)
 
 
-def resolved_pads(auto_pad: str, pads: Ints | None, shape: Ints, kernel: Ints, strides: Ints,
-                  dilations: Ints) -> Ints:
+def resolved_pads(
+    auto_pad: str, pads: Ints | None, shape: Ints, kernel: Ints, strides: Ints, dilations: Ints
+) -> Ints:
     """ONNX padding: explicit, VALID, or SAME_UPPER / SAME_LOWER."""
     d = len(kernel)
     if len(shape) != d:
@@ -95,7 +96,8 @@ class Conv(Windowed):
         strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
         if self.kernel_shape is not None and tuple(self.kernel_shape) != w.shape[2:]:
             raise OperatorError(
-                f"kernel_shape {tuple(self.kernel_shape)} is not that of the weights {w.type}")
+                f"kernel_shape {tuple(self.kernel_shape)} is not that of the weights {w.type}"
+            )
         pads = resolved_pads(self.auto_pad, self.pads, x.shape[2:], w.shape[2:], strides, dilations)
         return Convolution(strides, pads, dilations, self.group)
 
@@ -104,8 +106,8 @@ class Conv(Windowed):
         inner = self._inner(x, w)
         check_bias(inputs, w.shape[0])
         last = inner.infer(
-            [_typed(x, (0, *range(2, x.type.rank), 1)),
-             _typed(w, (0, *range(2, w.type.rank), 1))])[0]
+            [_typed(x, (0, *range(2, x.type.rank), 1)), _typed(w, (0, *range(2, w.type.rank), 1))]
+        )[0]
         return [TensorType(last.dtype, (last.shape[0], last.shape[-1], *last.shape[1:-1]))]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
@@ -118,22 +120,33 @@ class Conv(Windowed):
     @classmethod
     def samples(cls) -> list[Sample]:
         x, w, bias = _draw(1, 4, 7, 6), _draw(6, 4, 3, 2), _draw(6)
-        cases: list[dict[str, Any]] = [{}, {"strides": (2, 1)}, {"pads": (1, 0, 2, 1)}, {"dilations": (2, 3)},
-                                       {"auto_pad": "SAME_UPPER",
-                                        "strides": (2, 2)}, {"auto_pad": "SAME_LOWER"}, {"auto_pad": "VALID"},
-                                       {"kernel_shape": (3, 2), "pads": (1, 1, 1, 1), "strides": (3, 2)}]
+        cases: list[dict[str, Any]] = [
+            {},
+            {"strides": (2, 1)},
+            {"pads": (1, 0, 2, 1)},
+            {"dilations": (2, 3)},
+            {"auto_pad": "SAME_UPPER", "strides": (2, 2)},
+            {"auto_pad": "SAME_LOWER"},
+            {"auto_pad": "VALID"},
+            {"kernel_shape": (3, 2), "pads": (1, 1, 1, 1), "strides": (3, 2)},
+        ]
         fixed = frozenset({1, 2})
         groups = [
             Sample((x, _draw(o, 4 // g, 3, 2), _draw(o)), {"group": g, "pads": (1, 1, 1, 1)}, fixed)
             for o, g in ((6, 2), (4, 4), (8, 4))
         ]
-        line, space = Sample((_draw(2, 3, 9), _draw(5, 3, 3)), {"pads": (1, 1)}, fixed), Sample(
-            (_draw(1, 2, 4, 4, 3), _draw(3, 2, 2, 3, 2)), {}, fixed)
+        line, space = (
+            Sample((_draw(2, 3, 9), _draw(5, 3, 3)), {"pads": (1, 1)}, fixed),
+            Sample((_draw(1, 2, 4, 4, 3), _draw(3, 2, 2, 3, 2)), {}, fixed),
+        )
         return [
             *(Sample((x, w, bias), c, fixed) for c in cases),
             Sample((x, w)),
             Sample((x, w, bias)),
-            Sample((x, _draw(5, 4, 1, 1)), {}, fixed), *groups, line, space
+            Sample((x, _draw(5, 4, 1, 1)), {}, fixed),
+            *groups,
+            line,
+            space,
         ]
 
 
@@ -162,17 +175,26 @@ class ConvTranspose(Operator):
         if self.output_shape is not None or self.auto_pad.startswith("SAME"):
             begins, ends = [], []
             for k in range(d):
-                wanted = self.output_shape[
-                    -d + k] if self.output_shape is not None else x.shape[2 + k] * strides[k]
-                total = strides[k] * (x.shape[2 + k] - 1) + extra[k] + (w.shape[2 + k]
-                                                                        - 1) * dilations[k] + 1 - wanted
+                wanted = (
+                    self.output_shape[-d + k]
+                    if self.output_shape is not None
+                    else x.shape[2 + k] * strides[k]
+                )
+                total = (
+                    strides[k] * (x.shape[2 + k] - 1)
+                    + extra[k]
+                    + (w.shape[2 + k] - 1) * dilations[k]
+                    + 1
+                    - wanted
+                )
                 # Where the windows do not reach the end, nothing is added in front, as in ONNX Runtime: zeros
                 # lie behind them for output_shape, and without it the result stays smaller.
                 small, large = max(total, 0) // 2, -(-max(total, 0) // 2)
                 upper = self.auto_pad == "SAME_UPPER"
                 begins.append(small if upper else large)
-                ends.append((large if upper else small)
-                            + (min(total, 0) if self.output_shape is not None else 0))
+                ends.append(
+                    (large if upper else small) + (min(total, 0) if self.output_shape is not None else 0)
+                )
             pads = (*begins, *ends)
         return ConvolutionTranspose(strides, pads, dilations, extra, self.group)
 
@@ -186,8 +208,12 @@ class ConvTranspose(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, w = required(inputs, 0), required(inputs, 1)
-        if x.type.rank < 3 or w.type.rank != x.type.rank or w.shape[0] != x.shape[
-                1] or w.shape[0] % self.group:
+        if (
+            x.type.rank < 3
+            or w.type.rank != x.type.rank
+            or w.shape[0] != x.shape[1]
+            or w.shape[0] % self.group
+        ):
             raise OperatorError(f"weights {w.type} with {self.group} groups do not fit {x.type}")
         inner = self._inner(x, w)
         out_c = w.shape[1] * self.group
@@ -206,18 +232,23 @@ class ConvTranspose(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         x, w, bias = _draw(1, 4, 4, 3), _draw(4, 5, 3, 2), _draw(5)
-        cases: list[dict[str,
-                         Any]] = [{}, {"strides": (2, 3)}, {"pads": (1, 0, 2, 1)}, {"dilations": (2, 1)},
-                                  {"strides": (2, 2),
-                                   "output_padding": (1, 0)}, {"strides": (2, 2), "output_shape": (9, 7)},
-                                  {"strides": (2, 2), "output_shape": (7, 6),
-                                   "auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_UPPER", "strides": (2, 2)},
-                                  {"auto_pad": "SAME_LOWER", "strides": (2, 2)}, {"kernel_shape": (3, 2)}]
+        cases: list[dict[str, Any]] = [
+            {},
+            {"strides": (2, 3)},
+            {"pads": (1, 0, 2, 1)},
+            {"dilations": (2, 1)},
+            {"strides": (2, 2), "output_padding": (1, 0)},
+            {"strides": (2, 2), "output_shape": (9, 7)},
+            {"strides": (2, 2), "output_shape": (7, 6), "auto_pad": "SAME_UPPER"},
+            {"auto_pad": "SAME_UPPER", "strides": (2, 2)},
+            {"auto_pad": "SAME_LOWER", "strides": (2, 2)},
+            {"kernel_shape": (3, 2)},
+        ]
         fixed = frozenset({1, 2})
         others = [
             Sample((x, w)),
             Sample((x, _draw(4, 2, 3, 2)), {"group": 2, "strides": (2, 1)}, fixed),
-            Sample((_draw(2, 3, 5), _draw(3, 2, 3)), {"strides": (2,)}, fixed)
+            Sample((_draw(2, 3, 5), _draw(3, 2, 3)), {"strides": (2,)}, fixed),
         ]
         return [*(Sample((x, w, bias), c, fixed) for c in cases), *others]
 
@@ -232,7 +263,8 @@ class Pooling(Operator, ABC):
         x = required(inputs)
         if x.type.rank < 3:
             raise OperatorError(
-                f"pooling needs a batch, channels and at least one spatial axis, not {x.type}")
+                f"pooling needs a batch, channels and at least one spatial axis, not {x.type}"
+            )
         last = self._pool(x).infer([_typed(x, (0, *range(2, x.type.rank), 1))])[0]
         return [TensorType(last.dtype, (last.shape[0], last.shape[-1], *last.shape[1:-1]))]
 
@@ -258,8 +290,9 @@ class WindowPooling(Pooling):
     def _pool(self, x: Value) -> Pool:
         d = len(self.kernel_shape)
         strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
-        pads = resolved_pads(self.auto_pad, self.pads, x.shape[2:], tuple(self.kernel_shape), strides,
-                             dilations)
+        pads = resolved_pads(
+            self.auto_pad, self.pads, x.shape[2:], tuple(self.kernel_shape), strides, dilations
+        )
         return Pool(self.mode, tuple(self.kernel_shape), strides, pads, dilations, ceil_mode=self.ceil_mode)
 
 
@@ -277,16 +310,22 @@ class AveragePool(WindowPooling):
     @classmethod
     def samples(cls) -> list[Sample]:
         x = _draw(1, 2, 7, 6)
-        cases: list[dict[str, Any]] = [{}, {"strides": (2, 2)}, {"pads": (1, 0, 0, 1)},
-                                       {"pads": (1, 1, 1, 1),
-                                        "count_include_pad": 1}, {"ceil_mode": 1, "strides": (2, 3)},
-                                       {"dilations": (2, 1)}, {"auto_pad": "SAME_UPPER", "strides": (2, 2)},
-                                       {"auto_pad": "SAME_LOWER", "strides": (1, 2)}, {"auto_pad": "VALID"}, {
-                                           "ceil_mode": 1, "strides": (2, 2), "pads": (1, 1, 1, 1),
-                                           "count_include_pad": 1
-                                       }]
-        line, space = Sample((_draw(2, 3, 9),), {"kernel_shape": (4,), "strides": (2,)}), Sample(
-            (_draw(1, 2, 3, 4, 3),), {"kernel_shape": (2, 2, 2)})
+        cases: list[dict[str, Any]] = [
+            {},
+            {"strides": (2, 2)},
+            {"pads": (1, 0, 0, 1)},
+            {"pads": (1, 1, 1, 1), "count_include_pad": 1},
+            {"ceil_mode": 1, "strides": (2, 3)},
+            {"dilations": (2, 1)},
+            {"auto_pad": "SAME_UPPER", "strides": (2, 2)},
+            {"auto_pad": "SAME_LOWER", "strides": (1, 2)},
+            {"auto_pad": "VALID"},
+            {"ceil_mode": 1, "strides": (2, 2), "pads": (1, 1, 1, 1), "count_include_pad": 1},
+        ]
+        line, space = (
+            Sample((_draw(2, 3, 9),), {"kernel_shape": (4,), "strides": (2,)}),
+            Sample((_draw(1, 2, 3, 4, 3),), {"kernel_shape": (2, 2, 2)}),
+        )
         return [*(Sample((x,), {"kernel_shape": (3, 2), **c}) for c in cases), line, space]
 
 

@@ -54,7 +54,8 @@ def present(inputs: Inputs, k: int) -> Value | None:
 
 
 class Algebra:
-    """Arithmetic on values with the nodes that it takes; numbers are constants of the other operand's type.
+    """Arithmetic on values with the nodes that it takes; numbers are constants of the other operand's
+    type.
     """
 
     def __init__(self, build: Build) -> None:

@@ -24,18 +24,17 @@ from aot_model.ops.registry import OPERATORS, Build, ints, normal_axis, operator
 ENDLESS = 1 << 62
 
 
-def copy_step(site: Site,
-              source: Buffer,
-              target: Buffer,
-              counter: Buffer | None = None,
-              room: int | None = None) -> Call:
+def copy_step(
+    site: Site, source: Buffer, target: Buffer, counter: Buffer | None = None, room: int | None = None
+) -> Call:
     """Copy a buffer; with a counter, to element number *counter of a larger one, with `room` only while it is
     below that.
     """
     t = source.type
     params = [
-        Param("x", t.dtype, Access.READ), *([Param("turn", DType.INT64, Access.READ)] if counter else []),
-        Param("y", t.dtype, Access.WRITE)
+        Param("x", t.dtype, Access.READ),
+        *([Param("turn", DType.INT64, Access.READ)] if counter else []),
+        Param("y", t.dtype, Access.WRITE),
     ]
     lines = [f"memcpy({f'y + *turn * {t.elements}' if counter else 'y'}, x, {t.nbytes}u);"]
     if not t.nbytes:
@@ -43,8 +42,9 @@ def copy_step(site: Site,
     elif room is not None:
         lines = [f"if (*turn < {room}) {{", f"    {lines[0]}", "}"]
     arguments = (source, *([counter] if counter else []), target)
-    function = Function("copy", tuple(params), "\n".join(f"    {line}" for line in lines),
-                        frozenset({"string.h"}))
+    function = Function(
+        "copy", tuple(params), "\n".join(f"    {line}" for line in lines), frozenset({"string.h"})
+    )
     return Call(function, arguments, (), site.node.name, site.node.kind, 0, f"{t} -> {target.type}")
 
 
@@ -69,15 +69,25 @@ def _count_step(site: Site, counter: Buffer, shape: Buffer) -> Call:
     """One result more."""
     params = (Param("turn", DType.INT64, Access.READ), Param("shape", DType.INT32, Access.WRITE))
     body = "    shape[0] = *turn < INT32_MAX ? (int32_t)*turn + 1 : INT32_MAX;"
-    return Call(Function("count_results", params, body), (counter, shape), (), site.node.name, site.node.kind,
-                0, f"-> {shape.type}")
+    return Call(
+        Function("count_results", params, body),
+        (counter, shape),
+        (),
+        site.node.name,
+        site.node.kind,
+        0,
+        f"-> {shape.type}",
+    )
 
 
 def _same(values: list[Value], types: list[TensorType], what: str) -> None:
     for value, expected in zip(values, types, strict=True):
         if value.type != expected:
-            raise OperatorError(f"{what} '{value.name}' is {value.type}, it should be {expected}", "E203",
-                                "shapes must be the same on every path")
+            raise OperatorError(
+                f"{what} '{value.name}' is {value.type}, it should be {expected}",
+                "E203",
+                "shapes must be the same on every path",
+            )
 
 
 @operator("If", stores_itself=True, strings=True)
@@ -92,8 +102,9 @@ class If(Operator):
             raise OperatorError(f"the condition is {required(inputs).type}, it should be one bool")
         types = [v.type for v in self.then_branch.outputs]
         if len(types) != len(self.else_branch.outputs):
-            raise OperatorError("the branches have different numbers of outputs", "E203",
-                                "make the condition a constant")
+            raise OperatorError(
+                "the branches have different numbers of outputs", "E203", "make the condition a constant"
+            )
         _same(self.else_branch.outputs, types, "the other branch's output")
         return types
 
@@ -130,8 +141,11 @@ class Loop(Operator):
     are turns at most, when that is known."""
 
     def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
-        return dict.fromkeys(range(len(inputs) - 2,
-                                   len(self.body.outputs) - 1), 0) if self._turns(inputs) is None else {}
+        return (
+            dict.fromkeys(range(len(inputs) - 2, len(self.body.outputs) - 1), 0)
+            if self._turns(inputs) is None
+            else {}
+        )
 
     def _turns(self, inputs: Inputs) -> int | None:
         """The number of turns where it is known."""
@@ -168,8 +182,10 @@ class Loop(Operator):
         turns, room = self._turns(inputs), self._room(inputs)
         if results and room is None:
             raise OperatorError(
-                "the number of turns is not known at compile time, and every turn has results", "E203",
-                "give a bound: --bound OUTPUT=N")
+                "the number of turns is not known at compile time, and every turn has results",
+                "E203",
+                "give a bound: --bound OUTPUT=N",
+            )
         shapes = [TensorType(DType.INT32, (v.type.rank + 1,)) for v in results] if turns is None else []
         return [*types, *(TensorType(v.dtype, (room or 0, *v.shape)) for v in results), *shapes]
 
@@ -185,12 +201,14 @@ class Loop(Operator):
         counter = Buffer(f"{site.node.name}.turn", TensorType(DType.INT64, ()), Role.WORKSPACE, align=8)
         condition = None
         if turns is None:
-            condition = Buffer(f"{site.node.name}.condition",
-                               TensorType(DType.BOOL, ()),
-                               Role.WORKSPACE,
-                               align=1)
-            first = inputs[1] if inputs[1] is not None else Value("always", TensorType(DType.BOOL,
-                                                                                       ()), np.asarray(True))
+            condition = Buffer(
+                f"{site.node.name}.condition", TensorType(DType.BOOL, ()), Role.WORKSPACE, align=1
+            )
+            first = (
+                inputs[1]
+                if inputs[1] is not None
+                else Value("always", TensorType(DType.BOOL, ()), np.asarray(True))
+            )
             site.add(copy_step(site, site.buffer(first), condition))
             for stack, shape in zip(stacks, shapes, strict=True):
                 site.add(_clear_step(site, stack, shape))
@@ -203,12 +221,17 @@ class Loop(Operator):
         room = None if turns is not None else self._room(inputs)
         steps += [
             copy_step(site, new, stack, counter, room)
-            for new, stack in zip(nexts[n + 1:], stacks, strict=True)
+            for new, stack in zip(nexts[n + 1 :], stacks, strict=True)
         ]
         steps += [_count_step(site, counter, shape) for shape in shapes]
         limit = inputs[0]
-        fixed = turns if turns is not None else max(ints(
-            limit.data)[0], 0) if limit is not None and limit.data is not None else ENDLESS
+        fixed = (
+            turns
+            if turns is not None
+            else max(ints(limit.data)[0], 0)
+            if limit is not None and limit.data is not None
+            else ENDLESS
+        )
         limit_from = site.buffer(limit) if limit is not None and limit.data is None else None
         if limit_from is None and condition is None and fixed < ENDLESS:
             _count_turns(steps, fixed)
@@ -216,14 +239,26 @@ class Loop(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        turn, again, x = Value("turn", TensorType(DType.INT64, ())), Value("again", TensorType(
-            DType.BOOL, ())), Value("x", TensorType(DType.FLOAT32, (2, 3)))
+        turn, again, x = (
+            Value("turn", TensorType(DType.INT64, ())),
+            Value("again", TensorType(DType.BOOL, ())),
+            Value("x", TensorType(DType.FLOAT32, (2, 3))),
+        )
         graph = Graph("body", [turn, again, x])
         build = Build(graph.nodes, "body")
-        more = build(OPERATORS["", "Add"](), x, build(OPERATORS["", "Cast"](to=DType.FLOAT32),  # type: ignore[call-arg]
-                                                      turn))
-        goes_on = build(OPERATORS["", "Less"](), build(OPERATORS["", "ReduceMax"](keepdims=0), more),  # type: ignore[call-arg]
-                        build.constant(9, DType.FLOAT32))
+        more = build(
+            OPERATORS["", "Add"](),
+            x,
+            build(
+                OPERATORS["", "Cast"](to=DType.FLOAT32),  # type: ignore[call-arg]
+                turn,
+            ),
+        )
+        goes_on = build(
+            OPERATORS["", "Less"](),
+            build(OPERATORS["", "ReduceMax"](keepdims=0), more),  # type: ignore[call-arg]
+            build.constant(9, DType.FLOAT32),
+        )
         graph.outputs = [build(OPERATORS["", "Identity"](), again), more, build(OPERATORS["", "Neg"](), x)]
         until = Graph("until", graph.inputs, [goes_on, *graph.outputs[1:]], graph.nodes)
         start, four = np.arange(6, dtype=np.float32).reshape(2, 3), np.asarray(4, np.int64)
@@ -259,8 +294,9 @@ class Scan(Operator):
         count = self.num_scan_inputs
         sequences = values[len(values) - count :]
         axes, directions = self.scan_input_axes or (0,) * count, self.scan_input_directions or (0,) * count
-        found = [(v, normal_axis(a, v.type.rank), d)
-                 for v, a, d in zip(sequences, axes, directions, strict=True)]
+        found = [
+            (v, normal_axis(a, v.type.rank), d) for v, a, d in zip(sequences, axes, directions, strict=True)
+        ]
         lengths = {v.shape[a] for v, a, _ in found}
         if len(lengths) != 1:
             raise OperatorError(f"the sequences have different lengths {sorted(lengths)}")
@@ -307,18 +343,24 @@ class Scan(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        total, item = Value("total", TensorType(DType.FLOAT32,
-                                                (3,))), Value("item", TensorType(DType.FLOAT32, (3,)))
+        total, item = (
+            Value("total", TensorType(DType.FLOAT32, (3,))),
+            Value("item", TensorType(DType.FLOAT32, (3,))),
+        )
         graph = Graph("body", [total, item])
         build = Build(graph.nodes, "body")
         new = build(OPERATORS["", "Add"](), total, item)
         graph.outputs = [new, build(OPERATORS["", "Mul"](), new, item)]
         start, items = np.zeros(3, np.float32), np.arange(12, dtype=np.float32).reshape(4, 3)
         given: dict[str, Any] = {"body": graph, "num_scan_inputs": 1}
-        more: list[dict[str, Any]] = [{}, {"scan_input_directions": (1,)}, {"scan_output_directions": (1,)},
-                                      {"scan_output_axes": (1,)},
-                                      {"scan_output_axes": (-1,), "scan_output_directions": (1,)}]
+        more: list[dict[str, Any]] = [
+            {},
+            {"scan_input_directions": (1,)},
+            {"scan_output_directions": (1,)},
+            {"scan_output_axes": (1,)},
+            {"scan_output_axes": (-1,), "scan_output_directions": (1,)},
+        ]
         return [
             *(Sample((start, items), {**given, **m}, outputs=2) for m in more),
-            Sample((start, items.T.copy()), {**given, "scan_input_axes": (1,)}, outputs=2)
+            Sample((start, items.T.copy()), {**given, "scan_input_axes": (1,)}, outputs=2),
         ]

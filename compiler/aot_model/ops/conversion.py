@@ -99,5 +99,5 @@ class BitCast(Operator):
             Sample((x.view(np.uint32),), {"to": DType.FLOAT32}),
             Sample((np.arange(-3, 3, dtype=np.int16),), {"to": DType.UINT16}),
             Sample((x.astype(np.float64),), {"to": DType.INT64}),
-            Sample((x,), {"to": DType.FLOAT32})
+            Sample((x,), {"to": DType.FLOAT32}),
         ]

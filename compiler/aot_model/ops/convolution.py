@@ -25,11 +25,14 @@ from aot_model.ops.registry import operator, required
 from aot_model.ops.windows import Ints, check_windows, window
 
 
-def _placed(x: np.ndarray, op: Convolution | ConvolutionTranspose, small: Ints,
-            taps: Ints) -> tuple[Ints, Ints] | None:
+def _placed(
+    x: np.ndarray, op: Convolution | ConvolutionTranspose, small: Ints, taps: Ints
+) -> tuple[Ints, Ints] | None:
     """For references: (position at the strided side, at the other) of a tap, None where that is outside."""
-    other = tuple(p * s + k * d - b
-                  for p, s, k, d, b in zip(small, op.strides, taps, op.dilations, op.pads, strict=False))
+    other = tuple(
+        p * s + k * d - b
+        for p, s, k, d, b in zip(small, op.strides, taps, op.dilations, op.pads, strict=False)
+    )
     return (small, other) if all(0 <= p < n for p, n in zip(other, x.shape[1:-1], strict=True)) else None
 
 
@@ -45,8 +48,9 @@ class _Met:
     hit: Expr
 
 
-def _sum_of_taps(op: Convolution | ConvolutionTranspose, at: At, inputs: Inputs, index: Index,
-                 met: Callable[[int], _Met]) -> Expr:
+def _sum_of_taps(
+    op: Convolution | ConvolutionTranspose, at: At, inputs: Inputs, index: Index, met: Callable[[int], _Met]
+) -> Expr:
     """Over taps and channels of a group. met: for each axis."""
     x, w = required(inputs, 0), required(inputs, 1)
     axes = [met(k) for k in range(x.type.rank - 2)]
@@ -80,8 +84,12 @@ def _gathered(out: Expr, taps: int, stride: int, dilation: int, pad: int) -> _Me
     if period > _LONGEST_PERIOD:
         tap = over = fresh("k", taps)
         met = mod(sub(reach, mul(tap, dilation)), stride)
-        return _Met(over, tap, floordiv(sub(reach, mul(tap, dilation)), stride),
-                    call("eq", met, const(0), dtype=DType.BOOL))
+        return _Met(
+            over,
+            tap,
+            floordiv(sub(reach, mul(tap, dilation)), stride),
+            call("eq", met, const(0), dtype=DType.BOOL),
+        )
     over = fresh("k", -(-taps // period))
     inverse = pow(dilation // common, -1, period) if period > 1 else 0
     first = mod(mul(mod(floordiv(reach, common), period), inverse), period)
@@ -92,8 +100,9 @@ def _gathered(out: Expr, taps: int, stride: int, dilation: int, pad: int) -> _Me
     return _Met(over, tap, place, logical_and(hit, less(tap, taps)))
 
 
-def _correlation(op: Convolution | ConvolutionTranspose, arrays: Arrays, shape: Ints,
-                 transposed: bool) -> list[np.ndarray]:
+def _correlation(
+    op: Convolution | ConvolutionTranspose, arrays: Arrays, shape: Ints, transposed: bool
+) -> list[np.ndarray]:
     """For references: each tap's contribution, position by position."""
     x, w = (np.asarray(a).astype(np.float64 if np.asarray(a).dtype.kind == "f" else np.int64) for a in arrays)
     x, w = x - op.x_zero_point, w - op.w_zero_point
@@ -117,7 +126,8 @@ def _correlation(op: Convolution | ConvolutionTranspose, arrays: Arrays, shape: 
 
 @operator("Convolution", domain="aot")
 class Convolution(Operator):
-    """y[n, p…, o] = sum over k…, i of x[n, p * stride + k * dilation - begin, group * I + i] * w[o, k…, i].
+    """y[n, p…, o] = sum over k…, i of x[n, p * stride + k * dilation - begin, group * I + i] * w[o, k…,
+    i].
     """
 
     reducing: ClassVar[bool] = True
@@ -139,7 +149,8 @@ class Convolution(Operator):
             raise OperatorError(f"input {x.type} and weights {w.type} do not fit each other")
         if w.shape[-1] * self.group != x.shape[-1] or w.shape[0] % self.group:
             raise OperatorError(
-                f"weights {w.type} with {self.group} groups do not fit {x.shape[-1]} input channels")
+                f"weights {w.type} with {self.group} groups do not fit {x.shape[-1]} input channels"
+            )
         if len(self.strides) != d or len(self.dilations) != d or len(self.pads) != 2 * d:
             raise OperatorError(
                 f"strides {self.strides}, dilations {self.dilations}, pads {self.pads} do not fit {d} "
@@ -147,8 +158,16 @@ class Convolution(Operator):
             )
         check_windows(x.shape[1:-1], w.shape[1:-1], self.strides, self.pads, self.dilations)
         spatial = tuple(
-            window(x.shape[1 + k], w.shape[1 + k], self.strides[k], self.dilations[k], self.pads[k],
-                   self.pads[d + k]) for k in range(d))
+            window(
+                x.shape[1 + k],
+                w.shape[1 + k],
+                self.strides[k],
+                self.dilations[k],
+                self.pads[k],
+                self.pads[d + k],
+            )
+            for k in range(d)
+        )
         if min(spatial) < 0:
             raise OperatorError(f"the window is larger than the padded input {x.type}")
         return [TensorType(accumulator(x.dtype), (x.shape[0], *spatial, w.shape[0]))]
@@ -167,17 +186,24 @@ class Convolution(Operator):
         """Only few channels: where they are many, one transposing copy is cheaper than strided reads for
         every tap.
         """
-        return index == 0 and (required(inputs).shape[-1] <= 4
-                               or strides[-1] == 1) and required(inputs).dtype.is_float and self.group == 1
+        return (
+            index == 0
+            and (required(inputs).shape[-1] <= 4 or strides[-1] == 1)
+            and required(inputs).dtype.is_float
+            and self.group == 1
+        )
 
     def lower(self, site: Site) -> None:
         site.emit_kernel()
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        given: list[dict[str, Any]] = [{}, {"strides": (2, 1), "pads": (1, 0, 2, 1)},
-                                       {"dilations": (2, 2), "pads": (2, 2, 1, 1)},
-                                       {"x_zero_point": -7, "w_zero_point": 3, "pads": (1, 1, 1, 1)}]
+        given: list[dict[str, Any]] = [
+            {},
+            {"strides": (2, 1), "pads": (1, 0, 2, 1)},
+            {"dilations": (2, 2), "pads": (2, 2, 1, 1)},
+            {"x_zero_point": -7, "w_zero_point": 3, "pads": (1, 1, 1, 1)},
+        ]
         kinds = ((np.float32, np.float32), (np.int8, np.int8), (np.uint8, np.int8), (np.int16, np.int8))
         plain = [
             Sample((draw(a, 2, 6, 5, 4), draw(b, 6, 3, 2, 4)), g, frozenset({1}))
@@ -185,39 +211,57 @@ class Convolution(Operator):
             for g in given
             if not (a is np.float32 and "x_zero_point" in g)
         ]
-        line = Sample((draw(np.int8, 1, 9, 3), draw(np.int8, 2, 4, 3)),
-                      {"strides": (2,), "pads": (1, 2), "dilations": (1,)})
+        line = Sample(
+            (draw(np.int8, 1, 9, 3), draw(np.int8, 2, 4, 3)),
+            {"strides": (2,), "pads": (1, 2), "dilations": (1,)},
+        )
         volumes = [
-            Sample((draw(np.float32, 2, 5, 4, 6, a), draw(np.float32, 6, 3, 2, 3, a // n)),
-                   {"strides": strides, "pads": pads, "dilations": (1, 1, dilation), "group": n},
-                   frozenset({1}))
-            for a, n, strides, pads, dilation in ((3, 1, (2, 1, 1), (1, 1, 0, 2, 1, 1), 1),
-                                                  (8, 2, (1, 2, 1), (2, 0, 2, 2, 1, 1), 2))
+            Sample(
+                (draw(np.float32, 2, 5, 4, 6, a), draw(np.float32, 6, 3, 2, 3, a // n)),
+                {"strides": strides, "pads": pads, "dilations": (1, 1, dilation), "group": n},
+                frozenset({1}),
+            )
+            for a, n, strides, pads, dilation in (
+                (3, 1, (2, 1, 1), (1, 1, 0, 2, 1, 1), 1),
+                (8, 2, (1, 2, 1), (2, 0, 2, 2, 1, 1), 2),
+            )
         ]
         f = np.float32
         inputs = [  # weights that are no constants
             Sample((draw(f, 2, 6, 5, 4), draw(f, 9, 3, 2, 4)), {"strides": (2, 1), "pads": (1, 0, 2, 1)}),
             Sample((draw(f, 1, 5, 5, 6), draw(f, 10, 3, 3, 3)), {"group": 2, "dilations": (1, 2)}),
             Sample((draw(f, 1, 6, 6, 5), draw(f, 5, 3, 3, 1)), {"group": 5, "pads": (1, 1, 1, 1)}),
-            Sample((draw(f, 2, 9, 1), draw(f, 4, 3, 1)),
-                   {"strides": (1,), "pads": (1, 1), "dilations": (1,)}),
+            Sample(
+                (draw(f, 2, 9, 1), draw(f, 4, 3, 1)), {"strides": (1,), "pads": (1, 1), "dilations": (1,)}
+            ),
             Sample((draw(f, 2, 3, 3, 7), draw(f, 5, 1, 1, 7))),
             Sample((draw(f, 1, 3, 3, 2), draw(f, 5, 3, 3, 2))),
-            Sample((draw(f, 2, 4, 4, 5, 3), draw(f, 6, 3, 2, 3, 3)),
-                   {"strides": (1, 2, 1), "pads": (1, 0, 1, 1, 0, 1), "dilations": (1, 1, 1)}),
+            Sample(
+                (draw(f, 2, 4, 4, 5, 3), draw(f, 6, 3, 2, 3, 3)),
+                {"strides": (1, 2, 1), "pads": (1, 0, 1, 1, 0, 1), "dilations": (1, 1, 1)},
+            ),
         ]
         return [
-            *plain, *volumes, line, *inputs, *(Sample(
-                (draw(a, 1, 5, 5, 4), draw(b, 8, 3, 3, 4 // n)), {"group": n}, frozenset({1}))
-                                     for a, b in kinds[:2]
-                                     for n in (2, 4))
+            *plain,
+            *volumes,
+            line,
+            *inputs,
+            *(
+                Sample((draw(a, 1, 5, 5, 4), draw(b, 8, 3, 3, 4 // n)), {"group": n}, frozenset({1}))
+                for a, b in kinds[:2]
+                for n in (2, 4)
+            ),
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, w = (np.asarray(a) for a in arrays)
         d = x.ndim - 2
-        spatial = ((x.shape[1 + k] + self.pads[k] + self.pads[d + k] - self.dilations[k] *
-                    (w.shape[1 + k] - 1) - 1) // self.strides[k] + 1 for k in range(d))
+        spatial = (
+            (x.shape[1 + k] + self.pads[k] + self.pads[d + k] - self.dilations[k] * (w.shape[1 + k] - 1) - 1)
+            // self.strides[k]
+            + 1
+            for k in range(d)
+        )
         return _correlation(self, arrays, (x.shape[0], *spatial, w.shape[0]), False)
 
 
@@ -244,17 +288,23 @@ class ConvolutionTranspose(Operator):
         if d < 1 or w.type.rank != x.type.rank:
             raise OperatorError(f"input {x.type} and weights {w.type} do not fit each other")
         if any(
-                len(v) != n
-                for v, n in [(self.strides, d), (self.dilations, d), (self.pads,
-                                                                      2 * d), (self.output_padding, d)]):
+            len(v) != n
+            for v, n in [(self.strides, d), (self.dilations, d), (self.pads, 2 * d), (self.output_padding, d)]
+        ):
             raise OperatorError(
                 f"strides {self.strides}, dilations {self.dilations}, pads {self.pads} do not fit {d} "
                 "spatial axes"
             )
         check_windows(x.shape[1:-1], w.shape[1:-1], self.strides, self.pads, self.dilations, crops=True)
-        spatial = tuple(self.strides[k] * (x.shape[1 + k] - 1) + self.output_padding[k]
-                        + (w.shape[1 + k] - 1) * self.dilations[k] + 1 - self.pads[k] - self.pads[d + k]
-                        for k in range(d))
+        spatial = tuple(
+            self.strides[k] * (x.shape[1 + k] - 1)
+            + self.output_padding[k]
+            + (w.shape[1 + k] - 1) * self.dilations[k]
+            + 1
+            - self.pads[k]
+            - self.pads[d + k]
+            for k in range(d)
+        )
         fits = w.shape[-1] * self.group == x.shape[-1] and w.shape[0] % self.group == 0
         if not fits or min(spatial, default=1) < 1:
             raise OperatorError(f"weights {w.type} with {self.group} groups do not fit {x.type}")
@@ -273,44 +323,79 @@ class ConvolutionTranspose(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        given: list[dict[str, Any]] = [{}, {"strides": (2, 3)}, {"pads": (1, 0, 0, 1), "strides": (2, 2)},
-                                       {"dilations": (2, 1), "output_padding": (1, 0), "strides": (2, 2)}]
+        given: list[dict[str, Any]] = [
+            {},
+            {"strides": (2, 3)},
+            {"pads": (1, 0, 0, 1), "strides": (2, 2)},
+            {"dilations": (2, 1), "output_padding": (1, 0), "strides": (2, 2)},
+        ]
         kinds = ((np.float32, np.float32), (np.int8, np.int8), (np.int16, np.int8))
         plain = [
             Sample((draw(a, 2, 3, 4, 4), draw(b, 6, 3, 2, 4)), g, frozenset({1}))
             for a, b in kinds
             for g in given
         ]
-        zero = Sample((draw(np.int8, 1, 3, 3, 2), draw(np.int8, 3, 2, 2, 2)),
-                      {"x_zero_point": 5, "w_zero_point": -2, "strides": (2, 1)}, frozenset({1}))
+        zero = Sample(
+            (draw(np.int8, 1, 3, 3, 2), draw(np.int8, 3, 2, 2, 2)),
+            {"x_zero_point": 5, "w_zero_point": -2, "strides": (2, 1)},
+            frozenset({1}),
+        )
         f = np.float32
         inputs = [  # weights that are no constants
             Sample((draw(f, 2, 3, 4, 4), draw(f, 6, 3, 2, 4)), {"strides": (2, 3), "pads": (1, 0, 0, 1)}),
             Sample((draw(f, 1, 4, 4, 4), draw(f, 6, 3, 3, 2)), {"group": 2, "strides": (2, 2)}),
         ]
         # and more cases than a kernel has (kernels/cases.py)
-        loops = [Sample((draw(np.float32, 1, 4, 3, 2), draw(np.float32, 3, 5, 4, 2)),
-                        {"strides": s, "dilations": d, "pads": (2, 3, 1, 0), "output_padding": (0, 1)})
-                 for s, d in (((1, 1), (2, 3)), ((3, 2), (1, 1)), ((6, 4), (4, 6)), ((5, 3), (3, 5)))]
-        wide = [Sample((draw(a, 1, 3, 2), draw(np.float32 if a is np.float32 else np.int8, 3, 4, 2)),
-                       {"strides": (s,), "dilations": (d,), "pads": (1, 0), "output_padding": (0,)},
-                       frozenset({1}))
-                for a in (np.float32, np.int8, np.int16)
-                for s, d in ((1, 3000), (3000, 1), (201, 134), (2999, 3000))]
-        far = Sample((draw(np.float32, 1, 2, 1), draw(np.float32, 1, 2, 1)),
-                     {"strides": (40000,), "dilations": (3,), "pads": (0, 0), "output_padding": (0,)})
+        loops = [
+            Sample(
+                (draw(np.float32, 1, 4, 3, 2), draw(np.float32, 3, 5, 4, 2)),
+                {"strides": s, "dilations": d, "pads": (2, 3, 1, 0), "output_padding": (0, 1)},
+            )
+            for s, d in (((1, 1), (2, 3)), ((3, 2), (1, 1)), ((6, 4), (4, 6)), ((5, 3), (3, 5)))
+        ]
+        wide = [
+            Sample(
+                (draw(a, 1, 3, 2), draw(np.float32 if a is np.float32 else np.int8, 3, 4, 2)),
+                {"strides": (s,), "dilations": (d,), "pads": (1, 0), "output_padding": (0,)},
+                frozenset({1}),
+            )
+            for a in (np.float32, np.int8, np.int16)
+            for s, d in ((1, 3000), (3000, 1), (201, 134), (2999, 3000))
+        ]
+        far = Sample(
+            (draw(np.float32, 1, 2, 1), draw(np.float32, 1, 2, 1)),
+            {"strides": (40000,), "dilations": (3,), "pads": (0, 0), "output_padding": (0,)},
+        )
         return [
-            *plain, zero, *inputs, *loops, *wide, far, *(Sample(
-                (draw(a, 1, 4, 4, 4), draw(b, 4, 3, 3, 2)), {"group": 2, "strides": (2, 2)}, frozenset({1}))
-                                     for a, b in kinds[:2])
+            *plain,
+            zero,
+            *inputs,
+            *loops,
+            *wide,
+            far,
+            *(
+                Sample(
+                    (draw(a, 1, 4, 4, 4), draw(b, 4, 3, 3, 2)),
+                    {"group": 2, "strides": (2, 2)},
+                    frozenset({1}),
+                )
+                for a, b in kinds[:2]
+            ),
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, w = (np.asarray(a) for a in arrays)
         d = x.ndim - 2
         span = [
-            self.strides[k] * (x.shape[1 + k] - 1) + self.dilations[k] *
-            (w.shape[1 + k] - 1) + 1 + self.output_padding[k] for k in range(d)
+            self.strides[k] * (x.shape[1 + k] - 1)
+            + self.dilations[k] * (w.shape[1 + k] - 1)
+            + 1
+            + self.output_padding[k]
+            for k in range(d)
         ]
-        return _correlation(self, arrays, (x.shape[0], *(n - self.pads[k] - self.pads[d + k]
-                                                         for k, n in enumerate(span)), w.shape[0]), True)
+        return _correlation(
+            self,
+            arrays,
+            (x.shape[0], *(n - self.pads[k] - self.pads[d + k] for k, n in enumerate(span)), w.shape[0]),
+            True,
+        )

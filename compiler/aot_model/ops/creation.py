@@ -33,9 +33,16 @@ class Shape(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         x = np.zeros((2, 3, 4, 5), np.float32)
-        cases: list[dict[str, Any]] = [{}, {"start": 1}, {"start": -2}, {"end": 3}, {"end": -1},
-                                       {"start": 1, "end": 3}, {"start": 3,
-                                                                "end": 1}, {"start": -9, "end": 9}]
+        cases: list[dict[str, Any]] = [
+            {},
+            {"start": 1},
+            {"start": -2},
+            {"end": 3},
+            {"end": -1},
+            {"start": 1, "end": 3},
+            {"start": 3, "end": 1},
+            {"start": -9, "end": 9},
+        ]
         return [Sample((x,), c) for c in cases]
 
 
@@ -88,7 +95,7 @@ class Range(Operator):
     def _count(self, inputs: Inputs) -> int:
         names = ("start", "limit", "delta")
         if unknown := [
-                name for name, v in zip(names, inputs, strict=False) if v is not None and v.data is None
+            name for name, v in zip(names, inputs, strict=False) if v is not None and v.data is None
         ]:
             hint = "give its result room: --bound OUTPUT=N; or make them constants: --constant INPUT=VALUES"
             raise OperatorError(f"{', '.join(unknown)} known at run time only", "E203", hint)
@@ -115,5 +122,5 @@ class Range(Operator):
         ]
         return [
             *whole,
-            Sample(tuple(np.asarray(v, np.float32) for v in (1.5, 4.0, 0.5)), constants=frozenset({0, 1, 2}))
+            Sample(tuple(np.asarray(v, np.float32) for v in (1.5, 4.0, 0.5)), constants=frozenset({0, 1, 2})),
         ]

@@ -43,9 +43,9 @@ static inline float box_overlap(const float *p, const float *q)
 
 def overlap(p: np.ndarray, q: np.ndarray) -> float:
     """Intersection over union in single precision."""
-    (py0, py1), (px0, px1), (qy0, qy1), (qx0, qx1) = (sorted((f32(b[k]), f32(b[k + 2])))
-                                                      for b in (p, q)
-                                                      for k in (0, 1))
+    (py0, py1), (px0, px1), (qy0, qy1), (qx0, qx1) = (
+        sorted((f32(b[k]), f32(b[k + 2]))) for b in (p, q) for k in (0, 1)
+    )
     first, second = f32(py1 - py0) * f32(px1 - px0), f32(qy1 - qy0) * f32(qx1 - qx0)
     both = f32(max(min(py1, qy1) - max(py0, qy0), 0) * max(min(px1, qx1) - max(px0, qx0), 0))
     return float(both / f32(f32(first + second) - both)) if first > 0 and second > 0 else 0.0
@@ -59,8 +59,12 @@ def _number(value: float) -> str:
 def _scored(inputs: Inputs, rank: int) -> Value:
     """The scores, of a rank, of boxes (n, 4), both of float32."""
     boxes, scores = required(inputs, 0), required(inputs, 1)
-    fits = boxes.type.rank == 2 and boxes.shape[
-        1] == 4 and scores.type.rank == rank and scores.shape[:1] == boxes.shape[:1]
+    fits = (
+        boxes.type.rank == 2
+        and boxes.shape[1] == 4
+        and scores.type.rank == rank
+        and scores.shape[:1] == boxes.shape[:1]
+    )
     if not fits or {boxes.dtype, scores.dtype} != {DType.FLOAT32}:
         raise OperatorError(f"scores {scores.type} do not fit boxes {boxes.type}")
     return scores
@@ -105,17 +109,23 @@ class BoxSuppression(Operator):
                 text.line(f"gone[i] = !(scores[i * {classes} + c] >= {_number(self.score)});")
             with text.loop("taken", str(self.per_class)):
                 text.line("int32_t best = -1;")
-                with text.loop("i", str(n)), text.block(
+                with (
+                    text.loop("i", str(n)),
+                    text.block(
                         f"if (!gone[i] && (best < 0 || scores[i * {classes} + c] > scores[best * {classes} + "
                         "c]))"
+                    ),
                 ):
                     text.line("best = i;")
                 with text.block("if (best < 0)"):
                     text.line("break;")
                 text.line("gone[best] = true;")
-                with text.loop("i", str(n)), text.block(
+                with (
+                    text.loop("i", str(n)),
+                    text.block(
                         "if (!gone[i] && box_overlap(boxes + best * 4, boxes + i * 4) > "
                         f"{_number(self.overlap)})"
+                    ),
                 ):
                     text.line("gone[i] = true;")
                 text.line(f"const int32_t pick = best * {classes} + c;")
@@ -130,7 +140,7 @@ class BoxSuppression(Operator):
         arguments = [
             Argument("boxes", boxes),
             Argument("scores", scores),
-            Argument("gone", Scratch("gone", max(n, 1), 1, "bool"))
+            Argument("gone", Scratch("gone", max(n, 1), 1, "bool")),
         ]
         arguments += [written("picks", site.node.outputs[0]), written("count", site.node.outputs[1])]
         site.call("box_suppression", block(text), arguments, helpers=(_OVERLAP,))
@@ -146,20 +156,28 @@ class BoxSuppression(Operator):
             chosen: list[int] = []
             for i in sorted(np.flatnonzero(scores[:, c] >= f32(self.score)), key=lambda i: -scores[i, c]):
                 if len(chosen) < self.per_class and not any(
-                        overlap(boxes[j], boxes[i]) > f32(self.overlap) for j in chosen):
+                    overlap(boxes[j], boxes[i]) > f32(self.overlap) for j in chosen
+                ):
                     chosen.append(int(i))
-            found = sorted(found + [(float(scores[i, c]), int(i * scores.shape[1] + c)) for i in chosen],
-                           key=lambda p: -p[0])[:self.most]
+            found = sorted(
+                found + [(float(scores[i, c]), int(i * scores.shape[1] + c)) for i in chosen],
+                key=lambda p: -p[0],
+            )[: self.most]
         picks = np.zeros(self.most, np.int32)
         picks[: len(found)] = [p for _, p in found]
         return [picks, np.asarray(len(found), np.int32)]
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        boxes, scores = _boxes(12), np.asarray(np.random.default_rng(6).integers(0, 9,
-                                                                                 (12, 3)), np.float32) / 8
-        cases = [{"most": 5, "per_class": 3, "skipped": 1, "score": 0.3},
-                 {"most": 9, "per_class": 9, "overlap": 0.1}, {"most": 3, "per_class": 2, "score": 2.0}]
+        boxes, scores = (
+            _boxes(12),
+            np.asarray(np.random.default_rng(6).integers(0, 9, (12, 3)), np.float32) / 8,
+        )
+        cases = [
+            {"most": 5, "per_class": 3, "skipped": 1, "score": 0.3},
+            {"most": 9, "per_class": 9, "overlap": 0.1},
+            {"most": 3, "per_class": 2, "score": 2.0},
+        ]
         return [Sample((boxes, scores), c, outputs=2) for c in cases]
 
 
@@ -185,7 +203,7 @@ class SoftSuppression(Operator):
         return [
             TensorType(DType.INT32, (self.most,)),
             TensorType(DType.FLOAT32, (self.most,)),
-            TensorType(DType.INT32, ())
+            TensorType(DType.INT32, ()),
         ]
 
     def lower(self, site: Site) -> None:
@@ -230,27 +248,30 @@ class SoftSuppression(Operator):
         arguments = [
             Argument("boxes", boxes),
             Argument("scores", scores),
-            Argument("now", Scratch("now", max(4 * n, 4), 4, "float"))
+            Argument("now", Scratch("now", max(4 * n, 4), 4, "float")),
         ]
         arguments += [
             Argument("seen", Scratch("seen", max(4 * n, 4), 4, "int32_t")),
-            written("picks", site.node.outputs[0])
+            written("picks", site.node.outputs[0]),
         ]
         arguments += [written("chosen", site.node.outputs[1]), written("count", site.node.outputs[2])]
         if not n:
             text.line("(void)boxes;\n(void)scores;")
-        site.call("soft_suppression",
-                  block(text),
-                  arguments,
-                  helpers=(_OVERLAP,) if n else (),
-                  includes={"aot_model/scalar.h"} if factor else ())
+        site.call(
+            "soft_suppression",
+            block(text),
+            arguments,
+            helpers=(_OVERLAP,) if n else (),
+            includes={"aot_model/scalar.h"} if factor else (),
+        )
 
     def reference(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
         boxes, scores = arrays
         assert boxes is not None and scores is not None
-        now, found = {i: f32(s)
-                      for i, s in enumerate(scores)
-                      if s > f32(self.score)}, list[tuple[int, np.float32]]()
+        now, found = (
+            {i: f32(s) for i, s in enumerate(scores) if s > f32(self.score)},
+            list[tuple[int, np.float32]](),
+        )
         for_whom = dict.fromkeys(now, 0)
         limit = min(len(now), self.most)
         while now and len(found) < limit:
@@ -262,8 +283,9 @@ class SoftSuppression(Operator):
                 if not alive:
                     break
                 if self.sigma > 0:
-                    now[best] = f32(now[best]
-                                    * np.exp(f32(-0.5) / f32(self.sigma) * f32(common) * f32(common)))
+                    now[best] = f32(
+                        now[best] * np.exp(f32(-0.5) / f32(self.sigma) * f32(common) * f32(common))
+                    )
                     if now[best] <= f32(self.score):
                         break
             for_whom[best] = len(found)
@@ -278,8 +300,11 @@ class SoftSuppression(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         boxes, scores = _boxes(12), np.asarray(np.random.default_rng(6).permutation(12), np.float32) / 8
-        cases = [{"most": 6, "score": 0.3, "overlap": 0.2}, {"most": 20, "overlap": 0.7, "sigma": 0.3},
-                 {"most": 6, "overlap": 1.0, "sigma": 0.1, "score": 0.5}]
+        cases = [
+            {"most": 6, "score": 0.3, "overlap": 0.2},
+            {"most": 20, "overlap": 0.7, "sigma": 0.3},
+            {"most": 6, "overlap": 1.0, "sigma": 0.1, "score": 0.5},
+        ]
         return [Sample((boxes, scores), c, outputs=3) for c in cases]
 
 

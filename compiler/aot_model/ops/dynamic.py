@@ -66,8 +66,9 @@ class NonZero(Operator):
     def fold(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
         x = arrays[0]
         assert x is not None
-        found = np.stack(np.nonzero(
-            np.atleast_1d(x.astype(np.float64) if x.dtype.kind == "V" else x))).astype(np.int64)
+        found = np.stack(
+            np.nonzero(np.atleast_1d(x.astype(np.float64) if x.dtype.kind == "V" else x))
+        ).astype(np.int64)
         return [found, np.asarray(found.shape, np.int32)]
 
     def lower(self, site: Site) -> None:
@@ -84,8 +85,9 @@ class NonZero(Operator):
                 text.line(f"y[{place}] = i / {max(stride, 1)} % {max(shape[d], 1)};")
             text.line("++n;")
         clear_rest(text, "y", y, "count", len(shape))
-        shapes = put_shape(text, site, 1,
-                           ["count", str(len(shape))] if self.rows else [str(len(shape)), "count"])
+        shapes = put_shape(
+            text, site, 1, ["count", str(len(shape))] if self.rows else [str(len(shape)), "count"]
+        )
         site.call("nonzero", block(text), [Argument("x", x), written("y", y), *shapes], includes={"string.h"})
 
     @classmethod
@@ -128,8 +130,12 @@ class Compress(Operator):
         if self.axis is None:
             return 1, x.type.elements, 1, min(x.type.elements, condition.type.elements)
         a = normal_axis(self.axis, x.type.rank)
-        return math.prod(x.shape[:a]), x.shape[a], math.prod(x.shape[a + 1:]), min(
-            x.shape[a], condition.type.elements)
+        return (
+            math.prod(x.shape[:a]),
+            x.shape[a],
+            math.prod(x.shape[a + 1 :]),
+            min(x.shape[a], condition.type.elements),
+        )
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, condition = required(inputs, 0), required(inputs, 1)
@@ -164,21 +170,24 @@ class Compress(Operator):
         clear_rest(text, "y", y, "count", outer * inner)
         a = 0 if self.axis is None else normal_axis(self.axis, x.type.rank)
         shapes = put_shape(text, site, 1, ["count" if d == a else str(n) for d, n in enumerate(y.shape)])
-        site.call("compress",
-                  block(text), [Argument("x", x),
-                                Argument("condition", condition),
-                                written("y", y), *shapes],
-                  includes={"string.h"})
+        site.call(
+            "compress",
+            block(text),
+            [Argument("x", x), Argument("condition", condition), written("y", y), *shapes],
+            includes={"string.h"},
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x, c = np.arange(12, dtype=np.float32).reshape(3, 4), np.asarray([True, False, True])
-        picks: list[tuple[np.ndarray, np.ndarray, dict[str, Any]]] = [(x, c, {}), (x, c, {"axis": 0}),
-                                                                      (x, c, {"axis": 1}),
-                                                                      (x, np.asarray([False,
-                                                                                      True]), {"axis": -1}),
-                                                                      (x.astype(np.int64), ~c, {"axis": 0}),
-                                                                      (x, c & False, {})]
+        picks: list[tuple[np.ndarray, np.ndarray, dict[str, Any]]] = [
+            (x, c, {}),
+            (x, c, {"axis": 0}),
+            (x, c, {"axis": 1}),
+            (x, np.asarray([False, True]), {"axis": -1}),
+            (x.astype(np.int64), ~c, {"axis": 0}),
+            (x, c & False, {}),
+        ]
         return [Sample((a, b), more) for a, b, more in picks]
 
 
@@ -206,7 +215,8 @@ class RangeUpTo(Operator):
         # In doubles, which hold all 53-bit integers: the difference may be larger than the type.
         text.line("const double turns = ceil(((double)limit[0] - (double)start[0]) / (double)delta[0]);")
         text.line(
-            "const int32_t count = turns >= 2147483647.0 ? INT32_MAX : (turns > 0.0 ? (int32_t)turns : 0);")
+            "const int32_t count = turns >= 2147483647.0 ? INT32_MAX : (turns > 0.0 ? (int32_t)turns : 0);"
+        )
         text.line(f"const int32_t kept = count < {self.most} ? count : {self.most};")
         with text.loop("i", "kept"):
             # the product may be larger than the type
@@ -215,14 +225,18 @@ class RangeUpTo(Operator):
         clear_rest(text, "y", y, "kept", 1)
         shapes = put_shape(text, site, 1, ["count"])
         arguments = [Argument(n, site.input(k)) for k, n in enumerate(("start", "limit", "delta"))]
-        site.call("range",
-                  block(text), [*arguments, written("y", y), *shapes],
-                  includes={"math.h", "string.h"})
+        site.call(
+            "range", block(text), [*arguments, written("y", y), *shapes], includes={"math.h", "string.h"}
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        cases = [((0, 5, 1), np.int64), ((10, 3, -2), np.int32), ((1, 1.9, 0.25), np.float32),
-                 ((3, 1, 1), np.int64)]
+        cases = [
+            ((0, 5, 1), np.int64),
+            ((10, 3, -2), np.int32),
+            ((1, 1.9, 0.25), np.float32),
+            ((3, 1, 1), np.int64),
+        ]
         return [Sample(tuple(np.asarray(v, k) for v in c), {"most": 6}) for c, k in cases]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:

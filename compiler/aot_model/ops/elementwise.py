@@ -163,19 +163,47 @@ _TABLE: list[tuple[str, int, _T, DType | None]] = [
     ("BitwiseNot", 1, _simple("bitnot"), None),
 ]
 
-_LIBM: list[tuple[str, _T, Callable[[np.ndarray],
-                                    np.ndarray]]] = [("LibmTanh", _simple("tanh"), np.tanh),
-                                                     ("LibmSigmoid", _simple("sigmoid"), lambda x: 1 /
-                                                      (1 + np.exp(-x)))]
+_LIBM: list[tuple[str, _T, Callable[[np.ndarray], np.ndarray]]] = [
+    ("LibmTanh", _simple("tanh"), np.tanh),
+    ("LibmSigmoid", _simple("sigmoid"), lambda x: 1 / (1 + np.exp(-x))),
+]
 """Operators of our own: name, meaning, numpy. By the C library's functions, as LiteRT's reference kernels and
 TFLM have them, and what of ONNX Runtime is written with std::tanh and std::exp (RNN, the operators of
 ai.onnx.ml)."""
 
 
-_REAL = frozenset((*(name for name, _, _ in _LIBM), "Sqrt", "Exp", "Log", "Sin", "Cos", "Tan", "Asin", "Acos",
-                   "Atan", "Sinh", "Cosh", "Tanh", "Asinh", "Acosh", "Atanh", "Erf", "Floor", "Ceil", "Round",
-                   "Sigmoid", "Reciprocal", "Softplus", "Softsign", "HardSwish", "Mish", "IsNaN", "Mean",
-                   ))
+_REAL = frozenset(
+    (
+        *(name for name, _, _ in _LIBM),
+        "Sqrt",
+        "Exp",
+        "Log",
+        "Sin",
+        "Cos",
+        "Tan",
+        "Asin",
+        "Acos",
+        "Atan",
+        "Sinh",
+        "Cosh",
+        "Tanh",
+        "Asinh",
+        "Acosh",
+        "Atanh",
+        "Erf",
+        "Floor",
+        "Ceil",
+        "Round",
+        "Sigmoid",
+        "Reciprocal",
+        "Softplus",
+        "Softsign",
+        "HardSwish",
+        "Mish",
+        "IsNaN",
+        "Mean",
+    )
+)
 """Functions of real numbers: no integer has one as its result."""
 
 _LOGICAL = frozenset(("And", "Or", "Xor", "Not"))
@@ -200,8 +228,11 @@ class Elementwise(Operator):
         if self.arity >= 0 and len(inputs) != self.arity:
             raise OperatorError(f"takes {self.arity} inputs, not {len(inputs)}")
         if len(inputs) > MAX_INPUTS:
-            raise OperatorError(f"{self.name} of {len(inputs)} inputs, more than {MAX_INPUTS}", "E202",
-                                f"make it nodes of at most {MAX_INPUTS} inputs, one after the other")
+            raise OperatorError(
+                f"{self.name} of {len(inputs)} inputs, more than {MAX_INPUTS}",
+                "E202",
+                f"make it nodes of at most {MAX_INPUTS} inputs, one after the other",
+            )
         values = [required(inputs, i) for i in range(len(inputs))]
         if self.name != "Pow" and len({v.dtype for v in values}) != 1:
             raise OperatorError(f"inputs have different types: {', '.join(str(v.type) for v in values)}")
@@ -221,11 +252,15 @@ class Elementwise(Operator):
 
 def _declare(name: str, arity: int, meaning: _T, result: DType | None) -> None:
     members = {
-        "__doc__": f"ONNX {name}.", "__module__": __name__, "arity": arity, "meaning": staticmethod(meaning),
-        "result": result
+        "__doc__": f"ONNX {name}.",
+        "__module__": __name__,
+        "arity": arity,
+        "meaning": staticmethod(meaning),
+        "result": result,
     }
-    operator(name, elementwise=True, strings=name
-             in ("Identity", "Equal"))(type(name, (Elementwise,), members))
+    operator(name, elementwise=True, strings=name in ("Identity", "Equal"))(
+        type(name, (Elementwise,), members)
+    )
 
 
 def _declare_libm(name: str, meaning: _T, numpy: Callable[[np.ndarray], np.ndarray]) -> None:
@@ -236,8 +271,12 @@ def _declare_libm(name: str, meaning: _T, numpy: Callable[[np.ndarray], np.ndarr
             ]
 
     members = {
-        "__doc__": f"{name[4:]} of the C library.", "__module__": __name__, "arity": 1,
-        "meaning": staticmethod(meaning), "result": None, "reference": reference
+        "__doc__": f"{name[4:]} of the C library.",
+        "__module__": __name__,
+        "arity": 1,
+        "meaning": staticmethod(meaning),
+        "result": None,
+        "reference": reference,
     }
     operator(name, domain="aot", elementwise=True)(type(name, (Elementwise,), members))
 
@@ -306,16 +345,21 @@ class Mod(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        a, b = np.asarray([-7, -4, 0, 4, 7, 8, -9, 9], np.int32), np.asarray([3, -3, 5, -4, 4, 8, 2, -2],
-                                                                             np.int32)
+        a, b = (
+            np.asarray([-7, -4, 0, 4, 7, 8, -9, 9], np.int32),
+            np.asarray([3, -3, 5, -4, 4, 8, 2, -2], np.int32),
+        )
         real = a.astype(np.float32) + np.float32(0.25)
         kinds = (np.int8, np.int16, np.int64)
-        return [Sample((a, b), {"fmod": f})
-                for f in (0, 1)] + [Sample((a.astype(k), b.astype(k))) for k in kinds] + [
-                    Sample((real, b.astype(np.float32)), {"fmod": 1}),
-                    Sample((real.astype(np.float64), np.asarray(1.5)), {"fmod": 1}),
-                    Sample((np.abs(a).astype(np.uint8), np.asarray([[3], [200]], np.uint8)))
-                ]
+        return (
+            [Sample((a, b), {"fmod": f}) for f in (0, 1)]
+            + [Sample((a.astype(k), b.astype(k))) for k in kinds]
+            + [
+                Sample((real, b.astype(np.float32)), {"fmod": 1}),
+                Sample((real.astype(np.float64), np.asarray(1.5)), {"fmod": 1}),
+                Sample((np.abs(a).astype(np.uint8), np.asarray([[3], [200]], np.uint8))),
+            ]
+        )
 
 
 @operator("BitShift", elementwise=True)
@@ -335,12 +379,15 @@ class BitShift(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         kinds = (np.uint8, np.uint16, np.uint32, np.uint64)
-        cases = [(np.asarray([1, 16, 129, 255], k), np.asarray([0, 1, 3, 7], k), d)
-                 for k in kinds
-                 for d in ("LEFT", "RIGHT")]
+        cases = [
+            (np.asarray([1, 16, 129, 255], k), np.asarray([0, 1, 3, 7], k), d)
+            for k in kinds
+            for d in ("LEFT", "RIGHT")
+        ]
         wide = np.asarray([[2**31 + 5], [2**32 - 1]], np.uint32)
-        return [Sample((a, b), {"direction": d}) for a, b, d in cases
-                ] + [Sample((wide, np.asarray([0, 1, 31], np.uint32)), {"direction": "RIGHT"})]
+        return [Sample((a, b), {"direction": d}) for a, b, d in cases] + [
+            Sample((wide, np.asarray([0, 1, 31], np.uint32)), {"direction": "RIGHT"})
+        ]
 
 
 @operator("Clip", elementwise=True)
@@ -364,12 +411,16 @@ class Clip(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, low, high = np.asarray([[-3, -1, 0], [0.5, 2, 7]],
-                                  np.float32), np.asarray(-1, np.float32), np.asarray(2, np.float32)
+        x, low, high = (
+            np.asarray([[-3, -1, 0], [0.5, 2, 7]], np.float32),
+            np.asarray(-1, np.float32),
+            np.asarray(2, np.float32),
+        )
         cases = [(x, low, high), (x, low, None), (x, None, high), (x,), (x, high, low)]
         whole = [v.astype(np.int8) for v in (x, low, high)]
-        return [Sample(c, constants=k) for c in cases for k in (frozenset(), frozenset({1, 2}))
-                ] + [Sample(tuple(whole), constants=frozenset({1, 2}))]
+        return [Sample(c, constants=k) for c in cases for k in (frozenset(), frozenset({1, 2}))] + [
+            Sample(tuple(whole), constants=frozenset({1, 2}))
+        ]
 
 
 @operator("Where", elementwise=True, strings=True)
@@ -386,12 +437,14 @@ class Where(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        c, x, y = np.asarray([[True, False,
-                               True]]), np.arange(6, dtype=np.float32).reshape(2, 3), np.asarray([[-1], [-2]],
-                                                                                                 np.float32)
+        c, x, y = (
+            np.asarray([[True, False, True]]),
+            np.arange(6, dtype=np.float32).reshape(2, 3),
+            np.asarray([[-1], [-2]], np.float32),
+        )
         return [
             Sample((c, x, y)),
             Sample((c, x, y), constants=frozenset({0})),
             Sample((c[0], x.astype(np.int64), y[0].astype(np.int64))),
-            Sample((x > 2, c, np.asarray(False)))
+            Sample((x > 2, c, np.asarray(False))),
         ]

@@ -22,34 +22,40 @@ def samples(name: str, arity: int) -> list[Sample]:
             return np.asarray(rng.integers(-99, 99, shape), dtype=np.int32)
         return np.asarray(rng.uniform(low, high, shape), dtype=np.float32)
 
-    shapes: list[tuple[tuple[int, ...], ...]] = [((3, 5), (5,)), ((), ()), ((2, 1, 7), (3, 1)),
-                                                 ((1,), (1,)), ((4, 3), (4, 3))]
+    shapes: list[tuple[tuple[int, ...], ...]] = [
+        ((3, 5), (5,)),
+        ((), ()),
+        ((2, 1, 7), (3, 1)),
+        ((1,), (1,)),
+        ((4, 3), (4, 3)),
+    ]
     count = 3 if arity < 0 else arity
-    return [Sample(tuple(draw(s[min(i, 1)])
-                         for i in range(count)))
-            for s in shapes] + corners(name, arity)
+    return [Sample(tuple(draw(s[min(i, 1)]) for i in range(count))) for s in shapes] + corners(name, arity)
 
 
-_EDGES = np.asarray([-np.inf, -100, -2.5, -1.5, -0.5, -0.0, 0, 0.25, 0.5, 1.5, 2.5, 3.5, 100, np.inf],
-                    np.float32)
+_EDGES = np.asarray(
+    [-np.inf, -100, -2.5, -1.5, -0.5, -0.0, 0, 0.25, 0.5, 1.5, 2.5, 3.5, 100, np.inf], np.float32
+)
 _WHOLE = frozenset(
-    "Add Sub Mul Div Max Min Equal Less LessOrEqual Greater GreaterOrEqual Abs Neg Sign".split())
+    "Add Sub Mul Div Max Min Equal Less LessOrEqual Greater GreaterOrEqual Abs Neg Sign".split()
+)
 _ANYWHERE = frozenset(
     "Abs Neg Ceil Floor Round Sign Relu Exp Tanh Sigmoid LibmTanh LibmSigmoid Erf Softsign HardSwish Equal "
-    "Less LessOrEqual Greater GreaterOrEqual Min Max Identity"
-    .split())
+    "Less LessOrEqual Greater GreaterOrEqual Min Max Identity".split()
+)
 
 
 def corners(name: str, arity: int) -> list[Sample]:
     """Whole numbers, ties and infinities, where the operator takes them."""
     found = []
     if name in _WHOLE:
-        a, b = np.asarray([-7, 7, 0, -128, 127, 90, -1], np.int32), np.asarray([2, -2, 5, 3, -100, 7, -1],
-                                                                               np.int32)
+        a, b = (
+            np.asarray([-7, 7, 0, -128, 127, 90, -1], np.int32),
+            np.asarray([2, -2, 5, 3, -100, 7, -1], np.int32),
+        )
         kinds = (np.int32, np.int64) if name in ("Neg", "Sign", "Div") else (np.int32, np.int64, np.int8)
         found += [
-            Sample(tuple(v.astype(k)
-                         for v in (a, b)[:max(arity, 1) if arity > 0 else 2]))
+            Sample(tuple(v.astype(k) for v in (a, b)[: max(arity, 1) if arity > 0 else 2]))
             for k in kinds
             if not (k is np.int8 and name in ("Add", "Sub", "Mul", "Abs"))
         ]
@@ -62,6 +68,6 @@ def corners(name: str, arity: int) -> list[Sample]:
         ]
         found += [
             Sample((np.asarray([1, 2, 3, -2], np.int32), np.asarray([2.0], np.float32))),
-            Sample((np.asarray([1, 2, 3, -2], np.int64), np.asarray([3], np.int64)))
+            Sample((np.asarray([1, 2, 3, -2], np.int64), np.asarray([3], np.int64))),
         ]
     return found

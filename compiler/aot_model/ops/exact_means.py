@@ -68,8 +68,10 @@ class ExactQuotient(Operator):
         acc = np.arange(-400, 401, dtype=np.int32).reshape(3, 267)
         return [
             Sample((acc,), {"divisor": 18, "most": 403, "zero_point": 3, "x_zero_point": -3}),
-            Sample((acc,), {"divisor": 2, "most": 400, "zero_point": 128, "low": 0, "high": 200,
-                            "to": DType.UINT8}),
+            Sample(
+                (acc,),
+                {"divisor": 2, "most": 400, "zero_point": 128, "low": 0, "high": 200, "to": DType.UINT8},
+            ),
             Sample((acc * 5,), {"divisor": 98, "most": 2000, "low": -5}),
         ]
 

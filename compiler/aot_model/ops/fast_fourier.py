@@ -50,17 +50,31 @@ class FastFourier(Operator):
 
     def lower(self, site: Site) -> None:
         x = site.input(0)
-        plan = Spectrum(prod(x.shape[: self.axis]), prod(x.shape[self.axis + 1 : -1]),
-                        x.shape[self.axis], x.shape[-1], self.length, self.bins, self.inverse,
-                        1.0 / self.length if self.inverse else 1.0, self.real)
+        plan = Spectrum(
+            prod(x.shape[: self.axis]),
+            prod(x.shape[self.axis + 1 : -1]),
+            x.shape[self.axis],
+            x.shape[-1],
+            self.length,
+            self.bins,
+            self.inverse,
+            1.0 / self.length if self.inverse else 1.0,
+            self.real,
+        )
         body = plan.body()
         arguments = [
-            Argument("x", x), *(Argument(c.name, c) for c in plan.constants()),
+            Argument("x", x),
+            *(Argument(c.name, c) for c in plan.constants()),
             *(Argument(c.name, c) for c in plan.scratch()),
-            written("y", site.node.outputs[0])
+            written("y", site.node.outputs[0]),
         ]
-        site.call("fourier", block(body), arguments, helpers=plan.helpers(str(body)),
-                  note=f"transform of {self.length} numbers")
+        site.call(
+            "fourier",
+            block(body),
+            arguments,
+            helpers=plan.helpers(str(body)),
+            note=f"transform of {self.length} numbers",
+        )
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x = np.asarray(arrays[0], np.float64)

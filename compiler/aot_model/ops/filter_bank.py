@@ -40,9 +40,12 @@ class FilterBank(Operator):
         starts, firsts, widths = (ints(static(inputs, k, "a table of a filter bank")) for k in (3, 4, 5))
         if not 1 < len(starts) == len(firsts) == len(widths):
             raise OperatorError(
-                f"{len(starts)} places, {len(firsts)} places of weights and {len(widths)} widths do not fit")
-        for extent, begins in ((required(inputs).shape[0], starts), *((required(inputs, k).shape[0], firsts)
-                                                                      for k in (1, 2))):
+                f"{len(starts)} places, {len(firsts)} places of weights and {len(widths)} widths do not fit"
+            )
+        for extent, begins in (
+            (required(inputs).shape[0], starts),
+            *((required(inputs, k).shape[0], firsts) for k in (1, 2)),
+        ):
             if any(w > 0 and (b < 0 or b + w > extent) for b, w in zip(begins, widths, strict=True)):
                 raise OperatorError(f"a band reaches out of a vector of {extent}")
         return [TensorType(DType.UINT64, (len(starts) - 1,))]
@@ -72,8 +75,10 @@ class FilterBank(Operator):
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, weights, rest, starts, firsts, widths = (np.asarray(a).tolist() for a in arrays)
-        bands = [(x[s:s + n], weights[f:f + n], rest[f:f + n])
-                 for s, f, n in zip(starts, firsts, (max(n, 0) for n in widths), strict=True)]
+        bands = [
+            (x[s : s + n], weights[f : f + n], rest[f : f + n])
+            for s, f, n in zip(starts, firsts, (max(n, 0) for n in widths), strict=True)
+        ]
         given = [sum(e * r for e, r in zip(e_, r_, strict=True)) for e_, _, r_ in bands]
         own = [sum(e * w for e, w in zip(e_, w_, strict=True)) for e_, w_, _ in bands]
         return [np.asarray([(g + o) % 2**64 for g, o in zip(given[:-1], own[1:], strict=True)], np.uint64)]
@@ -127,8 +132,21 @@ class FilterBankSquareRoot(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         edges = [
-            0, 1, 2, 3, 6, 7, 65535**2, 65535**2 + 65536, WORD - 1, WORD, WORD + 1, 2**63, 2**64 - 1,
-            (WORD - 1)**2, 12345678901234
+            0,
+            1,
+            2,
+            3,
+            6,
+            7,
+            65535**2,
+            65535**2 + 65536,
+            WORD - 1,
+            WORD,
+            WORD + 1,
+            2**63,
+            2**64 - 1,
+            (WORD - 1) ** 2,
+            12345678901234,
         ]
         return [Sample((np.asarray(edges, np.uint64), np.asarray(b, np.int32))) for b in (0, 5, 31)]
 
@@ -181,10 +199,13 @@ class GainControl(Operator):
             text.line(f"const uint32_t ratio = (uint32_t)(((uint64_t)x[i] * gain) >> {self.shift});")
             text.line("y[i] = (ratio < 8192u) ? (ratio * ratio) >> 20 : (ratio >> 6) - 64u;")
         arguments = [Argument(n, site.input(k)) for k, n in enumerate(("x", "noise", "table"))]
-        site.call("gain_control",
-                  block(text), [*arguments, written("y", site.node.outputs[0])],
-                  includes=["aot_model/scalar.h"],
-                  helpers=(_GAIN,))
+        site.call(
+            "gain_control",
+            block(text),
+            [*arguments, written("y", site.node.outputs[0])],
+            includes=["aot_model/scalar.h"],
+            helpers=(_GAIN,),
+        )
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, noise, table = (np.asarray(a).tolist() for a in arrays)
@@ -209,11 +230,12 @@ class GainControl(Operator):
         rng = np.random.default_rng(5)
         noise = np.asarray(
             [0, 1, 2, 3, 4, 7, 1000, 1023, 1024, 2047, 2048, 2**20 + 7, 2**31 - 1, 2**31, 2**32 - 1, 77],
-            np.uint32)
+            np.uint32,
+        )
         x = np.asarray(rng.integers(0, WORD, 16) >> rng.integers(0, 31, 16), np.uint32)
         tables = [
             np.asarray(np.linspace(32767, 10, GAIN_TABLE), np.int16),
-            np.asarray(rng.integers(-32768, 32768, 128), np.int16)
+            np.asarray(rng.integers(-32768, 32768, 128), np.int16),
         ]
         return [Sample((x, noise, t), {"shift": s}) for t in tables for s in (0, 6, 21)]
 
@@ -257,7 +279,7 @@ class FilterBankLog(Operator):
         arguments = [
             Argument("x", x),
             Argument("table", Packed("table", _logarithms(), 2)),
-            written("y", site.node.outputs[0])
+            written("y", site.node.outputs[0]),
         ]
         site.call("filter_bank_log", block(text), arguments, includes=["aot_model/scalar.h"], helpers=(_LOG,))
 
@@ -279,7 +301,21 @@ class FilterBankLog(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         edges = [
-            0, 1, 2, 3, 4, 255, 256, 65535, 65536, 65537, 2**20 + 12345, 2**29, 2**31 - 1, 2**31, WORD - 1
+            0,
+            1,
+            2,
+            3,
+            4,
+            255,
+            256,
+            65535,
+            65536,
+            65537,
+            2**20 + 12345,
+            2**29,
+            2**31 - 1,
+            2**31,
+            WORD - 1,
         ]
         return [
             Sample((np.asarray(edges, np.uint32),), {"scale": c, "shift": s})

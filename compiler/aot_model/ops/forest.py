@@ -9,8 +9,12 @@ from aot_model.ir.operator import Operator, OperatorError
 
 LEAF = "LEAF"
 COMPARE = {
-    "BRANCH_LEQ": "<=", "BRANCH_LT": "<", "BRANCH_GTE": ">=", "BRANCH_GT": ">", "BRANCH_EQ": "==",
-    "BRANCH_NEQ": "!="
+    "BRANCH_LEQ": "<=",
+    "BRANCH_LT": "<",
+    "BRANCH_GTE": ">=",
+    "BRANCH_GT": ">",
+    "BRANCH_EQ": "==",
+    "BRANCH_NEQ": "!=",
 }
 
 
@@ -62,16 +66,17 @@ def sorted_forest(forest: Forest) -> Forest:
     def children(of: Sequence[int]) -> tuple[int, ...]:
         return tuple(place[of[k]] if forest.mode[k] != LEAF else min(place[k] + 1, last) for k in order)
 
-    return replace(forest,
-                   feature=tuple(forest.feature[k] for k in order),
-                   threshold=tuple(forest.threshold[k] for k in order),
-                   yes=children(forest.yes),
-                   no=children(forest.no),
-                   mode=tuple(forest.mode[k] for k in order),
-                   missing=tuple(forest.missing[k] for k in order),
-                   roots=tuple(place[r] for r in forest.roots),
-                   votes=tuple(forest.votes[k] for k in order),
-                   )
+    return replace(
+        forest,
+        feature=tuple(forest.feature[k] for k in order),
+        threshold=tuple(forest.threshold[k] for k in order),
+        yes=children(forest.yes),
+        no=children(forest.no),
+        mode=tuple(forest.mode[k] for k in order),
+        missing=tuple(forest.missing[k] for k in order),
+        roots=tuple(place[r] for r in forest.roots),
+        votes=tuple(forest.votes[k] for k in order),
+    )
 
 
 def forest_of(node: Operator, prefix: str) -> Forest:
@@ -85,14 +90,19 @@ def forest_of(node: Operator, prefix: str) -> Forest:
     unknown = sorted(set(modes) - {LEAF, *COMPARE})
     if unknown or not modes:
         raise OperatorError(f"unknown kinds of nodes {unknown}" if unknown else "the ensemble has no nodes")
-    if len({
-            len(trees),
-            len(ids),
-            len(modes),
-            len(get("nodes_truenodeids")),
-            len(get("nodes_falsenodeids")),
-            len(get("nodes_featureids"))
-    }) != 1:
+    if (
+        len(
+            {
+                len(trees),
+                len(ids),
+                len(modes),
+                len(get("nodes_truenodeids")),
+                len(get("nodes_falsenodeids")),
+                len(get("nodes_featureids")),
+            }
+        )
+        != 1
+    ):
         raise OperatorError("the lists of nodes have different lengths")
     place = {key: k for k, key in enumerate(zip(trees, ids, strict=True))}
 
@@ -115,11 +125,18 @@ def forest_of(node: Operator, prefix: str) -> Forest:
             raise OperatorError(f"a vote is of node {key[1]} of tree {key[0]}, which is not there")
         votes[place[key]].append(k)
     missing = tuple(int(str(v)) for v in get("nodes_missing_value_tracks_true")) or (0,) * len(modes)
-    return Forest(tuple(int(str(v)) for v in get("nodes_featureids")),
-                  tuple(float(str(v)) for v in get("nodes_values")), yes, no, modes, missing, roots,
-                  tuple(tuple(v) for v in votes), targets,
-                  tuple(float(str(v)) for v in get(f"{prefix}_weights")),
-                  )
+    return Forest(
+        tuple(int(str(v)) for v in get("nodes_featureids")),
+        tuple(float(str(v)) for v in get("nodes_values")),
+        yes,
+        no,
+        modes,
+        missing,
+        roots,
+        tuple(tuple(v) for v in votes),
+        targets,
+        tuple(float(str(v)) for v in get(f"{prefix}_weights")),
+    )
 
 
 def check_acyclic(yes: Sequence[int], no: Sequence[int], modes: Sequence[str]) -> None:

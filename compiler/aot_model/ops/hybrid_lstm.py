@@ -47,8 +47,9 @@ class HybridLstm(Operator):
             raise OperatorError(f"x {x} and W {w} do not fit each other")
         batch, units = x.shape[1 if self.time_major else 0], w.shape[1]
         wanted = [TensorType(DType.FLOAT32, s) for s in (x.shape, (batch, units), (batch, units))]
-        wanted += [TensorType(DType.INT8, (4, units, n))
-                   for n in (x.shape[2], units)] + [TensorType(DType.FLOAT32, (4, units))]
+        wanted += [TensorType(DType.INT8, (4, units, n)) for n in (x.shape[2], units)] + [
+            TensorType(DType.FLOAT32, (4, units))
+        ]
         if [x, h, c, w, r, b] != wanted or len(self.w_scales) != 4 or len(self.r_scales) != 4:
             raise OperatorError(f"states {h} and {c}, weights {w} and {r} and biases {b} do not fit {x}")
         return [TensorType(x.dtype, (*x.shape[:2], units)), h, c]
@@ -93,7 +94,8 @@ class HybridLstm(Operator):
                 if self.cell_clip > 0:
                     bound = float_literal(self.cell_clip, DType.FLOAT32)
                     text.line(
-                        f"cell = aot_model_min_float32(aot_model_max_float32(cell, -{bound}), {bound});")
+                        f"cell = aot_model_min_float32(aot_model_max_float32(cell, -{bound}), {bound});"
+                    )
                 text.line(
                     f"ct[j] = cell;\nht[j] = aot_model_sigmoid_float32(gates[{3 * units} + j]) * "
                     "aot_model_libm_tanh_float32(cell);"
@@ -107,13 +109,15 @@ class HybridLstm(Operator):
         arguments += [written(name, site.node.outputs[k]) for k, name in enumerate(("y", "h", "c"))]
         helpers = (_ASYMMETRIC if self.asymmetric else _SYMMETRIC, _PRODUCT)
         macs = batch * steps * 4 * units * (n + units)
-        site.call("hybrid_lstm",
-                  block(text),
-                  arguments,
-                  includes=["string.h", "math.h", "aot_model/scalar.h"],
-                  helpers=helpers,
-                  macs=macs,
-                  note="LSTM")
+        site.call(
+            "hybrid_lstm",
+            block(text),
+            arguments,
+            includes=["string.h", "math.h", "aot_model/scalar.h"],
+            helpers=helpers,
+            macs=macs,
+            note="LSTM",
+        )
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, h, c, w, r, b = (np.asarray(a, np.float64) for a in arrays)

@@ -62,8 +62,13 @@ class GatherND(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, indices = required(inputs, 0), required(inputs, 1)
         b = self.batch_dims
-        if not indices.shape or b < 0 or b + indices.shape[
-                -1] > x.type.rank or x.shape[:b] != indices.shape[:b] or b >= indices.type.rank:
+        if (
+            not indices.shape
+            or b < 0
+            or b + indices.shape[-1] > x.type.rank
+            or x.shape[:b] != indices.shape[:b]
+            or b >= indices.type.rank
+        ):
             raise OperatorError(f"indices {indices.type} with {b} batch axes do not fit {x.type}")
         return [TensorType(x.dtype, indices.shape[:-1] + x.shape[b + indices.shape[-1] :])]
 
@@ -79,7 +84,7 @@ class GatherND(Operator):
         return [
             Sample((x, int64([[0, 1], [1, -1]]))),
             Sample((x, int64([[[1]], [[0]]])), {"batch_dims": 1}),
-            Sample((x, int64([1, 2, 3])))
+            Sample((x, int64([1, 2, 3]))),
         ]
 
 
@@ -106,8 +111,11 @@ class OneHot(Operator):
         indices, values = required(inputs, 0), required(inputs, 2)
         a, depth = normal_axis(self.axis, indices.type.rank + 1), self._depth(inputs)
         picked = cast(at(indices, (*index[:a], *index[a + 1 :])), DType.INT64)
-        wrapped = select(call("lt", picked, const(0, DType.INT64), dtype=DType.BOOL),
-                         call("add", picked, const(depth, DType.INT64)), picked)
+        wrapped = select(
+            call("lt", picked, const(0, DType.INT64), dtype=DType.BOOL),
+            call("add", picked, const(depth, DType.INT64)),
+            picked,
+        )
         hit = call("eq", wrapped, cast(index[a], DType.INT64), dtype=DType.BOOL)
         return select(hit, at(values, (const(1),)), at(values, (const(0),)))
 
@@ -127,8 +135,11 @@ class ReverseSequence(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, lens = required(inputs, 0), required(inputs, 1)
-        if {self.batch_axis, self.time_axis
-            } != {0, 1} or x.type.rank < 2 or lens.shape != (x.shape[self.batch_axis],):
+        if (
+            {self.batch_axis, self.time_axis} != {0, 1}
+            or x.type.rank < 2
+            or lens.shape != (x.shape[self.batch_axis],)
+        ):
             raise OperatorError(
                 f"batch axis {self.batch_axis}, time axis {self.time_axis} and lengths {lens.type} do not "
                 f"fit {x.type}"
@@ -139,8 +150,9 @@ class ReverseSequence(Operator):
         x, lens = required(inputs, 0), required(inputs, 1)
         steps, t = x.shape[self.time_axis], index[self.time_axis]
         length = cast(at(lens, (index[self.batch_axis],)), DType.INT64)
-        length = cast(call("min", call("max", length, const(0, DType.INT64)), const(steps, DType.INT64)),
-                      DType.INT32)
+        length = cast(
+            call("min", call("max", length, const(0, DType.INT64)), const(steps, DType.INT64)), DType.INT32
+        )
         inside = call("lt", t, length, dtype=DType.BOOL)
         source = select(inside, sub(sub(length, t), 1), t)
         source = call("min", call("max", source, const(0)), const(max(steps - 1, 0)))
@@ -152,5 +164,5 @@ class ReverseSequence(Operator):
     def samples(cls) -> list[Sample]:
         return [
             Sample((ramp(4, 3), int64([4, 1, 2]))),
-            Sample((ramp(3, 4, 2), int64([3, 0, 9])), {"batch_axis": 0, "time_axis": 1})
+            Sample((ramp(3, 4, 2), int64([3, 0, 9])), {"batch_axis": 0, "time_axis": 1}),
         ]

@@ -58,7 +58,8 @@ class DepthToSpace(Operator):
 
 @operator("SpaceToDepth", strings=True)
 class SpaceToDepth(Operator):
-    """Blocks of pixels become channels: the place in the block before the channel (DCR) or behind it (CRD).
+    """Blocks of pixels become channels: the place in the block before the channel (DCR) or behind it
+    (CRD).
     """
 
     blocksize: int = 1
@@ -100,11 +101,15 @@ class Trilu(Operator):
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         x = required(inputs)
         k = inputs[1] if len(inputs) > 1 else None
-        diagonal = const(0, DType.INT64) if k is None else cast(at(k, tuple(const(0)
-                                                                            for _ in k.shape)), DType.INT64)
+        diagonal = (
+            const(0, DType.INT64) if k is None else cast(at(k, tuple(const(0) for _ in k.shape)), DType.INT64)
+        )
         distance = cast(sub(index[-1], index[-2]), DType.INT64)
-        keep = call("le", diagonal, distance, dtype=DType.BOOL) if self.upper else call(
-            "le", distance, diagonal, dtype=DType.BOOL)
+        keep = (
+            call("le", diagonal, distance, dtype=DType.BOOL)
+            if self.upper
+            else call("le", distance, diagonal, dtype=DType.BOOL)
+        )
         return select(keep, at(x, index), const(0, x.dtype))
 
     @classmethod
@@ -140,7 +145,7 @@ class EyeLike(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((_draw(3, 4),), {"k": k}) for k in (0, 1, -2, -2**63)]
+        return [Sample((_draw(3, 4),), {"k": k}) for k in (0, 1, -2, -(2**63))]
 
 
 # --- einsum -------------------------------------------------------------------------------------------------
@@ -179,15 +184,22 @@ class Contraction(Operator):
             element = at(
                 value,
                 tuple(
-                    const(0) if d == 1 else place[label] for label, d in zip(term, value.shape, strict=True)))
+                    const(0) if d == 1 else place[label] for label, d in zip(term, value.shape, strict=True)
+                ),
+            )
             product = element if product is None else call("mul", product, element)
         assert product is not None
         return reduce("add", tuple(over.values()), product)
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        cases = [(("ij", "jk"), "ik", (3, 4), (4, 5)), (("bij",), "bj", (2, 3, 4)), (("ii",), "i", (3, 3)),
-                 (("i", "j", "ij"), "", (3,), (1,), (3, 4)), (("ij", "ik"), "jki", (2, 3), (2, 4))]
+        cases = [
+            (("ij", "jk"), "ik", (3, 4), (4, 5)),
+            (("bij",), "bj", (2, 3, 4)),
+            (("ii",), "i", (3, 3)),
+            (("i", "j", "ij"), "", (3,), (1,), (3, 4)),
+            (("ij", "ik"), "jki", (2, 3), (2, 4)),
+        ]
         return [
             Sample(tuple(_draw(*s) for s in shapes), {"terms": t, "result": r}) for t, r, *shapes in cases
         ]
@@ -195,9 +207,7 @@ class Contraction(Operator):
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         values = [np.asarray(a) for a in arrays]
         extent = {
-            c: max(v.shape[t.index(c)]
-                   for t, v in zip(self.terms, values, strict=True)
-                   if c in t)
+            c: max(v.shape[t.index(c)] for t, v in zip(self.terms, values, strict=True) if c in t)
             for t in self.terms
             for c in t
         }
@@ -209,7 +219,8 @@ class Contraction(Operator):
 
 @operator("Einsum")
 class Einsum(Operator):
-    """Products summed over labelled axes. A product of two becomes transposes, reshapes and a matrix product.
+    """Products summed over labelled axes. A product of two becomes transposes, reshapes and a matrix
+    product.
     """
 
     equation: str = ""
@@ -218,13 +229,20 @@ class Einsum(Operator):
         """Labels of each input and of the result; axes under an ellipsis get upper-case Greek letters."""
         left, arrow, right = self.equation.replace(" ", "").partition("->")
         terms = left.split(",")
-        if len(terms) != len(inputs) or not re.fullmatch(r"[A-Za-z.,]*", left) or not re.fullmatch(
-                r"[A-Za-z.]*", right):
+        if (
+            len(terms) != len(inputs)
+            or not re.fullmatch(r"[A-Za-z.,]*", left)
+            or not re.fullmatch(r"[A-Za-z.]*", right)
+        ):
             raise OperatorError(f"equation '{self.equation}' does not fit {len(inputs)} inputs")
-        count = max((required(inputs, k).type.rank - len(t.replace("...", ""))
-                     for k, t in enumerate(terms)
-                     if "..." in t),
-                    default=0)
+        count = max(
+            (
+                required(inputs, k).type.rank - len(t.replace("...", ""))
+                for k, t in enumerate(terms)
+                if "..." in t
+            ),
+            default=0,
+        )
         hidden = "".join(chr(0x391 + k) for k in range(max(count, 0)))
         plain = [t.replace("...", "") for t in terms]
         for k, t in enumerate(terms):
@@ -259,10 +277,17 @@ class Einsum(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        cases = [("ij,jk->ik", (3, 4), (4, 5)), ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)),
-                 ("i,i->", (5,), (5,)), ("...ii->...i", (2, 3, 3)), ("ij->i", (3, 4)),
-                 ("bhwc,hkc->bhwk", (2, 3, 4, 5), (3, 6, 5)), ("ij,jk", (2, 3), (3, 4)),
-                 ("i,j,k->kij", (2,), (3,), (4,)), ("...ij,...jk->...ik", (2, 1, 3, 4), (5, 4, 2))]
+        cases = [
+            ("ij,jk->ik", (3, 4), (4, 5)),
+            ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)),
+            ("i,i->", (5,), (5,)),
+            ("...ii->...i", (2, 3, 3)),
+            ("ij->i", (3, 4)),
+            ("bhwc,hkc->bhwk", (2, 3, 4, 5), (3, 6, 5)),
+            ("ij,jk", (2, 3), (3, 4)),
+            ("i,j,k->kij", (2,), (3,), (4,)),
+            ("...ij,...jk->...ik", (2, 1, 3, 4), (5, 4, 2)),
+        ]
         return [Sample(tuple(_draw(*s) for s in shapes), {"equation": e}) for e, *shapes in cases]
 
 
@@ -316,8 +341,11 @@ class Det(Operator):
                 return const(1, x.dtype)
             total: Expr = const(0, x.dtype)
             for k, c in enumerate(columns):
-                product = call("mul", at(x, (*index, const(row), const(c))),
-                               minor(row + 1, columns[:k] + columns[k + 1:]))
+                product = call(
+                    "mul",
+                    at(x, (*index, const(row), const(c))),
+                    minor(row + 1, columns[:k] + columns[k + 1 :]),
+                )
                 total = call("sub" if k % 2 else "add", total, product)
             return total
 

@@ -48,7 +48,8 @@ class LRN(Operator):
         x = required(inputs)
         if x.type.rank < 2 or not 1 <= self.size <= MAX_NEIGHBOURS:
             raise OperatorError(
-                f"takes channels and a size from 1 to {MAX_NEIGHBOURS}, not {x.type} and {self.size}")
+                f"takes channels and a size from 1 to {MAX_NEIGHBOURS}, not {x.type} and {self.size}"
+            )
         return [x.type]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
@@ -58,8 +59,9 @@ class LRN(Operator):
         inside = logical_and(less(const(-1), c), less(c, x.shape[1]))
         other = at(x, (index[0], c, *index[2:]))
         total = reduce("add", (k,), select(inside, call("mul", other, other), const(0, x.dtype)))
-        base = call("add", const(self.bias, x.dtype),
-                    call("mul", const(self.alpha / self.size, x.dtype), total))
+        base = call(
+            "add", const(self.bias, x.dtype), call("mul", const(self.alpha / self.size, x.dtype), total)
+        )
         return call("div", at(x, index), _power(base, self.beta))
 
     @classmethod

@@ -89,12 +89,14 @@ class FindKey(Operator):
         if self.must:
             text.line("return AOT_MODEL_OK;")
         arguments = [Argument("x", x), *(Argument(t.name, t) for t in tables), written("y", y)]
-        site.call("find_key",
-                  block(text),
-                  arguments,
-                  includes={HEADER} if x.dtype.is_string else (),
-                  note=f"{count} keys",
-                  fails=self.must)
+        site.call(
+            "find_key",
+            block(text),
+            arguments,
+            includes={HEADER} if x.dtype.is_string else (),
+            note=f"{count} keys",
+            fails=self.must,
+        )
 
     def _store(self, text: CText, test: str, found: str) -> None:
         if self.must:
@@ -125,16 +127,20 @@ class FindKey(Operator):
             Sample((np.asarray([-128, 127, 0], np.int8),), {"keys": (-128, 128)}),
             Sample((np.asarray([-128, 127, 0], np.int8),), {"keys": (-129, 127)}),
             Sample((texts("b", "", "zz", "a"),), {"keys": (b"a", b"b", b"zz")}),
-            Sample((numbers,), {"keys": ()})
+            Sample((numbers,), {"keys": ()}),
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x = np.asarray(arrays[0])
         found = [
-            next((k
-                  for k, key in enumerate(self.keys)
-                  if (v.encode() if isinstance(v, str) else v) == key or (v != v and key != key)),
-                 len(self.keys))
+            next(
+                (
+                    k
+                    for k, key in enumerate(self.keys)
+                    if (v.encode() if isinstance(v, str) else v) == key or (v != v and key != key)
+                ),
+                len(self.keys),
+            )
             for v in x.reshape(-1).tolist()
         ]
         return [np.asarray(found, np.int32).reshape(x.shape)]
@@ -178,8 +184,11 @@ class LabelEncoder(Operator):
 
     def _keys(self, x: Value) -> list[Any]:
         if self.classes_strings:
-            return [w.encode() for w in self.classes_strings] if x.dtype.is_string else list(
-                range(len(self.classes_strings)))
+            return (
+                [w.encode() for w in self.classes_strings]
+                if x.dtype.is_string
+                else list(range(len(self.classes_strings)))
+            )
         if self.keys_tensor is not None:
             return list(self.keys_tensor.reshape(-1).tolist())
         return [w.encode() for w in self.keys_strings] or list(self.keys_int64s or self.keys_floats)
@@ -191,9 +200,11 @@ class LabelEncoder(Operator):
             return slots(strings, self.string_type), slots([self.default_string], self.string_type)
         if self.values_tensor is not None:
             values = self.values_tensor.reshape(-1)
-            default = slots([self.default_string],
-                            self.string_type) if values.dtype.kind == "S" else np.asarray(
-                                [-1 if values.dtype.kind == "i" else -0.0])
+            default = (
+                slots([self.default_string], self.string_type)
+                if values.dtype.kind == "S"
+                else np.asarray([-1 if values.dtype.kind == "i" else -0.0])
+            )
             given = default if self.default_tensor is None else self.default_tensor.reshape(-1)
             if given.size != 1:
                 raise OperatorError(f"{given.size} values of 'default_tensor', which takes one")
@@ -206,8 +217,11 @@ class LabelEncoder(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
         keys = self._keys(x)
-        if not keys or isinstance(keys[0], bytes) != x.dtype.is_string or (isinstance(keys[0], float)
-                                                                           and x.dtype.is_integer):
+        if (
+            not keys
+            or isinstance(keys[0], bytes) != x.dtype.is_string
+            or (isinstance(keys[0], float) and x.dtype.is_integer)
+        ):
             raise OperatorError(f"the keys do not fit {x.type}")
         return [TensorType(DType.of(self._values(x)[0].dtype), x.shape)]
 
@@ -221,24 +235,33 @@ class LabelEncoder(Operator):
         numbers = np.asarray([[3, -1], [2**40, 0]], np.int64)
         reals = np.asarray([0.5, np.nan, -2.0, 7.5, np.inf], np.float32)
         return [
-            Sample((words,),
-                   {"keys_strings": ("a", "b", "aa"), "values_int64s": (7, 8, 9), "default_int64": 42}),
-            Sample((words,),
-                   {"keys_strings": ("b", ""), "values_strings": ("ü", "empty"), "default_string": "?"}),
-            Sample((words,),
-                   {"keys_strings": ("b", "a"), "values_floats": (0.5, -1.5), "default_float": 9.0}),
             Sample(
-                (numbers,), {
-                    "keys_int64s": (2**40, -1, 5), "values_strings": ("big", "minus", "five"),
-                    "default_string": "none"
-                }),
+                (words,), {"keys_strings": ("a", "b", "aa"), "values_int64s": (7, 8, 9), "default_int64": 42}
+            ),
+            Sample(
+                (words,), {"keys_strings": ("b", ""), "values_strings": ("ü", "empty"), "default_string": "?"}
+            ),
+            Sample(
+                (words,), {"keys_strings": ("b", "a"), "values_floats": (0.5, -1.5), "default_float": 9.0}
+            ),
+            Sample(
+                (numbers,),
+                {
+                    "keys_int64s": (2**40, -1, 5),
+                    "values_strings": ("big", "minus", "five"),
+                    "default_string": "none",
+                },
+            ),
             Sample((numbers,), {"keys_int64s": (3, 0), "values_floats": (1.0, 2.0), "default_float": -1.0}),
             Sample((reals,), {"keys_floats": (7.5, -2.0), "values_int64s": (1, 2), "default_int64": -5}),
             Sample(
-                (reals,), {
-                    "keys_floats": (-2.0, float("nan"), 0.5), "values_strings": ("a", "nan", "b"),
-                    "default_string": "z"
-                }),
+                (reals,),
+                {
+                    "keys_floats": (-2.0, float("nan"), 0.5),
+                    "values_strings": ("a", "nan", "b"),
+                    "default_string": "z",
+                },
+            ),
         ]
 
 
@@ -263,12 +286,22 @@ class CategoryMapper(Operator):
         words = [w.encode() for w in self.cats_strings]
         if x.dtype.is_string:
             return [
-                mapped(build, x, words, np.asarray(self.cats_int64s, np.int64),
-                       np.asarray([self.default_int64], np.int64))
+                mapped(
+                    build,
+                    x,
+                    words,
+                    np.asarray(self.cats_int64s, np.int64),
+                    np.asarray([self.default_int64], np.int64),
+                )
             ]
         return [
-            mapped(build, x, self.cats_int64s, slots(self.cats_strings, self.string_type),
-                   slots([self.default_string], self.string_type))
+            mapped(
+                build,
+                x,
+                self.cats_int64s,
+                slots(self.cats_strings, self.string_type),
+                slots([self.default_string], self.string_type),
+            )
         ]
 
     @classmethod
@@ -276,7 +309,7 @@ class CategoryMapper(Operator):
         cats: dict[str, Any] = {"cats_int64s": (4, -7, 0), "cats_strings": ("four", "minus", "zero")}
         return [
             Sample((texts("zero", "four", "five"),), {**cats, "default_int64": 9}),
-            Sample((np.asarray([[-7, 1, 4]], np.int64),), {**cats, "default_string": "?"})
+            Sample((np.asarray([[-7, 1, 4]], np.int64),), {**cats, "default_string": "?"}),
         ]
 
 
@@ -307,8 +340,12 @@ class OneHotEncoder(Operator):
         found = build(FindKey(tuple(cats[k] for k in order), not self.zeros), x)
         place = build(Gather(0), build.constant([*order, len(cats)], DType.INT32), found)
         return [
-            build(OneHot(-1), place, build.constant(len(cats), DType.INT64),
-                  build.constant([0, 1], DType.FLOAT32))
+            build(
+                OneHot(-1),
+                place,
+                build.constant(len(cats), DType.INT64),
+                build.constant([0, 1], DType.FLOAT32),
+            )
         ]
 
     @classmethod

@@ -35,8 +35,11 @@ ACTIVATIONS = {
 def _clip(name: str, limit: float) -> str:
     """Statement that clips a float to [-limit, limit]; nothing when there is no limit."""
     bound = float_literal(limit, DType.FLOAT32)
-    return (f"{name} = aot_model_min_float32(aot_model_max_float32({name}, -{bound}), {bound});"
-            if limit > 0 else "")
+    return (
+        f"{name} = aot_model_min_float32(aot_model_max_float32({name}, -{bound}), {bound});"
+        if limit > 0
+        else ""
+    )
 
 
 def float_lstm(op: LstmLayer, site: Site) -> None:
@@ -68,8 +71,14 @@ def float_lstm(op: LstmLayer, site: Site) -> None:
         )
 
     def peep(gate: int, slot: int) -> str:
-        return (f"for (int32_t j = 0; j < {units}; j++) {{\n    gates[{gate * units} + j] "
-                f"+={before.format(slot)[2:]};\n}}") if peephole is not None else ""
+        return (
+            (
+                f"for (int32_t j = 0; j < {units}; j++) {{\n    gates[{gate * units} + j] "
+                f"+={before.format(slot)[2:]};\n}}"
+            )
+            if peephole is not None
+            else ""
+        )
 
     def gate(k: int) -> str:
         return f"aot_model_sigmoid_float32(gates[{k * units} + j])"
@@ -107,11 +116,12 @@ def float_lstm(op: LstmLayer, site: Site) -> None:
     arguments += [Argument(name, v) for k, name in constants.items() if (v := site.node.input(k)) is not None]
     arguments.append(Argument("gates", Scratch("gates", 4 * units * 4, 4, "float")))
     helpers = (_NORMALISE,) if norm is not None else ()
-    site.call("lstm",
-              body, [*arguments, *results_of(site)],
-              includes=["string.h", "math.h", "aot_model/scalar.h"],
-              helpers=helpers,
-              macs=op.macs(site),
-              note="LSTM")
-
-
+    site.call(
+        "lstm",
+        body,
+        [*arguments, *results_of(site)],
+        includes=["string.h", "math.h", "aot_model/scalar.h"],
+        helpers=helpers,
+        macs=op.macs(site),
+        note="LSTM",
+    )

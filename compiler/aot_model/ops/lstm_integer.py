@@ -24,7 +24,8 @@ _NO_VECTORS = "#if !AOT_MODEL_ROWS_MVE"
 
 
 def function_text(name: str, op: SigmoidInt16, condition: str = "") -> str:
-    """A static function of the activation; condition: the line of the preprocessor under which it is there.
+    """A static function of the activation; condition: the line of the preprocessor under which it is
+    there.
     """
     x = Value("x", TensorType(DType.INT16, ()))
 
@@ -62,12 +63,20 @@ def _narrow_gates(inputs: int, units: int, outputs: int, small: bool, together: 
     """All gates of a cell of int8, four units at a time. small: no sum overflows when it is
     scaled. together: vectors of sums are scaled where they are made.
     """
-    scale = """    const aot_model_scaling scale_x = aot_model_scaling_of(factors[2 * k], factors[2 * k + 1]);
+    scale = (
+        """    const aot_model_scaling scale_x = aot_model_scaling_of(factors[2 * k], factors[2 * k + 1]);
     const aot_model_scaling scale_h = aot_model_scaling_of(factors[8 + 2 * k], factors[9 + 2 * k]);
-""" if small else ""
-    x, h = ("aot_model_scaled(from_x, scale_x)", "aot_model_scaled(from_h, scale_h)") if small else (
-        "aot_model_requantise(from_x, factors[2 * k], factors[2 * k + 1])",
-        "aot_model_requantise(from_h, factors[8 + 2 * k], factors[9 + 2 * k])",
+"""
+        if small
+        else ""
+    )
+    x, h = (
+        ("aot_model_scaled(from_x, scale_x)", "aot_model_scaled(from_h, scale_h)")
+        if small
+        else (
+            "aot_model_requantise(from_x, factors[2 * k], factors[2 * k + 1])",
+            "aot_model_requantise(from_h, factors[8 + 2 * k], factors[9 + 2 * k])",
+        )
     )
     gate = f"(int16_t)dsp_ssat16(dsp_ssat16({x}) + dsp_ssat16({h}))"
     whole = units - units % 4
@@ -201,11 +210,10 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
     # Zero points are folded: sum((x - z) * w) = sum(x * w) - z * sum(w).
     bias_x = (b.astype(np.int64) - scales.x_zero_point * w.astype(np.int64).sum(axis=2)).astype(kind)
     bias_h = (-scales.output.zero_point * r.astype(np.int64).sum(axis=2)).astype(kind)
-    factors = np.asarray([[v
-                           for k in range(4)
-                           for v in (s[k].multiplier, s[k].shift)]
-                          for s in (scales.x, scales.h)],
-                         dtype=np.int32)
+    factors = np.asarray(
+        [[v for k in range(4) for v in (s[k].multiplier, s[k].shift)] for s in (scales.x, scales.h)],
+        dtype=np.int32,
+    )
     multiplier, shift = scales.cell_argument
     to_the_right = all(-30 <= by.shift <= 0 for by in (scales.forget, scales.input, scales.output))
     vectors = site.target.dialect() == "mve" and to_the_right
@@ -213,9 +221,13 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
     end, condition = ("_plain", _NO_VECTORS) if vectors else ("", "")
     logistic, gate_activation, cell_activation = (
         f"aot_model_{name}{end}"
-        for name in ("logistic_int16", "tanh_int16_3_0", f"tanh_int16_{multiplier}_{shift}"))
-    activations = {logistic: SigmoidInt16(False, 3, 0), gate_activation: SigmoidInt16(True, 3, 0),
-                   cell_activation: SigmoidInt16(True, multiplier, shift)}
+        for name in ("logistic_int16", "tanh_int16_3_0", f"tanh_int16_{multiplier}_{shift}")
+    )
+    activations = {
+        logistic: SigmoidInt16(False, 3, 0),
+        gate_activation: SigmoidInt16(True, 3, 0),
+        cell_activation: SigmoidInt16(True, multiplier, shift),
+    }
     helpers = tuple(function_text(name, activation, condition) for name, activation in activations.items())
     low, high = site.node.outputs[1].dtype.limits
 
@@ -230,17 +242,30 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
     # No sum overflows; small: nor when it is doubled, and shifts are to the right.
     shifts, right = Range(-31, 14 if wide else 30, 1, 2), Range(-30, 0, 1, 2)
     room_x, room_h = (_room(wide, 31, n) for n in (inputs, outputs))
-    small = not wide and right.holds(factors) and all(
-        int(np.abs(v).max(initial=0)) <= _room(wide, 30, n) for v, n in ((bias_x, inputs), (bias_h, outputs)))
+    small = (
+        not wide
+        and right.holds(factors)
+        and all(
+            int(np.abs(v).max(initial=0)) <= _room(wide, 30, n)
+            for v, n in ((bias_x, inputs), (bias_h, outputs))
+        )
+    )
     if small:
         shifts = right
         room_x, room_h = (_room(wide, 30, n) for n in (inputs, outputs))
     rows = (_rows_of_gates(w, bias_x), _rows_of_gates(r, bias_h)) if small and _has_dsp(site.target) else None
-    gates = _gates_by_rows(*rows, inputs, units, outputs) if rows else _wide_gates(
-        inputs, units, outputs) if wide else _narrow_gates(
-        inputs, units, outputs, small, site.target.dialect() == "mve")
-    inside = "dsp_ssat8(hidden)" if (low, high) == (-128, 127) else (
-        f"aot_model_min_int32(aot_model_max_int32(hidden, {low}), {high})")
+    gates = (
+        _gates_by_rows(*rows, inputs, units, outputs)
+        if rows
+        else _wide_gates(inputs, units, outputs)
+        if wide
+        else _narrow_gates(inputs, units, outputs, small, site.target.dialect() == "mve")
+    )
+    inside = (
+        "dsp_ssat8(hidden)"
+        if (low, high) == (-128, 127)
+        else (f"aot_model_min_int32(aot_model_max_int32(hidden, {low}), {high})")
+    )
     cells = f"""for (int32_t j = 0; j < {units}; j++) {{
     const int16_t take = {logistic}(table, gates[j]);
     const int16_t forget = {logistic}(table, gates[{units} + j]);
@@ -259,29 +284,38 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
         cells = f"#if AOT_MODEL_ROWS_MVE\n{four}\n#else\n{cells}\n#endif"
     step = f"{gates}\n{cells}"
     body = step_loops(op, site, "\n".join(line for line in step.split("\n") if line.strip()))
-    constants: list[tuple[str, np.ndarray, Ranges | None]] = [
-        ("w", rows[0].words, _starts(rows[0], room_x)), ("r", rows[1].words, _starts(rows[1], room_h)),
-    ] if rows else [
-        ("w", w, ANYTHING), ("r", r, ANYTHING), ("bias_x", bias_x, (Range(-room_x, room_x),)),
-        ("bias_h", bias_h, (Range(-room_h, room_h),)),
-    ]
+    constants: list[tuple[str, np.ndarray, Ranges | None]] = (
+        [("w", rows[0].words, _starts(rows[0], room_x)), ("r", rows[1].words, _starts(rows[1], room_h))]
+        if rows
+        else [
+            ("w", w, ANYTHING),
+            ("r", r, ANYTHING),
+            ("bias_x", bias_x, (Range(-room_x, room_x),)),
+            ("bias_h", bias_h, (Range(-room_h, room_h),)),
+        ]
+    )
     constants += [
         ("factors", factors.reshape(-1), (shifts,)),
         ("table", np.asarray(sigmoid_table(), dtype=np.uint16), None),
     ]
     arguments = [
         *states_of(site),
-        *(Argument(k, Packed(k, np.ascontiguousarray(v), v.itemsize, fits)) for k, v, fits in constants)
+        *(Argument(k, Packed(k, np.ascontiguousarray(v), v.itemsize, fits)) for k, v, fits in constants),
     ]
     arguments.append(Argument("gates", Scratch("gates", 4 * units * 2, 2, "int16_t")))
     if rows:
         helpers += tuple(dict.fromkeys(one.text for one in rows))
-        pieces = (Scratch("wide", 8 * (rows[0].quads + rows[1].quads), 4, "uint32_t"),
-                  Scratch("sums", 8 * (units + -units % 4), 4, "int32_t"))
+        pieces = (
+            Scratch("wide", 8 * (rows[0].quads + rows[1].quads), 4, "uint32_t"),
+            Scratch("sums", 8 * (units + -units % 4), 4, "int32_t"),
+        )
         arguments += [Argument(one.name, one) for one in pieces]
-    site.call("lstm",
-              body, [*arguments, *results_of(site)],
-              includes=["string.h", "aot_model/scalar.h", "aot_model/int8_rows.h"],
-              helpers=helpers,
-              macs=op.macs(site),
-              note="integer LSTM")
+    site.call(
+        "lstm",
+        body,
+        [*arguments, *results_of(site)],
+        includes=["string.h", "aot_model/scalar.h", "aot_model/int8_rows.h"],
+        helpers=helpers,
+        macs=op.macs(site),
+        note="integer LSTM",
+    )

@@ -96,5 +96,3 @@ def step_loops(op: LstmLayer, site: Site, step: str) -> str:
 def _indent(text: str, pad: str) -> str:
     lines = text.strip("\n").split("\n")
     return "\n".join(pad + line if line and not line.startswith("#") else line for line in lines)
-
-

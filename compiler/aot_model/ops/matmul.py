@@ -17,7 +17,8 @@ from aot_model.ops.windows import Ints
 
 @operator("MatMul")
 class MatMul(Operator):
-    """numpy.matmul. Integers give accumulators, from which the zero points are subtracted as in Convolution.
+    """numpy.matmul. Integers give accumulators, from which the zero points are subtracted as in
+    Convolution.
     """
 
     reducing: ClassVar[bool] = True
@@ -34,7 +35,8 @@ class MatMul(Operator):
             raise OperatorError(f"cannot multiply {a.type} by {b.type}")
         if a.dtype is not b.dtype and (a.dtype.is_float or b.dtype.is_float):
             raise OperatorError(
-                f"cannot multiply {a.type} by {b.type}: real numbers need the same type on both sides")
+                f"cannot multiply {a.type} by {b.type}: real numbers need the same type on both sides"
+            )
         columns = (sb[-1],) if b.type.rank > 1 else ()
         return [TensorType(accumulator(a.dtype), broadcast(a.shape[:-2], sb[:-2]) + a.shape[-2:-1] + columns)]
 
@@ -61,9 +63,11 @@ class MatMul(Operator):
             return False
         if index == 1:
             return 1 in strides[-2:]
-        even = all(strides[d] == strides[d + 1] * value.shape[d + 1]
-                   for d in range(value.type.rank - 2)
-                   if value.shape[d] > 1)
+        even = all(
+            strides[d] == strides[d + 1] * value.shape[d + 1]
+            for d in range(value.type.rank - 2)
+            if value.shape[d] > 1
+        )
         return even or not other.is_const or other.type.rank != 2
 
     def lower(self, site: Site) -> None:
@@ -76,8 +80,16 @@ class MatMul(Operator):
         def draw(*shape: int) -> np.ndarray:
             return np.asarray(rng.uniform(-1, 1, shape), dtype=np.float32)
 
-        shapes = [((3, 4), (4, 5)), ((1, 4), (4, 1)), ((4,), (4, 3)), ((2, 4), (4,)), ((4,), (4,)),
-                  ((2, 1, 3, 4), (5, 4, 2)), ((7, 17), (17, 33)), ((2, 1, 2, 3, 4), (3, 1, 4, 2))]
+        shapes = [
+            ((3, 4), (4, 5)),
+            ((1, 4), (4, 1)),
+            ((4,), (4, 3)),
+            ((2, 4), (4,)),
+            ((4,), (4,)),
+            ((2, 1, 3, 4), (5, 4, 2)),
+            ((7, 17), (17, 33)),
+            ((2, 1, 2, 3, 4), (3, 1, 4, 2)),
+        ]
         return [
             Sample((draw(*a), draw(*b)), constants=c)
             for a, b in shapes

@@ -40,8 +40,9 @@ def activated(build: Build, x: Value, name: str, *numbers: float | None) -> Valu
         return a.mul(a.of("Tanh", a.mul(x, beta)), alpha)
     cls = _WITH_NUMBERS.get(name)
     if cls is None:
-        raise OperatorError(f"the activation '{name}' is not supported", "E202",
-                            "optimise the model without fusing it")
+        raise OperatorError(
+            f"the activation '{name}' is not supported", "E202", "optimise the model without fusing it"
+        )
     given = [f.default if v is None else v for f, v in zip(fields(cls), (*numbers, None, None), strict=False)]
     return build(cls(*given), x)
 
@@ -74,7 +75,7 @@ class BiasGelu(Composition):
     def samples(cls) -> list[Sample]:
         return [
             Sample((drawn(1, 3, 5), drawn(2, 5)), constants=frozenset({1})),
-            Sample((drawn(3, 2, 2, 4), drawn(4, 4)))
+            Sample((drawn(3, 2, 2, 4), drawn(4, 4))),
         ]
 
 
@@ -89,7 +90,7 @@ class FastGelu(Composition):
     def samples(cls) -> list[Sample]:
         return [
             Sample((drawn(1, 3, 5, most=4),)),
-            Sample((drawn(3, 2, 6), drawn(4, 6)), constants=frozenset({1}))
+            Sample((drawn(3, 2, 6), drawn(4, 6)), constants=frozenset({1})),
         ]
 
 

@@ -59,8 +59,12 @@ class Masking:
         """0 where the mask (integers) is positive, else the filter's value."""
         a = self.a
         seen = a.of("Greater", visible, scalar(a.build, 0, visible.dtype))
-        return a.of("Where", seen, scalar(a.build, 0, DType.FLOAT32),
-                    scalar(a.build, self.filter_value, DType.FLOAT32))
+        return a.of(
+            "Where",
+            seen,
+            scalar(a.build, 0, DType.FLOAT32),
+            scalar(a.build, self.filter_value, DType.FLOAT32),
+        )
 
     def of(self, mask: Value | None, batch: int) -> Value | None:
         """From a mask: how many keys count in each row; ends, then starts; 0 and 1 for keys; or for queries
@@ -87,7 +91,8 @@ class Masking:
         raise OperatorError(
             f"a mask {mask.type} for {batch} rows of {self.queries} queries and {self.keys} keys is not "
             "supported",
-            "E202")
+            "E202",
+        )
 
     def causal(self) -> Value:
         """The lowest number for keys after a query. The last query sees all, however many keys there are."""
@@ -96,8 +101,9 @@ class Masking:
         return self.a.build.constant(np.where(after, np.float32(LOWEST), np.float32(0)))
 
 
-def attention(a: Algebra, query: Value, key: Value, value: Value, scale: float,
-              added: list[Value | None]) -> Value:
+def attention(
+    a: Algebra, query: Value, key: Value, value: Value, scale: float, added: list[Value | None]
+) -> Value:
     """softmax(scale * Q K' + added) V, everything (B, N, rows, size of a head)."""
     scores = a.mul(a.matmul(query, a.transpose(key, 0, 1, 3, 2)), scale or 1 / math.sqrt(query.shape[3]))
     for term in added:
@@ -116,8 +122,9 @@ class Projected:
     sizes: tuple[int, ...] = ()
     """Columns of queries, keys and values; thirds when empty."""
 
-    def expand(self, a: Algebra, qkv: Value, mask: Value | None, past: Value | None,
-               bias: Value | None) -> list[Value]:
+    def expand(
+        self, a: Algebra, qkv: Value, mask: Value | None, past: Value | None, bias: Value | None
+    ) -> list[Value]:
         """[result, present]: keys and values as one tensor (2, B, N, T, H)."""
         columns = qkv.shape[-1]
         sizes = self.sizes or (columns // 3,) * 3
@@ -130,8 +137,9 @@ class Projected:
                 raise OperatorError(f"a past {past.type} is not supported", "E202")
             parts = [a.reshape(a.cut(past, 0, k, k + 1), *past.shape[1:]) for k in (0, 1)]
             key, value = prolonged(a, parts[0], key), prolonged(a, parts[1], value)
-        masking = Masking(a, self.mask_filter_value, query.shape[2], key.shape[2],
-                          key.shape[2] - query.shape[2])
+        masking = Masking(
+            a, self.mask_filter_value, query.shape[2], key.shape[2], key.shape[2] - query.shape[2]
+        )
         added = [masking.of(mask, query.shape[0]), masking.causal() if self.unidirectional else None, bias]
         result = [joined(a, attention(a, query, key, value, self.scale, added))]
         if key.shape == value.shape:
@@ -140,8 +148,9 @@ class Projected:
 
 
 def _refuse(reason: str) -> OperatorError:
-    return OperatorError(f"{reason} is not supported", "E202",
-                         "export the model for the CPU, or without this fusion")
+    return OperatorError(
+        f"{reason} is not supported", "E202", "export the model for the CPU, or without this fusion"
+    )
 
 
 @operator("Attention", domain="com.microsoft")
@@ -165,16 +174,19 @@ class Attention(Composition):
             raise _refuse("rotation, or a buffer that past and present share, in Attention")
         a = Algebra(build)
         qkv = a.add(a.matmul(required(inputs, 0), required(inputs, 1)), present(inputs, 2))
-        core = Projected(self.num_heads, self.scale, self.unidirectional, self.mask_filter_value,
-                         self.qkv_hidden_sizes)
+        core = Projected(
+            self.num_heads, self.scale, self.unidirectional, self.mask_filter_value, self.qkv_hidden_sizes
+        )
         return core.expand(a, qkv, present(inputs, 3), present(inputs, 4), present(inputs, 5))
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x, w, b, weights = drawn(1, 2, 3, 4), drawn(2, 4, 24), drawn(3, 24), frozenset({1, 2})
         ends, both = np.asarray([2, 3], np.int32), np.asarray([2, 3, 0, 1], np.int32)
-        keys, pairs = np.asarray([[1, 1, 0], [0, 1, 1]],
-                                 np.int32), np.asarray(np.tril(np.ones((2, 3, 3))), np.int32)
+        keys, pairs = (
+            np.asarray([[1, 1, 0], [0, 1, 1]], np.int32),
+            np.asarray(np.tril(np.ones((2, 3, 3))), np.int32),
+        )
         past, longer = drawn(4, 2, 2, 2, 2, 4), np.asarray([[1, 1, 0, 1, 1], [1, 1, 1, 1, 0]], np.int32)
         two = {"num_heads": 2}
         return [
@@ -247,31 +259,38 @@ class MultiHeadAttention(Composition):
         added = [
             masking.of(present(inputs, 4), query.shape[0]),
             masking.causal() if self.unidirectional else None,
-            present(inputs, 5)
+            present(inputs, 5),
         ]
         return [joined(a, attention(a, query, key, value, self.scale, added)), key, value]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         """With a mask of the keys at the most: ONNX Runtime refuses packed tensors on a CPU."""
         kind = np.asarray(arrays[0]).dtype
-        query, key, value, bias, mask, added, *past = (None if v is None else np.asarray(v, np.float64)
-                                                       for v in (*arrays, *[None] * 8)[:8])
+        query, key, value, bias, mask, added, *past = (
+            None if v is None else np.asarray(v, np.float64) for v in (*arrays, *[None] * 8)[:8]
+        )
         assert query is not None
         if query.ndim == 5:
             query, key, value = (query[..., k, :].reshape(*query.shape[:2], -1) for k in range(3))
         elif key is not None and key.ndim == 5:
             key, value = (key[..., k, :].reshape(*key.shape[:2], -1) for k in range(2))
-        parts = np.split(bias, [query.shape[2], 2
-                                * query.shape[2]]) if bias is not None else [np.zeros(1)] * 3
-        q, k, v = ((x if x.ndim == 4 else
-                    (x + b).reshape(*x.shape[:2], self.num_heads, -1).transpose(0, 2, 1, 3))
-                   for x, b in zip((query, key, value), parts, strict=True)
-                   if x is not None)
+        parts = (
+            np.split(bias, [query.shape[2], 2 * query.shape[2]]) if bias is not None else [np.zeros(1)] * 3
+        )
+        q, k, v = (
+            (x if x.ndim == 4 else (x + b).reshape(*x.shape[:2], self.num_heads, -1).transpose(0, 2, 1, 3))
+            for x, b in zip((query, key, value), parts, strict=True)
+            if x is not None
+        )
         k, v = (x if p is None else np.concatenate([p, x], 2) for x, p in zip((k, v), past, strict=True))
-        scores = q @ k.transpose(0, 1, 3, 2) * (self.scale or q.shape[3]**-0.5) + (0 if added is None else
-                                                                                   added)
-        scores = scores if mask is None else scores + np.where(mask > 0, 0, self.mask_filter_value)[:, None,
-                                                                                                    None, :]
+        scores = q @ k.transpose(0, 1, 3, 2) * (self.scale or q.shape[3] ** -0.5) + (
+            0 if added is None else added
+        )
+        scores = (
+            scores
+            if mask is None
+            else scores + np.where(mask > 0, 0, self.mask_filter_value)[:, None, None, :]
+        )
         if self.unidirectional:
             before = 0 if past[0] is None else past[0].shape[2]
             seen = np.tri(scores.shape[2], scores.shape[3], before)
@@ -279,16 +298,15 @@ class MultiHeadAttention(Composition):
             scores = np.where(seen, scores, -np.inf)
         powers = np.exp(scores - scores.max(-1, keepdims=True))
         y = (powers / powers.sum(-1, keepdims=True)) @ v
-        return [
-            x.astype(kind)
-            for x in (y.transpose(0, 2, 1, 3).reshape(*y.shape[:1], y.shape[2], -1), k, v)
-        ]
+        return [x.astype(kind) for x in (y.transpose(0, 2, 1, 3).reshape(*y.shape[:1], y.shape[2], -1), k, v)]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         q, k, v, bias = drawn(1, 2, 3, 8), drawn(2, 2, 5, 8), drawn(3, 2, 5, 8), drawn(4, 24)
-        keys, past = np.asarray([[1, 1, 0, 1, 0], [1, 1, 1, 1, 1]],
-                                np.int32), (drawn(5, 2, 2, 2, 4), drawn(6, 2, 2, 2, 4))
+        keys, past = (
+            np.asarray([[1, 1, 0, 1, 0], [1, 1, 1, 1, 1]], np.int32),
+            (drawn(5, 2, 2, 2, 4), drawn(6, 2, 2, 2, 4)),
+        )
         two, same = {"num_heads": 2}, (q, drawn(7, 2, 3, 8), drawn(8, 2, 3, 8))
         return [
             Sample((q, k, v), two),
@@ -309,7 +327,8 @@ class MultiHeadAttention(Composition):
 
 
 def rotated(a: Algebra, x: Value, cosine: Value, sine: Value, interleaved: int) -> Value:
-    """x (B, N, S, H) turned by pairs of elements: cosine and sine are (B or 1, 1, S, half of what is turned).
+    """x (B, N, S, H) turned by pairs of elements: cosine and sine are (B or 1, 1, S, half of what is
+    turned).
     """
     half = cosine.shape[-1]
     turned = a.cut(x, 3, 0, 2 * half)
@@ -355,8 +374,10 @@ class RotaryEmbedding(Composition):
         y = heads(a, x, count) if flat else x
         turned = 2 * cosine.shape[-1]
         if turned not in (self.rotary_embedding_dim, y.shape[3]):
-            raise OperatorError(f"caches turn {turned} of the {y.shape[3]} elements of {x.type}, which "
-                                "rotary_embedding_dim does not say")
+            raise OperatorError(
+                f"caches turn {turned} of the {y.shape[3]} elements of {x.type}, which "
+                "rotary_embedding_dim does not say"
+            )
         if positions.type.elements == 1 and positions.type.rank == 1:
             steps = build.constant(np.arange(y.shape[2], dtype=np.int64).reshape(1, -1))
             positions = a.add(steps, positions)
@@ -365,11 +386,15 @@ class RotaryEmbedding(Composition):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, first, each = drawn(1, 2, 3, 16), np.asarray([1], np.int64), np.asarray([[0, 4, 2], [1, 1, 3]],
-                                                                                   np.int64)
-        caches, small = (drawn(2, 8, 4, most=1), drawn(3, 8, 4,
-                                                       most=1)), (drawn(2, 8, 2,
-                                                                        most=1), drawn(3, 8, 2, most=1))
+        x, first, each = (
+            drawn(1, 2, 3, 16),
+            np.asarray([1], np.int64),
+            np.asarray([[0, 4, 2], [1, 1, 3]], np.int64),
+        )
+        caches, small = (
+            (drawn(2, 8, 4, most=1), drawn(3, 8, 4, most=1)),
+            (drawn(2, 8, 2, most=1), drawn(3, 8, 2, most=1)),
+        )
         tables = frozenset({2, 3})
         return [
             Sample((x, first, *caches), {}, tables),

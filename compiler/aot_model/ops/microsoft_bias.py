@@ -45,8 +45,9 @@ class BiasDropout(Composition):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         training = static(inputs, 4, "training_mode") if present(inputs, 4) is not None else None
         if training is not None and training.any():
-            raise OperatorError("dropout in training is not supported", "E202",
-                                "export the model for inference")
+            raise OperatorError(
+                "dropout in training is not supported", "E202", "export the model for inference"
+            )
         a = Algebra(build)
         y = a.add(a.add(required(inputs, 0), required(inputs, 1)), present(inputs, 2))
         return [y, build.constant(np.ones(y.shape, np.bool_))]
@@ -62,7 +63,7 @@ class BiasDropout(Composition):
         x, bias, ratio, off = drawn(1, 2, 3, 4), drawn(2, 4), np.asarray(0.3, np.float32), np.asarray(False)
         return [
             Sample((x, bias, drawn(3, 2, 3, 4), ratio, off), {"seed": 3}, frozenset({1, 3, 4}), 2),
-            Sample((x, bias), {}, frozenset({1}), 2)
+            Sample((x, bias), {}, frozenset({1}), 2),
         ]
 
 
@@ -77,23 +78,28 @@ class BiasSoftmax(Composition):
         a, x, bias = Algebra(build), required(inputs, 0), required(inputs, 1)
         if self.is_inner_broadcast and 0 < bias.type.rank < x.type.rank:
             raise OperatorError(f"a bias {bias.type} of fewer axes than {x.type} is not supported", "E202")
-        return [build(OPERATORS["", "SoftmaxFlattened"](axis=self.axis),  # type: ignore[call-arg]
-                      a.add(x, bias))]
+        return [
+            build(
+                OPERATORS["", "SoftmaxFlattened"](axis=self.axis),  # type: ignore[call-arg]
+                a.add(x, bias),
+            )
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, bias = (np.asarray(v, np.float64) for v in arrays)
         total = x + bias
         powers = np.exp(total - total.max(tuple(range(self.axis % total.ndim, total.ndim)), keepdims=True))
         return [
-            (powers
-             / powers.sum(tuple(range(self.axis % total.ndim, total.ndim)), keepdims=True)).astype(np.float32)
+            (powers / powers.sum(tuple(range(self.axis % total.ndim, total.ndim)), keepdims=True)).astype(
+                np.float32
+            )
         ]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         return [
             Sample((drawn(1, 2, 3, 4, 5), drawn(2, 2, 1, 1, 5)), {"axis": 3}),
-            Sample((drawn(1, 2, 3, 4), drawn(2, 1, 3, 4)), {"axis": 1, "is_inner_broadcast": 0})
+            Sample((drawn(1, 2, 3, 4), drawn(2, 1, 3, 4)), {"axis": 1, "is_inner_broadcast": 0}),
         ]
 
 
@@ -139,12 +145,13 @@ class GemmFastGelu(Composition):
     def samples(cls) -> list[Sample]:
         return [
             Sample((drawn(1, 2, 3, 4), drawn(2, 4, 5), drawn(3, 5)), constants=frozenset({1, 2})),
-            Sample((drawn(1, 3, 4), drawn(2, 4, 5)))
+            Sample((drawn(1, 3, 4), drawn(2, 4, 5))),
         ]
 
 
-def _group_norm(a: Algebra, x: Value, gamma: Value, beta: Value, groups: int, epsilon: float, last: int,
-                silu: int) -> Value:
+def _group_norm(
+    a: Algebra, x: Value, gamma: Value, beta: Value, groups: int, epsilon: float, last: int, silu: int
+) -> Value:
     """Normalisation of each group of channels, then by channel gamma and beta, then SiLU."""
     y = channels_first(a.build, x) if last else x
     if y.type.rank < 3 or groups < 1 or y.shape[1] % groups:
@@ -154,19 +161,25 @@ def _group_norm(a: Algebra, x: Value, gamma: Value, beta: Value, groups: int, ep
     deviation = a.of("Sqrt", a.add(a.reduced("ReduceMean", a.mul(apart, apart), 2), epsilon))
     normal = a.reshape(a.div(apart, deviation), *y.shape)
     channels = (1, y.shape[1], *[1] * (y.type.rank - 2))
-    wide = (a.reshape(a.cast(v, DType.FLOAT32) if y.dtype is DType.FLOAT32 else v, *channels)
-            for v in (gamma, beta))
+    wide = (
+        a.reshape(a.cast(v, DType.FLOAT32) if y.dtype is DType.FLOAT32 else v, *channels)
+        for v in (gamma, beta)
+    )
     result = a.add(a.mul(normal, next(wide)), next(wide))
     result = a(Swish(), result) if silu else result
     return channels_last(a.build, result) if last else result
 
 
-def _group_norm_reference(x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, groups: int, epsilon: float,
-                          last: int, silu: int) -> np.ndarray:
+def _group_norm_reference(
+    x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, groups: int, epsilon: float, last: int, silu: int
+) -> np.ndarray:
     y = np.asarray(np.moveaxis(x, -1, 1) if last else x, np.float64)
-    parts = np.stack([(p - p.mean(
-        (1, 2, 3), keepdims=True)) / np.sqrt(p.var((1, 2, 3), keepdims=True) + epsilon)
-                      for p in np.split(y, groups, 1)])
+    parts = np.stack(
+        [
+            (p - p.mean((1, 2, 3), keepdims=True)) / np.sqrt(p.var((1, 2, 3), keepdims=True) + epsilon)
+            for p in np.split(y, groups, 1)
+        ]
+    )
     y = np.concatenate(list(parts), 1) * gamma[:, None, None] + beta[:, None, None]
     y = y / (1 + np.exp(-y)) if silu else y
     return np.asarray(np.moveaxis(y, 1, -1) if last else y, np.float32)
@@ -184,15 +197,17 @@ class GroupNorm(Composition):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x, gamma, beta = (required(inputs, k) for k in range(3))
         return [
-            _group_norm(Algebra(build), x, gamma, beta, self.groups, self.epsilon, self.channels_last,
-                        self.activation)
+            _group_norm(
+                Algebra(build), x, gamma, beta, self.groups, self.epsilon, self.channels_last, self.activation
+            )
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, gamma, beta = (np.asarray(v) for v in arrays)
         return [
-            _group_norm_reference(x, gamma, beta, self.groups, self.epsilon, self.channels_last,
-                                  self.activation)
+            _group_norm_reference(
+                x, gamma, beta, self.groups, self.epsilon, self.channels_last, self.activation
+            )
         ]
 
     @classmethod
@@ -200,8 +215,11 @@ class GroupNorm(Composition):
         weights = (drawn(2, 6), drawn(3, 6))
         return [
             Sample((drawn(1, 2, 4, 3, 6), *weights), {"groups": 3, "activation": 1}, frozenset({1, 2})),
-            Sample((drawn(1, 2, 6, 4, 3), *weights), {"groups": 2, "channels_last": 0, "epsilon": 1e-3},
-                   frozenset({1, 2}))
+            Sample(
+                (drawn(1, 2, 6, 4, 3), *weights),
+                {"groups": 2, "channels_last": 0, "epsilon": 1e-3},
+                frozenset({1, 2}),
+            ),
         ]
 
 
@@ -218,8 +236,11 @@ class SkipGroupNorm(Composition):
         x, gamma, beta, skip = (required(inputs, k) for k in range(4))
         a, bias = Algebra(build), present(inputs, 4)
         if not self.channels_last:
-            raise OperatorError("SkipGroupNorm with the channels first is not supported", "E202",
-                                "optimise the model with the channels last")
+            raise OperatorError(
+                "SkipGroupNorm with the channels first is not supported",
+                "E202",
+                "optimise the model with the channels last",
+            )
         if skip.type.rank == 2:  # the same for all positions
             skip = a.reshape(skip, skip.shape[0], 1, 1, skip.shape[1])
         total = a.add(a.add(x, skip), bias)
@@ -229,7 +250,8 @@ class SkipGroupNorm(Composition):
         x, gamma, beta, skip, bias = (np.asarray(v) for v in (*arrays, np.float32(0))[:5])
         total = x + (skip[:, None, None, :] if skip.ndim == 2 else skip) + bias
         return [
-            _group_norm_reference(total, gamma, beta, self.groups, self.epsilon, 1, self.activation), total
+            _group_norm_reference(total, gamma, beta, self.groups, self.epsilon, 1, self.activation),
+            total,
         ]
 
     @classmethod
@@ -237,5 +259,5 @@ class SkipGroupNorm(Composition):
         x, weights = drawn(1, 2, 4, 3, 6), (drawn(2, 6), drawn(3, 6))
         return [
             Sample((x, *weights, drawn(4, 2, 4, 3, 6), drawn(5, 6)), {"groups": 3}, frozenset({1, 2, 4}), 2),
-            Sample((x, *weights, drawn(4, 2, 6)), {"groups": 2, "activation": 1}, frozenset({1, 2}), 2)
+            Sample((x, *weights, drawn(4, 2, 6)), {"groups": 2, "activation": 1}, frozenset({1, 2}), 2),
         ]

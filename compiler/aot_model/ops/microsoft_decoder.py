@@ -54,15 +54,18 @@ class CacheAppend(Operator):
         past, new, lengths = (np.asarray(v) for v in arrays)
         y = np.empty((*new.shape[:2], self.room, new.shape[3]), new.dtype)
         for b, n in enumerate(lengths.tolist()):
-            y[b] = np.concatenate([past[b, :, :n], new[b], *[new[b, :, -1:]] * self.room],
-                                  axis=1)[:, :self.room]
+            y[b] = np.concatenate([past[b, :, :n], new[b], *[new[b, :, -1:]] * self.room], axis=1)[
+                :, : self.room
+            ]
         return [y]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         return [
-            Sample((drawn(1, 3, 2, 4, 5), drawn(2, 3, 2, s, 5), np.asarray([0, 4, 2], np.int32)),
-                   {"room": 4 + s}) for s in (1, 3)
+            Sample(
+                (drawn(1, 3, 2, 4, 5), drawn(2, 3, 2, s, 5), np.asarray([0, 4, 2], np.int32)), {"room": 4 + s}
+            )
+            for s in (1, 3)
         ]
 
 
@@ -93,11 +96,15 @@ class GroupQueryAttention(Composition):
     v_quant_type: str = "NONE"
 
     def _check(self, inputs: Inputs) -> None:
-        for what, here in (("a quantised cache", self.k_quant_type != "NONE" or self.v_quant_type != "NONE"
-                            or self.kv_cache_bit_width), ("the output of scores", self.qk_output),
-                           ("a cache that is a sliding window",
-                            self.sliding_window_cache), ("attention that is not causal", not self.causal),
-                           ):
+        for what, here in (
+            (
+                "a quantised cache",
+                self.k_quant_type != "NONE" or self.v_quant_type != "NONE" or self.kv_cache_bit_width,
+            ),
+            ("the output of scores", self.qk_output),
+            ("a cache that is a sliding window", self.sliding_window_cache),
+            ("attention that is not causal", not self.causal),
+        ):
             if here:
                 raise OperatorError(f"{what} is not supported", "E202", "export the model without it")
 
@@ -120,9 +127,11 @@ class GroupQueryAttention(Composition):
         batch, _, rows, _ = query.shape
         weights = present(inputs, 14), present(inputs, 15)
         if weights[0] is not None and weights[1] is not None:
-            query, key = (simplified(a, v, w, self.qk_norm_epsilon)[0]
-                          for v, w in zip((query, key), weights, strict=True)
-                          if w is not None)
+            query, key = (
+                simplified(a, v, w, self.qk_norm_epsilon)[0]
+                for v, w in zip((query, key), weights, strict=True)
+                if w is not None
+            )
         longest = static(inputs, 6, "the longest length (total_sequence_length)")
         if longest is None:
             raise OperatorError("the longest length is missing")
@@ -136,15 +145,17 @@ class GroupQueryAttention(Composition):
         before = 0 if past[0] is None else past[0].shape[2]
         room = max(total, before)
         if before and past[0] is not None and past[1] is not None:
-            key, value = (build(CacheAppend(room), p, v, length)
-                          for p, v in zip(past, (key, value), strict=True))
+            key, value = (
+                build(CacheAppend(room), p, v, length) for p, v in zip(past, (key, value), strict=True)
+            )
         elif rows != room:
             raise OperatorError(f"{rows} rows, and no past, are not a length of {total}")
         y = self._attend(a, inputs, query, key, value, length)
         return [joined(a, y), key, value]
 
-    def _turned(self, a: Algebra, inputs: Inputs, query: Value, key: Value,
-                length: Value) -> tuple[Value, Value]:
+    def _turned(
+        self, a: Algebra, inputs: Inputs, query: Value, key: Value, length: Value
+    ) -> tuple[Value, Value]:
         cosine, sine, positions = *(ranked(required(inputs, k), 2) for k in (7, 8)), present(inputs, 9)
         if positions is None:
             steps = a.build.constant(np.arange(query.shape[2], dtype=np.int32).reshape(1, -1))
@@ -152,8 +163,9 @@ class GroupQueryAttention(Composition):
         by = angles(a, cosine, positions), angles(a, sine, positions)
         return rotated(a, query, *by, self.rotary_interleaved), rotated(a, key, *by, self.rotary_interleaved)
 
-    def _attend(self, a: Algebra, inputs: Inputs, query: Value, key: Value, value: Value,
-                length: Value) -> Value:
+    def _attend(
+        self, a: Algebra, inputs: Inputs, query: Value, key: Value, value: Value, length: Value
+    ) -> Value:
         batch, n, rows, width = query.shape
         shared, keys = n // self.kv_num_heads, key.shape[2]
         # The queries of a group lie one behind the other: one product for each head of keys.
@@ -163,16 +175,19 @@ class GroupQueryAttention(Composition):
         if self.softcap > 0:
             scores = a.mul(a.of("Tanh", a.div(scores, self.softcap)), self.softcap)
         scores = a.add(scores, present(inputs, 10))
-        at = a.add(a.build.constant(np.arange(rows, dtype=np.int32).reshape(1, 1, rows, 1)),
-                   a.reshape(length, batch, 1, 1, 1))
+        at = a.add(
+            a.build.constant(np.arange(rows, dtype=np.int32).reshape(1, 1, rows, 1)),
+            a.reshape(length, batch, 1, 1, 1),
+        )
         place = a.build.constant(np.arange(keys, dtype=np.int32).reshape(1, 1, 1, keys))
         seen = a.of("LessOrEqual", place, at)
         if self.local_window_size > 0:
             seen = a.of("And", seen, a.of("Greater", place, a.sub(at, self.local_window_size)))
         scores = a.of("Where", seen, scores, scalar(a.build, LOWEST, scores.dtype))
         sink = present(inputs, 11)
-        share = a.softmax(scores) if sink is None and self.smooth_softmax != 1 else self._smooth(
-            a, scores, sink)
+        share = (
+            a.softmax(scores) if sink is None and self.smooth_softmax != 1 else self._smooth(a, scores, sink)
+        )
         y = a.matmul(a.reshape(share, batch, self.kv_num_heads, shared * rows, keys), value)
         return a.reshape(y, batch, n, rows, width)
 
@@ -191,8 +206,13 @@ class GroupQueryAttention(Composition):
         full, three = np.asarray([2, 2], np.int32), np.asarray(3, np.int32)
         caches = drawn(4, 8, 8, most=1), drawn(5, 8, 8, most=1)
         empty = drawn(6, 2, 2, 0, 16)
-        one = drawn(1, 2, 1, 64), drawn(2, 2, 1, 32), drawn(3, 2, 1, 32), drawn(6, 2, 2, 4,
-                                                                                16), drawn(7, 2, 2, 4, 16)
+        one = (
+            drawn(1, 2, 1, 64),
+            drawn(2, 2, 1, 32),
+            drawn(3, 2, 1, 32),
+            drawn(6, 2, 2, 4, 16),
+            drawn(7, 2, 2, 4, 16),
+        )
         now, five = np.asarray([4, 4], np.int32), np.asarray(5, np.int32)
         c, r = frozenset({6}), frozenset({6, 7, 8})
         return [
@@ -200,8 +220,12 @@ class GroupQueryAttention(Composition):
             Sample((*one, now, five), heads_of, c, 3),
             Sample((*one, now, five, *caches), {**heads_of, "do_rotary": 1}, r, 3),
             Sample((*one, now, five, *caches), {**heads_of, "do_rotary": 1, "rotary_interleaved": 1}, r, 3),
-            Sample((q, k, v, empty, empty, full, three, *caches), {**heads_of, "do_rotary": 1, "scale": 0.4},
-                   r, 3),
+            Sample(
+                (q, k, v, empty, empty, full, three, *caches),
+                {**heads_of, "do_rotary": 1, "scale": 0.4},
+                r,
+                3,
+            ),
             Sample((drawn(8, 2, 1, 128), None, None, *one[3:], now, five), heads_of, c, 3),
             Sample((*one, now, five), {**heads_of, "softcap": 2.0}, c, 3),
             Sample((*one, now, five), {**heads_of, "local_window_size": 2}, c, 3),

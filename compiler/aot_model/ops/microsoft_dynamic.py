@@ -19,12 +19,15 @@ from aot_model.ops.quantised_onnx import DynamicQuantizeLinear, MatMulInteger
 from aot_model.ops.registry import Build, operator, required
 
 
-def scaled_product(a: Algebra, x: Value, w: Value, x_scale: Value, w_scale: Value, x_zero: Value | None,
-                   w_zero: Value | None) -> Value:
+def scaled_product(
+    a: Algebra, x: Value, w: Value, x_scale: Value, w_scale: Value, x_zero: Value | None, w_zero: Value | None
+) -> Value:
     """(x - x_zero) (w - w_zero) * (x_scale * w_scale)."""
     total = a(MatMulInteger(), x, w, x_zero, w_zero)
-    return a.mul(a.cast(total, x_scale.dtype),
-                 a.mul(a.reshape(x_scale) if x_scale.type.elements == 1 else x_scale, w_scale))
+    return a.mul(
+        a.cast(total, x_scale.dtype),
+        a.mul(a.reshape(x_scale) if x_scale.type.elements == 1 else x_scale, w_scale),
+    )
 
 
 @operator("MatMulIntegerToFloat", domain="com.microsoft")
@@ -35,15 +38,20 @@ class MatMulIntegerToFloat(Composition):
         a = Algebra(build)
         x, w, x_scale, w_scale = (required(inputs, k) for k in range(4))
         return [
-            a.add(scaled_product(a, x, w, x_scale, w_scale, present(inputs, 4), present(inputs, 5)),
-                  present(inputs, 6))
+            a.add(
+                scaled_product(a, x, w, x_scale, w_scale, present(inputs, 4), present(inputs, 5)),
+                present(inputs, 6),
+            )
         ]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x, w = _bytes(1, np.uint8, 2, 3, 5), _bytes(2, np.int8, 5, 4)
-        one, each, bias = np.asarray(0.02, np.float32), np.asarray([0.01, 0.02, 0.005, 0.03],
-                                                                   np.float32), drawn(3, 4)
+        one, each, bias = (
+            np.asarray(0.02, np.float32),
+            np.asarray([0.01, 0.02, 0.005, 0.03], np.float32),
+            drawn(3, 4),
+        )
         zero, columns = np.asarray(120, np.uint8), np.asarray([1, -3, 0, 5], np.int8)
         weights = frozenset({1, 3, 5, 6})
         return [
@@ -65,15 +73,20 @@ class DynamicQuantizeMatMul(Composition):
         a, (x, w, scale) = Algebra(build), (required(inputs, k) for k in range(3))
         quantised, x_scale, x_zero = build.many(DynamicQuantizeLinear(), x)
         return [
-            a.add(scaled_product(a, quantised, w, x_scale, scale, x_zero, present(inputs, 3)),
-                  present(inputs, 4))
+            a.add(
+                scaled_product(a, quantised, w, x_scale, scale, x_zero, present(inputs, 3)),
+                present(inputs, 4),
+            )
         ]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x, w = drawn(1, 2, 3, 5), _bytes(2, np.int8, 5, 4)
-        one, each, bias = np.asarray(0.02, np.float32), np.asarray([0.01, 0.02, 0.005, 0.03],
-                                                                   np.float32), drawn(3, 4)
+        one, each, bias = (
+            np.asarray(0.02, np.float32),
+            np.asarray([0.01, 0.02, 0.005, 0.03], np.float32),
+            drawn(3, 4),
+        )
         columns, weights = np.asarray([1, -3, 0, 5], np.int8), frozenset({1, 2, 3, 4})
         return [
             Sample((x, w, one), {}, weights),
@@ -102,24 +115,35 @@ class QAttention(Composition):
         a = Algebra(build)
         x, w, bias, x_scale, w_scale = (required(inputs, k) for k in range(5))
         qkv = a.add(scaled_product(a, x, w, x_scale, w_scale, present(inputs, 6), present(inputs, 7)), bias)
-        return Projected(self.num_heads, self.scale, self.unidirectional,
-                         self.mask_filter_value).expand(a, qkv, present(inputs, 5), present(inputs, 8), None)
+        return Projected(self.num_heads, self.scale, self.unidirectional, self.mask_filter_value).expand(
+            a, qkv, present(inputs, 5), present(inputs, 8), None
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x, w, bias = _bytes(1, np.uint8, 2, 3, 4), _bytes(2, np.int8, 4, 24), drawn(3, 24)
         scale, each = np.asarray(0.02, np.float32), np.asarray(np.linspace(0.01, 0.03, 24), np.float32)
         zero, zeros = np.asarray(120, np.uint8), np.asarray(np.arange(24) % 5 - 2, np.int8)
-        keys, past, weights = np.asarray([[1, 1, 0], [0, 1, 1]], np.int32), drawn(4, 2, 2, 2, 2,
-                                                                                  4), frozenset({1, 2, 4, 7})
+        keys, past, weights = (
+            np.asarray([[1, 1, 0], [0, 1, 1]], np.int32),
+            drawn(4, 2, 2, 2, 2, 4),
+            frozenset({1, 2, 4, 7}),
+        )
         two = {"num_heads": 2}
         return [
             Sample((x, w, bias, scale, scale), two, weights),
             Sample((x, w, bias, scale, each, keys, zero, zeros), two, weights),
-            Sample((x, w, bias, scale, scale, None, zero, np.asarray(3, np.int8)),
-                   {**two, "unidirectional": 1}, weights | {3, 6}),
-            Sample((x, w, bias, scale, scale, None, zero, np.asarray(0, np.int8), past),
-                   {**two, "unidirectional": 1}, weights, 2),
+            Sample(
+                (x, w, bias, scale, scale, None, zero, np.asarray(3, np.int8)),
+                {**two, "unidirectional": 1},
+                weights | {3, 6},
+            ),
+            Sample(
+                (x, w, bias, scale, scale, None, zero, np.asarray(0, np.int8), past),
+                {**two, "unidirectional": 1},
+                weights,
+                2,
+            ),
         ]
 
 

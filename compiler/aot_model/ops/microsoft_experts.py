@@ -63,14 +63,17 @@ class MoE(Composition):
         if self.activation_type == "swiglu":
             return self._gated(a, y, inputs, x)
         found = {
-            "relu": lambda: a.of("Relu", y), "gelu": lambda: a(Gelu("tanh"), y),
-            "silu": lambda: a(Swish(), y), "identity": lambda: y
+            "relu": lambda: a.of("Relu", y),
+            "gelu": lambda: a(Gelu("tanh"), y),
+            "silu": lambda: a(Swish(), y),
+            "identity": lambda: y,
         }.get(self.activation_type)
         if found is None or present(inputs, 6) is not None:
             raise OperatorError(
                 f"the activation '{self.activation_type}'{'' if found is None else ' with a third layer'} is "
                 "not supported",
-                "E202")
+                "E202",
+            )
         return found()
 
     def _gated(self, a: Algebra, y: Value, inputs: Inputs, x: Value) -> Value:
@@ -86,8 +89,10 @@ class MoE(Composition):
         if self.swiglu_limit is not None:
             low, high = (scalar(a.build, s * self.swiglu_limit, y.dtype) for s in (-1, 1))
             gate, linear = a(Clip(), gate, None, high), a(Clip(), linear, low, high)
-        return a.mul(a(Swish(self.activation_alpha), gate),
-                     linear if self.activation_beta == 0 else a.add(linear, self.activation_beta))
+        return a.mul(
+            a(Swish(self.activation_alpha), gate),
+            linear if self.activation_beta == 0 else a.add(linear, self.activation_beta),
+        )
 
     def _weights(self, a: Algebra, ratings: Value) -> Value:
         """(rows, experts): what the chosen experts of each row count, 0 of the others."""
@@ -95,8 +100,11 @@ class MoE(Composition):
         if not 1 <= self.k <= experts:
             raise OperatorError(f"{self.k} of {experts} experts")
         values, chosen = a.build.many(TopK(-1, 1, 1), ratings, a.ints([self.k]))
-        shares = a.softmax(values) if self.normalize_routing_weights else a(GatherElements(1),
-                                                                            a.softmax(ratings), chosen)
+        shares = (
+            a.softmax(values)
+            if self.normalize_routing_weights
+            else a(GatherElements(1), a.softmax(ratings), chosen)
+        )
         places = a.build.constant(np.arange(experts, dtype=np.int64).reshape(1, 1, experts))
         here = a.of("Equal", a.reshape(chosen, rows, self.k, 1), places)
         spread = a.of("Where", here, a.reshape(shares, rows, self.k, 1), scalar(a.build, 0, DType.FLOAT32))
@@ -109,17 +117,27 @@ class MoE(Composition):
         b1, b2 = drawn(7, 4, 16), drawn(8, 4, 8)
         weights = frozenset(range(2, 8))
         each = [
-            Sample((x, ratings, first, b1, second, b2),
-                   {"k": k, "activation_type": t, "normalize_routing_weights": n}, weights)
+            Sample(
+                (x, ratings, first, b1, second, b2),
+                {"k": k, "activation_type": t, "normalize_routing_weights": n},
+                weights,
+            )
             for k, t, n in ((1, "relu", 0), (2, "gelu", 1), (2, "silu", 0), (4, "identity", 1))
         ]
         gated = {
-            "activation_type": "swiglu", "k": 2, "swiglu_fusion": 1, "activation_alpha": 1.7,
-            "activation_beta": 1.0, "swiglu_limit": 1.5
+            "activation_type": "swiglu",
+            "k": 2,
+            "swiglu_fusion": 1,
+            "activation_alpha": 1.7,
+            "activation_beta": 1.0,
+            "swiglu_limit": 1.5,
         }
         return [
             *each,
-            Sample((x.reshape(1, 3, 8), ratings, first, None, second),
-                   {"k": 2, "normalize_routing_weights": 1}, weights),
-            Sample((x, ratings, wide, drawn(9, 4, 32), second, b2), gated, weights)
+            Sample(
+                (x.reshape(1, 3, 8), ratings, first, None, second),
+                {"k": 2, "normalize_routing_weights": 1},
+                weights,
+            ),
+            Sample((x, ratings, wide, drawn(9, 4, 32), second, b2), gated, weights),
         ]

@@ -101,11 +101,13 @@ class FusedGemm(Composition):
     @classmethod
     def samples(cls) -> list[Sample]:
         inputs, constants = (drawn(1, 2, 3), drawn(2, 3, 4), drawn(3, 4)), frozenset({1, 2})
-        cases: list[dict[str, object]] = [{"activation": "Relu"}, {
-            "activation": "LeakyRelu", "activation_alpha": 0.2
-        }, {"activation": "Tanh", "alpha": 0.5,
-            "beta": 2.0}, {"activation": "HardSigmoid", "activation_alpha": 0.3, "activation_beta": 0.4},
-                                          {"activation": "Elu", "activation_alpha": 0.7}]
+        cases: list[dict[str, object]] = [
+            {"activation": "Relu"},
+            {"activation": "LeakyRelu", "activation_alpha": 0.2},
+            {"activation": "Tanh", "alpha": 0.5, "beta": 2.0},
+            {"activation": "HardSigmoid", "activation_alpha": 0.3, "activation_beta": 0.4},
+            {"activation": "Elu", "activation_alpha": 0.7},
+        ]
         return [Sample(inputs, c, constants) for c in cases] + [
             Sample((drawn(1, 3, 2), drawn(2, 4, 3)), {"activation": "Sigmoid", "transA": 1, "transB": 1})
         ]
@@ -121,26 +123,29 @@ class FusedConv(Windowed, Composition):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         y = build(self.convolution(), required(inputs, 0), required(inputs, 1), present(inputs, 2))
         return [
-            activated(build,
-                      Algebra(build).add(y, present(inputs, 3)), self.activation, *self.activation_params)
+            activated(
+                build, Algebra(build).add(y, present(inputs, 3)), self.activation, *self.activation_params
+            )
         ]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x, w, b = drawn(1, 1, 2, 5, 5), drawn(2, 3, 2, 3, 3), drawn(3, 3)
         weights = frozenset({1, 2})
-        cases: list[dict[str, object]] = [{"activation": "Relu"},
-                                          {"activation": "LeakyRelu", "activation_params": (0.2,)},
-                                          {"activation": "Clip", "activation_params": (-0.5, 1.5)},
-                                          {"activation": "HardSigmoid",
-                                           "activation_params": (0.3, 0.4)}, {"activation": "Tanh"},
-                                          {"activation": "Sigmoid", "strides": (2, 2)}]
+        cases: list[dict[str, object]] = [
+            {"activation": "Relu"},
+            {"activation": "LeakyRelu", "activation_params": (0.2,)},
+            {"activation": "Clip", "activation_params": (-0.5, 1.5)},
+            {"activation": "HardSigmoid", "activation_params": (0.3, 0.4)},
+            {"activation": "Tanh"},
+            {"activation": "Sigmoid", "strides": (2, 2)},
+        ]
         residual = (x, w, b, drawn(4, 1, 3, 5, 5))
         return [
             *(Sample((x, w, b), {**c, "pads": (1, 1, 1, 1)}, weights) for c in cases),
             Sample((x, w, None), {"activation": "Relu"}, frozenset({1})),
             Sample(residual, {"activation": "Relu", "auto_pad": "SAME_UPPER"}, weights),
-            Sample((x, w), {}, frozenset({1}))
+            Sample((x, w), {}, frozenset({1})),
         ]
 
 
@@ -164,19 +169,26 @@ class _ChannelsLastConv(Windowed, Composition):
         assert x is not None and w is not None and self.pads is not None and self.strides is None
         top, left, bottom, right = self.pads
         windows = np.lib.stride_tricks.sliding_window_view(
-            np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0))), w.shape[1:3], (1, 2))
+            np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0))), w.shape[1:3], (1, 2)
+        )
         y = np.einsum("nhwcij,oijc->nhwo", windows, w) + (0 if b is None else b) + (0 if z is None else z)
         return [(np.maximum(y, 0) if self.activation_of()[0] == "Relu" else y).astype(np.float32)]
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, w, b, z, pads = drawn(1, 1, 5, 4, 2), drawn(2, 3, 3, 2,
-                                                       2), drawn(3, 3), drawn(4, 1, 5, 4,
-                                                                              3), {"pads": (1, 0, 1, 1)}
+        x, w, b, z, pads = (
+            drawn(1, 1, 5, 4, 2),
+            drawn(2, 3, 3, 2, 2),
+            drawn(3, 3),
+            drawn(4, 1, 5, 4, 3),
+            {"pads": (1, 0, 1, 1)},
+        )
         plain = [Sample((x, w, b), pads, frozenset({1, 2})), Sample((x, w), pads, frozenset({1}))]
-        return [Sample(
-            (x, w, b,
-             z), {**pads, "activation": "Relu"}, frozenset({1, 2})), plain[0]] if cls.fused else plain
+        return (
+            [Sample((x, w, b, z), {**pads, "activation": "Relu"}, frozenset({1, 2})), plain[0]]
+            if cls.fused
+            else plain
+        )
 
 
 @operator("NhwcConv", domain="com.microsoft")
@@ -211,8 +223,16 @@ class ConvTransposeWithDynamicPads(Composition):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         data = static(inputs, 2, "the pads") if present(inputs, 2) is not None else None
         pads = None if data is None else ints(data)
-        conv = ConvTranspose(self.auto_pad, self.dilations, self.group, self.kernel_shape,
-                             self.output_padding, None, pads, self.strides)
+        conv = ConvTranspose(
+            self.auto_pad,
+            self.dilations,
+            self.group,
+            self.kernel_shape,
+            self.output_padding,
+            None,
+            pads,
+            self.strides,
+        )
         return [build(conv, required(inputs, 0), required(inputs, 1), present(inputs, 3))]
 
     @classmethod
@@ -220,7 +240,7 @@ class ConvTransposeWithDynamicPads(Composition):
         x, w, pads = drawn(1, 1, 2, 4, 4), drawn(2, 2, 3, 3, 3), np.asarray([1, 1, 0, 1], np.int64)
         return [
             Sample((x, w, pads), {"strides": (2, 2)}, frozenset({1, 2})),
-            Sample((x, w, pads, drawn(3, 3)), {"output_padding": (0, 0)}, frozenset({1, 2, 3}))
+            Sample((x, w, pads, drawn(3, 3)), {"output_padding": (0, 0)}, frozenset({1, 2, 3})),
         ]
 
 
@@ -245,8 +265,10 @@ class Inverse(Composition):
                 return None
             if n == 2:
                 return at(rows[0], columns[0])
-            return a.sub(a.mul(at(rows[0], columns[0]), at(rows[1], columns[1])),
-                         a.mul(at(rows[0], columns[1]), at(rows[1], columns[0])))
+            return a.sub(
+                a.mul(at(rows[0], columns[0]), at(rows[1], columns[1])),
+                a.mul(at(rows[0], columns[1]), at(rows[1], columns[0])),
+            )
 
         def cofactor(i: int, j: int) -> Value:
             found = minor(i, j)
@@ -258,8 +280,9 @@ class Inverse(Composition):
         determinant = a.mul(at(0, 0), cofactors[0][0])
         for j in range(1, n):
             determinant = a.add(determinant, a.mul(at(0, j), cofactors[0][j]))
-        adjugate = a.concat(rank - 2,
-                            *(a.concat(rank - 1, *(cofactors[j][i] for j in range(n))) for i in range(n)))
+        adjugate = a.concat(
+            rank - 2, *(a.concat(rank - 1, *(cofactors[j][i] for j in range(n))) for i in range(n))
+        )
         return [a.div(adjugate, determinant)]
 
     @classmethod
@@ -268,5 +291,5 @@ class Inverse(Composition):
         return [
             Sample((drawn(1, 4, 3, 3) + 3 * eye,)),
             Sample((drawn(2, 2, 2) + 3 * eye[:2, :2],)),
-            Sample((drawn(3, 5, 1, 1) + 3,))
+            Sample((drawn(3, 5, 1, 1) + 3,)),
         ]

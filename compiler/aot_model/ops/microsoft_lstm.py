@@ -26,8 +26,22 @@ from aot_model.ops.recurrent import RecurrentAttributes
 from aot_model.ops.registry import Build, operator, required
 
 _DEFAULTS = ("Sigmoid", "Tanh", "Tanh")
-_NAMES = {n.lower(): n for n in ("Relu", "Tanh", "Sigmoid", "Softsign", "Softplus", "Affine", "LeakyRelu",
-                                 "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu")}
+_NAMES = {
+    n.lower(): n
+    for n in (
+        "Relu",
+        "Tanh",
+        "Sigmoid",
+        "Softsign",
+        "Softplus",
+        "Affine",
+        "LeakyRelu",
+        "ThresholdedRelu",
+        "ScaledTanh",
+        "HardSigmoid",
+        "Elu",
+    )
+}
 
 Activation = tuple[str, float, float]
 """Name, alpha, beta."""
@@ -91,8 +105,11 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
         a, x, w, r = Algebra(build), *(required(inputs, k) for k in range(3))
         directions, activations = self._directions(), self._activations()
         units = r.shape[1]
-        if x.type.rank != 3 or w.shape != (len(directions), x.shape[2],
-                                           4 * units) or r.shape != (len(directions), units, 4 * units):
+        if (
+            x.type.rank != 3
+            or w.shape != (len(directions), x.shape[2], 4 * units)
+            or r.shape != (len(directions), units, 4 * units)
+        ):
             raise OperatorError(f"W {w.type} and R {r.type} do not fit {x.type}")
         for k, axes in ((3, 2), (5, 3), (6, 3), (7, 2), (8, None), (10, None)):
             given = present(inputs, k)
@@ -108,23 +125,34 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
             raise OperatorError(f"lengths {lengths.type} are not one for each of {batch} sequences")
         if lengths is not None and lengths.data is not None and (lengths.data == steps).all():
             lengths = None
-        runs = [self._run(a, inputs, k, backwards, activations[k], lengths)
-                for k, backwards in enumerate(directions)]
+        runs = [
+            self._run(a, inputs, k, backwards, activations[k], lengths)
+            for k, backwards in enumerate(directions)
+        ]
         rows = [a.reshape(run[2], steps, 1, batch, units) for run in runs]
         last = [[a.reshape(run[k], 1, batch, units) for run in runs] for k in (0, 1)]
         return [a.concat(1, *rows), a.concat(0, *last[0]), a.concat(0, *last[1])]
 
-    def _run(self, a: Algebra, inputs: Inputs, direction: int, backwards: int,
-             activations: list[Activation], lengths: Value | None) -> list[Value]:
+    def _run(
+        self,
+        a: Algebra,
+        inputs: Inputs,
+        direction: int,
+        backwards: int,
+        activations: list[Activation],
+        lengths: Value | None,
+    ) -> list[Value]:
         """[last h, last c, all h] of a direction."""
         x, w, r = (required(inputs, k) for k in range(3))
         steps, batch, units = *x.shape[:2], r.shape[1]
 
         def weights(matrix: Value, k: int) -> tuple[Value, Value, Value | None]:
             zero = present(inputs, k + 1)
-            return _one(a, matrix,
-                        direction), _one(a, required(inputs, k),
-                                         direction), None if zero is None else _one(a, zero, direction)
+            return (
+                _one(a, matrix, direction),
+                _one(a, required(inputs, k), direction),
+                None if zero is None else _one(a, zero, direction),
+            )
 
         if lengths is not None:
             # steps beyond the longest sequence do not count for the scale
@@ -137,14 +165,22 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
             both = _one(a, bias, direction)
             bias = a.add(a.cut(both, 0, 0, 4 * units), a.cut(both, 0, 4 * units, 8 * units))
         initial = [
-            _one(a, v, direction) if
-            (v := present(inputs, k)) is not None else a.build.constant(np.zeros((batch, units), np.float32))
+            _one(a, v, direction)
+            if (v := present(inputs, k)) is not None
+            else a.build.constant(np.zeros((batch, units), np.float32))
             for k in (5, 6)
         ]
         peepholes = present(inputs, 7)
         recurrent = weights(r, 10)
-        body = self._step(a, gates, initial, recurrent, bias,
-                          None if peepholes is None else _one(a, peepholes, direction), activations)
+        body = self._step(
+            a,
+            gates,
+            initial,
+            recurrent,
+            bias,
+            None if peepholes is None else _one(a, peepholes, direction),
+            activations,
+        )
         gates = a.reshape(gates, steps, batch, 4 * units)
         if lengths is None:
             scan = Scan(body, 1, scan_input_directions=(backwards,), scan_output_directions=(backwards,))
@@ -155,12 +191,22 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
         nothing = a.build.constant(np.zeros((batch, units), np.float32))
         _, c, last, rows = a.build.many(Scan(_within(body), 2), *initial, nothing, gates, live)
         ran = a.of("Less", scalar(a.build, 0, lengths.dtype), a.reshape(lengths, batch, 1))
-        return [last, a.of("Where", ran, c, scalar(a.build, 0, c.dtype)),
-                a(ReverseSequence(), rows, lengths) if backwards else rows]
+        return [
+            last,
+            a.of("Where", ran, c, scalar(a.build, 0, c.dtype)),
+            a(ReverseSequence(), rows, lengths) if backwards else rows,
+        ]
 
-    def _step(self, a: Algebra, gates: Value, initial: list[Value], recurrent: tuple[Value, Value,
-                                                                                     Value | None],
-              bias: Value | None, peepholes: Value | None, activations: list[Activation]) -> Graph:
+    def _step(
+        self,
+        a: Algebra,
+        gates: Value,
+        initial: list[Value],
+        recurrent: tuple[Value, Value, Value | None],
+        bias: Value | None,
+        peepholes: Value | None,
+        activations: list[Activation],
+    ) -> Graph:
         """One step: (h, c, gates of the input) -> (h, c, h). Sums are in ONNX Runtime's order, the bias last:
         the next step quantises the hidden state, and a last bit decides to which integer.
         """
@@ -172,10 +218,16 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
         b = Algebra(Build(graph.nodes, prefix))
         total = b.add(x, _dynamic_product(b, h, *recurrent))
         i, o, f, g = (b.cut(total, 1, k * units, (k + 1) * units) for k in range(4))
-        pi, po, pf = (None,) * 3 if peepholes is None else tuple(
-            b.cut(peepholes, 0, k * units, (k + 1) * units) for k in range(3))
-        bi, bo, bf, bg = (None,) * 4 if bias is None else tuple(
-            b.cut(bias, 0, k * units, (k + 1) * units) for k in range(4))
+        pi, po, pf = (
+            (None,) * 3
+            if peepholes is None
+            else tuple(b.cut(peepholes, 0, k * units, (k + 1) * units) for k in range(3))
+        )
+        bi, bo, bf, bg = (
+            (None,) * 4
+            if bias is None
+            else tuple(b.cut(bias, 0, k * units, (k + 1) * units) for k in range(4))
+        )
 
         def act(v: Value, add: Value | None, which: int) -> Value:
             v = b.add(v, add)
@@ -200,30 +252,62 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
 
         def weights(directions: int, dtype: type[np.integer]) -> tuple[np.ndarray | None, ...]:
             limits = np.iinfo(dtype)
-            w, r = (np.asarray(rng.integers(limits.min, limits.max + 1, (directions, n, 16)), dtype)
-                    for n in (3, 4))
+            w, r = (
+                np.asarray(rng.integers(limits.min, limits.max + 1, (directions, n, 16)), dtype)
+                for n in (3, 4)
+            )
             return drawn(6, 4, 1, 3), w, r, drawn(7, directions, 32)
 
         def scales(directions: int, dtype: type[np.integer], zero: int) -> tuple[np.ndarray, ...]:
-            return tuple(v for s in (0.011, 0.0073)
-                         for v in (np.full(directions, s, np.float32), np.full(directions, zero, dtype)))
+            return tuple(
+                v
+                for s in (0.011, 0.0073)
+                for v in (np.full(directions, s, np.float32), np.full(directions, zero, dtype))
+            )
 
         constants = frozenset({1, 2, 3, 7, 8, 9, 10, 11})
         state = drawn(8, 1, 1, 4, most=1), drawn(9, 1, 1, 4)
-        columns = tuple(v for s in (0.01, 0.02) for v in (np.linspace(s / 2, s, 16, dtype=np.float32)[None],
-                                                          np.zeros((1, 16), np.int8)))
+        columns = tuple(
+            v
+            for s in (0.01, 0.02)
+            for v in (np.linspace(s / 2, s, 16, dtype=np.float32)[None], np.zeros((1, 16), np.int8))
+        )
         each = (*weights(1, np.int8), None, *state, drawn(3, 1, 12), *columns)
         return [
-            Sample((*weights(1, np.int8), None, None, None, None, *scales(1, np.int8, 0)), {"hidden_size": 4},
-                   constants, 3),
-            Sample((*weights(2, np.uint8), None, None, None, None, *scales(2, np.uint8, 128)),
-                   {"hidden_size": 4, "direction": "bidirectional"}, constants, 3),
+            Sample(
+                (*weights(1, np.int8), None, None, None, None, *scales(1, np.int8, 0)),
+                {"hidden_size": 4},
+                constants,
+                3,
+            ),
+            Sample(
+                (*weights(2, np.uint8), None, None, None, None, *scales(2, np.uint8, 128)),
+                {"hidden_size": 4, "direction": "bidirectional"},
+                constants,
+                3,
+            ),
             Sample(each, {"hidden_size": 4, "direction": "reverse"}, constants, 3),
-            Sample((*each[:4], np.asarray([4], np.int32), *each[5:]),
-                   {"hidden_size": 4, "direction": "reverse"}, constants, 3),
-            Sample((*each[:7], None, *each[8:]),
-                   {"hidden_size": 4, "clip": 1.5, "activations": ("Sigmoid", "Relu", "Tanh")}, constants, 2),
-            Sample((*each[:7], None, *each[8:]),
-                   {"hidden_size": 4, "activations": ("Affine", "ScaledTanh", "HardSigmoid"),
-                    "activation_alpha": (0.3, 1.2, 0.25), "activation_beta": (0.4, 0.7, 0.5)}, constants, 2),
+            Sample(
+                (*each[:4], np.asarray([4], np.int32), *each[5:]),
+                {"hidden_size": 4, "direction": "reverse"},
+                constants,
+                3,
+            ),
+            Sample(
+                (*each[:7], None, *each[8:]),
+                {"hidden_size": 4, "clip": 1.5, "activations": ("Sigmoid", "Relu", "Tanh")},
+                constants,
+                2,
+            ),
+            Sample(
+                (*each[:7], None, *each[8:]),
+                {
+                    "hidden_size": 4,
+                    "activations": ("Affine", "ScaledTanh", "HardSigmoid"),
+                    "activation_alpha": (0.3, 1.2, 0.25),
+                    "activation_beta": (0.4, 0.7, 0.5),
+                },
+                constants,
+                2,
+            ),
         ]

@@ -76,7 +76,7 @@ class MicrosoftPad(Composition):
         pads = np.asarray([1, 0, 0, 2], np.int64)
         return [
             Sample((drawn(1, 2, 3), pads, np.asarray([1.5], np.float32)), {}, frozenset({1, 2})),
-            Sample((drawn(1, 2, 3), pads), {"mode": "edge"}, frozenset({1}))
+            Sample((drawn(1, 2, 3), pads), {"mode": "edge"}, frozenset({1})),
         ]
 
 
@@ -104,10 +104,11 @@ class MicrosoftGridSample(Composition):
         mode = {"bilinear": "linear", "bicubic": "cubic"}.get(self.mode, self.mode)
         return [
             build(
-                _standard("GridSample",
-                          align_corners=self.align_corners,
-                          mode=mode,
-                          padding_mode=self.padding_mode), *inputs)
+                _standard(
+                    "GridSample", align_corners=self.align_corners, mode=mode, padding_mode=self.padding_mode
+                ),
+                *inputs,
+            )
         ]
 
     @classmethod
@@ -126,8 +127,9 @@ class MicrosoftRange(Composition):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         start, limit, delta = required(inputs, 0), required(inputs, 1), present(inputs, 2)
         return [
-            build(_standard("Range"), start, limit,
-                  build.constant(1, start.dtype) if delta is None else delta)
+            build(
+                _standard("Range"), start, limit, build.constant(1, start.dtype) if delta is None else delta
+            )
         ]
 
     @classmethod
@@ -135,7 +137,7 @@ class MicrosoftRange(Composition):
         one, ten, three = (np.asarray(v, np.float32) for v in (1, 10, 3))
         return [
             Sample((one, ten, three), {}, frozenset({0, 1, 2})),
-            Sample((one, ten), {}, frozenset({0, 1}))
+            Sample((one, ten), {}, frozenset({0, 1})),
         ]
 
 
@@ -151,21 +153,27 @@ class NhwcMaxPool(Composition):
     strides: Ints | None = None
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        pool = _standard("MaxPool",
-                         kernel_shape=self.kernel_shape,
-                         auto_pad=self.auto_pad,
-                         ceil_mode=self.ceil_mode,
-                         dilations=self.dilations,
-                         pads=self.pads,
-                         strides=self.strides)
+        pool = _standard(
+            "MaxPool",
+            kernel_shape=self.kernel_shape,
+            auto_pad=self.auto_pad,
+            ceil_mode=self.ceil_mode,
+            dilations=self.dilations,
+            pads=self.pads,
+            strides=self.strides,
+        )
         return [channels_last(build, build(pool, channels_first(build, required(inputs))))]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x = np.asarray(np.random.default_rng(1).integers(-128, 128, (1, 5, 6, 3)), np.int8)
-        cases: list[dict[str, Any]] = [{"strides": (2, 2)}, {"pads": (1, 0, 0, 1)},
-                                       {"ceil_mode": 1,
-                                        "strides": (2, 2)}, {"dilations": (2, 2)}, {"auto_pad": "SAME_UPPER"}]
+        cases: list[dict[str, Any]] = [
+            {"strides": (2, 2)},
+            {"pads": (1, 0, 0, 1)},
+            {"ceil_mode": 1, "strides": (2, 2)},
+            {"dilations": (2, 2)},
+            {"auto_pad": "SAME_UPPER"},
+        ]
         return [
             Sample((v,), {"kernel_shape": (2, 2), **c})
             for c in cases

@@ -35,8 +35,9 @@ class SimplifiedLayerNormalization(Composition):
     stash_type: int = 1
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        return list(simplified(Algebra(build), required(inputs), required(inputs, 1), self.epsilon,
-                               self.axis))
+        return list(
+            simplified(Algebra(build), required(inputs), required(inputs, 1), self.epsilon, self.axis)
+        )
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, scale = (np.asarray(v, np.float64) for v in arrays)
@@ -49,7 +50,7 @@ class SimplifiedLayerNormalization(Composition):
         return [
             Sample((drawn(1, 2, 3, 4), drawn(2, 4)), {"epsilon": 1e-3}, frozenset({1})),
             Sample((drawn(1, 2, 3, 4), drawn(2, 3, 4)), {"axis": 1}),
-            Sample((drawn(1, 2, 4), drawn(2, 4)), outputs=2)
+            Sample((drawn(1, 2, 4), drawn(2, 4)), outputs=2),
         ]
 
 
@@ -66,21 +67,27 @@ class SkipLayerNormalization(Composition):
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         total = _summed(Algebra(build), inputs, 4)
-        y, mean, inverse = build.many(LayerNormalization(-1, self.epsilon), total, required(inputs, 2),
-                                      present(inputs, 3))
+        y, mean, inverse = build.many(
+            LayerNormalization(-1, self.epsilon), total, required(inputs, 2), present(inputs, 3)
+        )
         return [y, mean, inverse, total]
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, skip, gamma, beta, bias = drawn(1, 2, 3, 4), drawn(2, 2, 3, 4), drawn(3, 4), drawn(4,
-                                                                                              4), drawn(5, 4)
+        x, skip, gamma, beta, bias = (
+            drawn(1, 2, 3, 4),
+            drawn(2, 2, 3, 4),
+            drawn(3, 4),
+            drawn(4, 4),
+            drawn(5, 4),
+        )
         weights = frozenset({2, 3, 4})
         return [
             Sample((x, skip, gamma, beta), constants=weights),
             Sample((x, skip, gamma, beta, bias), {"epsilon": 1e-3}, weights),
             Sample((x, skip, gamma, None, bias), constants=weights),
             Sample((x, drawn(6, 3, 4), gamma, beta)),
-            Sample((x, drawn(6, 1, 3, 4), gamma))
+            Sample((x, drawn(6, 1, 3, 4), gamma)),
         ]
 
 
@@ -105,7 +112,7 @@ class SkipSimplifiedLayerNormalization(Composition):
         return [
             Sample((x, skip, gamma), constants=weights),
             Sample((x, skip, gamma, bias), {"epsilon": 1e-3}, weights),
-            Sample((x, drawn(6, 3, 4), gamma))
+            Sample((x, drawn(6, 3, 4), gamma)),
         ]
 
 
@@ -142,31 +149,44 @@ class EmbedLayerNormalization(Composition):
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         a, ids = Algebra(build), required(inputs, 0)
-        total = a.add(_embedded(a, ids, required(inputs, 2)),
-                      _positions(a, present(inputs, 8), ids.shape[1], required(inputs, 3)))
+        total = a.add(
+            _embedded(a, ids, required(inputs, 2)),
+            _positions(a, present(inputs, 8), ids.shape[1], required(inputs, 3)),
+        )
         segments, table = present(inputs, 1), present(inputs, 4)
         if segments is not None:
             total = a.add(total, _embedded(a, segments, required(inputs, 4)))
         elif table is not None:
             raise OperatorError("a table of segments without segments")
-        y = build.many(LayerNormalization(-1, self.epsilon), total, required(inputs, 5), required(inputs,
-                                                                                                  6))[0]
+        y = build.many(LayerNormalization(-1, self.epsilon), total, required(inputs, 5), required(inputs, 6))[
+            0
+        ]
         return [y, _words_before_padding(a, present(inputs, 7), ids.shape[0]), total]
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        ids, segments = np.asarray([[1, 4, 0], [2, 2, 3]], np.int32), np.asarray([[0, 1, 1], [0, 0, 1]],
-                                                                                 np.int32)
-        words, places, kinds, gamma, beta = drawn(1, 5, 4), drawn(2, 6, 4), drawn(3, 2,
-                                                                                  4), drawn(4,
-                                                                                            4), drawn(5, 4)
-        mask, where = np.asarray([[1, 1, 0], [1, 1, 1]], np.int32), np.asarray([[0, 2, 1], [5, 1, 1]],
-                                                                               np.int32)
+        ids, segments = (
+            np.asarray([[1, 4, 0], [2, 2, 3]], np.int32),
+            np.asarray([[0, 1, 1], [0, 0, 1]], np.int32),
+        )
+        words, places, kinds, gamma, beta = (
+            drawn(1, 5, 4),
+            drawn(2, 6, 4),
+            drawn(3, 2, 4),
+            drawn(4, 4),
+            drawn(5, 4),
+        )
+        mask, where = (
+            np.asarray([[1, 1, 0], [1, 1, 1]], np.int32),
+            np.asarray([[0, 2, 1], [5, 1, 1]], np.int32),
+        )
         weights = frozenset({2, 3, 4, 5, 6})
-        return [Sample((ids, segments, words, places, kinds, gamma, beta), {"epsilon": 1e-5}, weights, 2),
-                Sample((ids, None, words, places, None, gamma, beta), {}, weights, 2),
-                Sample((ids, segments, words, places, kinds, gamma, beta, mask), {}, weights, 2),
-                Sample((ids, segments, words, places, kinds, gamma, beta, mask, where), {}, weights, 3)]
+        return [
+            Sample((ids, segments, words, places, kinds, gamma, beta), {"epsilon": 1e-5}, weights, 2),
+            Sample((ids, None, words, places, None, gamma, beta), {}, weights, 2),
+            Sample((ids, segments, words, places, kinds, gamma, beta, mask), {}, weights, 2),
+            Sample((ids, segments, words, places, kinds, gamma, beta, mask, where), {}, weights, 3),
+        ]
 
 
 @operator("QEmbedLayerNormalization", domain="com.microsoft")
@@ -179,7 +199,7 @@ class QEmbedLayerNormalization(Composition):
         ids, words = required(inputs, 0), required(inputs, 2)
         return [
             TensorType(DType.FLOAT32, (*ids.shape, words.shape[-1])),
-            TensorType(DType.INT32, ids.shape[:1])
+            TensorType(DType.INT32, ids.shape[:1]),
         ]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
@@ -203,8 +223,10 @@ class QEmbedLayerNormalization(Composition):
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(3)
-        ids, segments = np.asarray([[1, 4, 0], [2, 2, 3]], np.int32), np.asarray([[0, 1, 1], [0, 0, 1]],
-                                                                                 np.int32)
+        ids, segments = (
+            np.asarray([[1, 4, 0], [2, 2, 3]], np.int32),
+            np.asarray([[0, 1, 1], [0, 0, 1]], np.int32),
+        )
         tables = [np.asarray(rng.integers(0, 256, s), np.uint8) for s in ((5, 4), (6, 4), (2, 4), (4,), (4,))]
         scales = [np.asarray(v, np.float32) for v in (0.02, 0.01, 0.03, 0.01, 0.02)]
         zeros = [np.asarray(v, np.uint8) for v in (120, 130, 99, 3, 128)]

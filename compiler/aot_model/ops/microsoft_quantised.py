@@ -75,23 +75,36 @@ class _Pair(AsQdq):
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         return [
-            quantised(build,
-                      build(op(self.function), dequantised(build, inputs, 0), dequantised(build, inputs, 3)),
-                      inputs, 6)
+            quantised(
+                build,
+                build(op(self.function), dequantised(build, inputs, 0), dequantised(build, inputs, 3)),
+                inputs,
+                6,
+            )
         ]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         constants = frozenset({1, 2, 4, 5, 6, 7})
-        signed = (draw(3, 2, 7, dtype=I8), *scale_zero(0.05, -7, I8), draw(4, 7, dtype=I8),
-                  *scale_zero(0.02, 11, I8), *scale_zero(0.06, 3, I8))
-        unsigned = (draw(1, 2, 3, 4), *scale_zero(0.031, 120), draw(2, 2, 3, 4), *scale_zero(0.017, 99),
-                    *scale_zero(0.043, 128))
+        signed = (
+            draw(3, 2, 7, dtype=I8),
+            *scale_zero(0.05, -7, I8),
+            draw(4, 7, dtype=I8),
+            *scale_zero(0.02, 11, I8),
+            *scale_zero(0.06, 3, I8),
+        )
+        unsigned = (
+            draw(1, 2, 3, 4),
+            *scale_zero(0.031, 120),
+            draw(2, 2, 3, 4),
+            *scale_zero(0.017, 99),
+            *scale_zero(0.043, 128),
+        )
         return [
             Sample(unsigned, {}, constants),
             Sample(signed, {}, constants),
             Sample(signed, {}, constants | {3}),
-            Sample((*unsigned[:3], draw(2, 1), *unsigned[4:]), {}, constants)
+            Sample((*unsigned[:3], draw(2, 1), *unsigned[4:]), {}, constants),
         ]
 
 
@@ -121,11 +134,14 @@ class _One(AsQdq, ABC):
     @classmethod
     def samples(cls) -> list[Sample]:
         every, constants = np.arange(256, dtype=np.uint8), frozenset({1, 2, 3, 4})
-        signed = (np.arange(-128, 128, dtype=I8).reshape(2, 128), *scale_zero(0.07, -5, I8),
-                  *scale_zero(0.05, -20, I8))
+        signed = (
+            np.arange(-128, 128, dtype=I8).reshape(2, 128),
+            *scale_zero(0.07, -5, I8),
+            *scale_zero(0.05, -20, I8),
+        )
         return [
             Sample((every, *scale_zero(0.05, 128), *scale_zero(1 / 256, 0)), {}, constants),
-            Sample(signed, {}, constants)
+            Sample(signed, {}, constants),
         ]
 
 
@@ -162,15 +178,21 @@ class QLinearSoftmax(AsQdq):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        inputs, constants = (draw(1, 3, 2, 8), *scale_zero(0.05, 128),
-                             *scale_zero(1 / 256, 0)), frozenset({1, 2, 3, 4})
-        cases: list[dict[str, Any]] = [{"axis": -1, "opset": 13}, {"axis": 1, "opset": 13},
-                                       {"axis": 2, "opset": 11}, {"axis": 1, "opset": 11}]
+        inputs, constants = (
+            (draw(1, 3, 2, 8), *scale_zero(0.05, 128), *scale_zero(1 / 256, 0)),
+            frozenset({1, 2, 3, 4}),
+        )
+        cases: list[dict[str, Any]] = [
+            {"axis": -1, "opset": 13},
+            {"axis": 1, "opset": 13},
+            {"axis": 2, "opset": 11},
+            {"axis": 1, "opset": 11},
+        ]
         signed = (draw(2, 4, 10, dtype=I8), *scale_zero(0.1, 3, I8), *scale_zero(1 / 256, -128, I8))
         odd = (draw(3, 4, 6), *scale_zero(0.03, 120), *scale_zero(0.00373, 0))  # 268.1 steps
         return [
             *(Sample(inputs, c, constants) for c in cases),
-            *(Sample(s, {"axis": -1, "opset": 13}, constants) for s in (signed, odd))
+            *(Sample(s, {"axis": -1, "opset": 13}, constants) for s in (signed, odd)),
         ]
 
 
@@ -212,7 +234,7 @@ class QLinearConcat(AsQdq):
         parameters = frozenset({0, 1, 3, 4, 6, 7, 9, 10})
         return [
             Sample((*y, *pieces), {"axis": 1}, parameters),
-            Sample((*y, *pieces), {"axis": -1}, parameters | {5})
+            Sample((*y, *pieces), {"axis": -1}, parameters | {5}),
         ]
 
 
@@ -227,11 +249,17 @@ class QLinearWhere(AsQdq):
     @classmethod
     def samples(cls) -> list[Sample]:
         condition = np.asarray([[True], [False], [True]])
-        inputs = (condition, draw(1, 3, 4), *scale_zero(0.05, 128), draw(2, 4), *scale_zero(0.03, 99),
-                  *scale_zero(0.06, 120))
+        inputs = (
+            condition,
+            draw(1, 3, 4),
+            *scale_zero(0.05, 128),
+            draw(2, 4),
+            *scale_zero(0.03, 99),
+            *scale_zero(0.06, 120),
+        )
         return [
             Sample(inputs, {}, frozenset({2, 3, 5, 6, 7, 8})),
-            Sample(inputs, {}, frozenset({2, 3, 4, 5, 6, 7, 8}))
+            Sample(inputs, {}, frozenset({2, 3, 4, 5, 6, 7, 8})),
         ]
 
 
@@ -251,16 +279,22 @@ class MicrosoftQLinearConv(QLinearConv):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, w, bias = draw(1, 1, 5, 6, 4), draw(2, 3, 4, 3, 3, dtype=I8), np.asarray([100, -2000, 700],
-                                                                                       np.int32)
+        x, w, bias = (
+            draw(1, 1, 5, 6, 4),
+            draw(2, 3, 4, 3, 3, dtype=I8),
+            np.asarray([100, -2000, 700], np.int32),
+        )
         scales = np.asarray([0.01, 0.02, 0.005], np.float32), np.zeros(3, I8)
         inputs = (x, *scale_zero(0.02, 120), w, *scales, *scale_zero(0.3, 110), bias)
         constants = frozenset(range(1, 9))
         return [
             Sample(inputs, {"channels_last": 1, "pads": (1, 1, 1, 1)}, constants),
             Sample((x.transpose(0, 3, 1, 2).copy(), *inputs[1:]), {"strides": (2, 1)}, constants),
-            Sample((x, *inputs[1:3], w[:, :1].repeat(4, 0)[:8, :1], *scale_zero(0.01, 0, I8), *inputs[6:8]),
-                   {"channels_last": 1, "group": 4}, constants - {8}),
+            Sample(
+                (x, *inputs[1:3], w[:, :1].repeat(4, 0)[:8, :1], *scale_zero(0.01, 0, I8), *inputs[6:8]),
+                {"channels_last": 1, "group": 4},
+                constants - {8},
+            ),
         ]
 
 
@@ -275,14 +309,18 @@ class MicrosoftQuantizeLinear(AsQdq):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, each = np.asarray([[-1.5, -0.25, 0.0], [0.5, 0.75, 1e9]], np.float32), np.asarray([0.1, 0.5],
-                                                                                             np.float32)
+        x, each = (
+            np.asarray([[-1.5, -0.25, 0.0], [0.5, 0.75, 1e9]], np.float32),
+            np.asarray([0.1, 0.5], np.float32),
+        )
         one, constants = np.asarray(0.001, np.float32), frozenset({1, 2})
         zeros = [np.asarray(z, t) for z, t in ((3, np.uint16), (-7, np.int16), (100, np.uint8), (5, I8))]
         return [
-            *(Sample((x, one if z.dtype.itemsize == 2 else each[:1].reshape(()), z), {}, constants)
-              for z in zeros),
-            Sample((x, each, np.asarray([1, -2], np.int16)), {"axis": 0}, constants)
+            *(
+                Sample((x, one if z.dtype.itemsize == 2 else each[:1].reshape(()), z), {}, constants)
+                for z in zeros
+            ),
+            Sample((x, each, np.asarray([1, -2], np.int16)), {"axis": 0}, constants),
         ]
 
 
@@ -297,14 +335,29 @@ class MicrosoftDequantizeLinear(AsQdq):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, one, constants = np.asarray([[-8, 7, 3], [0, 1, -1]]), np.asarray(0.1,
-                                                                             np.float32), frozenset({1, 2})
-        cases = [(x * 4000, np.int16, -5), (x + 30000, np.uint16, 9), (x * 10, I8, 3),
-                 (x + 100, np.uint8, 7), (x, ml_dtypes.int4, -2), (x + 8, ml_dtypes.uint4, 3)]
+        x, one, constants = (
+            np.asarray([[-8, 7, 3], [0, 1, -1]]),
+            np.asarray(0.1, np.float32),
+            frozenset({1, 2}),
+        )
+        cases = [
+            (x * 4000, np.int16, -5),
+            (x + 30000, np.uint16, 9),
+            (x * 10, I8, 3),
+            (x + 100, np.uint8, 7),
+            (x, ml_dtypes.int4, -2),
+            (x + 8, ml_dtypes.uint4, 3),
+        ]
         each = (x.astype(np.int16), np.asarray([0.1, 0.2, 3], np.float32), np.asarray([1, -2, 0], np.int16))
         small = frozenset({0, 1, 2})  # ONNX Runtime's Python interface takes no array of 4-bit integers
         return [
-            *(Sample((v.astype(t), one, np.asarray(z, t)), {},
-                     constants if v.astype(t).dtype.kind in "iu" else small) for v, t, z in cases),
-            Sample(each, {}, constants)
+            *(
+                Sample(
+                    (v.astype(t), one, np.asarray(z, t)),
+                    {},
+                    constants if v.astype(t).dtype.kind in "iu" else small,
+                )
+                for v, t, z in cases
+            ),
+            Sample(each, {}, constants),
         ]

@@ -42,10 +42,12 @@ class QLinearGlobalAveragePool(_ChannelsLast):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, last, scales, constants = draw(1, 1, 3, 5,
-                                           4), draw(2, 1, 5, 4,
-                                                     8), (*scale_zero(0.0513, 128),
-                                                          *scale_zero(0.0307, 120)), frozenset({1, 2, 3, 4})
+        x, last, scales, constants = (
+            draw(1, 1, 3, 5, 4),
+            draw(2, 1, 5, 4, 8),
+            (*scale_zero(0.0513, 128), *scale_zero(0.0307, 120)),
+            frozenset({1, 2, 3, 4}),
+        )
         return [Sample((x, *scales), {}, constants), Sample((last, *scales), {"channels_last": 1}, constants)]
 
 
@@ -62,20 +64,34 @@ class QLinearAveragePool(_ChannelsLast):
     strides: Ints | None = None
 
     def pool(self) -> Operator:
-        return AveragePool(self.kernel_shape, self.auto_pad, self.ceil_mode, None, self.pads, self.strides,
-                           self.count_include_pad)
+        return AveragePool(
+            self.kernel_shape,
+            self.auto_pad,
+            self.ceil_mode,
+            None,
+            self.pads,
+            self.strides,
+            self.count_include_pad,
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, scales, constants = draw(1, 1, 3, 6, 5), (*scale_zero(0.0513, 128),
-                                                      *scale_zero(0.0307, 120)), frozenset({1, 2, 3, 4})
-        cases: list[dict[str, Any]] = [{"strides": (2, 2)}, {"pads": (1, 0, 0, 1)},
-                                       {"pads": (1, 1, 1, 1), "count_include_pad": 1}, {"channels_last": 1},
-                                       {"ceil_mode": 1, "strides": (2, 2)}]
+        x, scales, constants = (
+            draw(1, 1, 3, 6, 5),
+            (*scale_zero(0.0513, 128), *scale_zero(0.0307, 120)),
+            frozenset({1, 2, 3, 4}),
+        )
+        cases: list[dict[str, Any]] = [
+            {"strides": (2, 2)},
+            {"pads": (1, 0, 0, 1)},
+            {"pads": (1, 1, 1, 1), "count_include_pad": 1},
+            {"channels_last": 1},
+            {"ceil_mode": 1, "strides": (2, 2)},
+        ]
         signed = (draw(1, 1, 3, 6, 5, dtype=I8), *scale_zero(0.0513, 3, I8), *scale_zero(0.0409, 3, I8))
         return [
             *(Sample((x, *scales), {"kernel_shape": (3, 2), **c}, constants) for c in cases),
-            Sample(signed, {"kernel_shape": (2, 2)}, constants)
+            Sample(signed, {"kernel_shape": (2, 2)}, constants),
         ]
 
 
@@ -100,8 +116,10 @@ class QLinearReduceMean(AsQdq):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        inputs, constants = (draw(1, 2, 3, 5), *scale_zero(0.0513, 120),
-                             *scale_zero(0.0307, 99)), frozenset({1, 2, 3, 4})
+        inputs, constants = (
+            (draw(1, 2, 3, 5), *scale_zero(0.0513, 120), *scale_zero(0.0307, 99)),
+            frozenset({1, 2, 3, 4}),
+        )
         return [
             Sample(inputs, {"axes": a, "keepdims": k}, constants)
             for a, k in (((1,), 1), ((0, 2), 0), ((-1,), 0))

@@ -19,8 +19,10 @@ from aot_model.ops.signal import DFT
 def _check(normalized: int, onesided: int, signal_ndim: int) -> None:
     if normalized or not onesided or signal_ndim != 1:
         raise OperatorError(
-            "a transform that is normalised, of both sides, or of several axes is not supported", "E202",
-            "export it as ONNX's DFT")
+            "a transform that is normalised, of both sides, or of several axes is not supported",
+            "E202",
+            "export it as ONNX's DFT",
+        )
 
 
 @operator("Rfft", domain="com.microsoft")
@@ -35,8 +37,12 @@ class Rfft(Composition):
         _check(self.normalized, self.onesided, self.signal_ndim)
         a, x = Algebra(build), required(inputs)
         return [
-            build(DFT(0, 1), a.reshape(x, *x.shape, 1), None,
-                  a.build.constant(np.asarray(x.type.rank - 1, np.int64)))
+            build(
+                DFT(0, 1),
+                a.reshape(x, *x.shape, 1),
+                None,
+                a.build.constant(np.asarray(x.type.rank - 1, np.int64)),
+            )
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:

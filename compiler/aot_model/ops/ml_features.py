@@ -52,11 +52,13 @@ class Scaler(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        forms: list[dict[str, Any]] = [{"offset": (0.5, -1.0, 2.0), "scale": (1.0, 0.5, -3.0)},
-                                       {"offset": (0.5,), "scale": (2.0,)}]
+        forms: list[dict[str, Any]] = [
+            {"offset": (0.5, -1.0, 2.0), "scale": (1.0, 0.5, -3.0)},
+            {"offset": (0.5,), "scale": (2.0,)},
+        ]
         return [
             *(Sample((_draw(4, 3),), f) for f in forms),
-            Sample((np.asarray([[1, -5, 7]], np.int64),), forms[0])
+            Sample((np.asarray([[1, -5, 7]], np.int64),), forms[0]),
         ]
 
 
@@ -76,8 +78,9 @@ class Normalizer(Operator):
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x = as_float(build, required(inputs))
-        divisor = reduction({"MAX": "ReduceMax", "L1": "ReduceL1", "L2": "ReduceL2"}[self.norm], build, x,
-                            (x.type.rank - 1,))
+        divisor = reduction(
+            {"MAX": "ReduceMax", "L1": "ReduceL1", "L2": "ReduceL2"}[self.norm], build, x, (x.type.rank - 1,)
+        )
         nothing = build(op("Equal"), divisor, build.constant(0, DType.FLOAT32))
         return [build(op("Div"), x, build(Where(), nothing, build.constant(1, DType.FLOAT32), divisor))]
 
@@ -111,8 +114,9 @@ class Imputer(Operator):
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x = required(inputs)
-        new = build.constant(self.imputed_value_floats if x.dtype.is_float else self.imputed_value_int64s,
-                             x.dtype)
+        new = build.constant(
+            self.imputed_value_floats if x.dtype.is_float else self.imputed_value_int64s, x.dtype
+        )
         if x.dtype.is_float and math.isnan(self.replaced_value_float):
             found = build(op("IsNaN"), x)
         else:
@@ -148,10 +152,18 @@ class Binarizer(Operator):
         else:
             # x > t is x > floor(t) for integers; beyond the type it is always or never.
             low, high = x.dtype.limits
-            whole = max(min(math.floor(self.threshold), high), low
-                        - 1) if math.isfinite(self.threshold) else high if self.threshold > 0 else low - 1
-            above = const(True, DType.BOOL) if whole < low else call(
-                "lt", const(whole, x.dtype), x, dtype=DType.BOOL)
+            whole = (
+                max(min(math.floor(self.threshold), high), low - 1)
+                if math.isfinite(self.threshold)
+                else high
+                if self.threshold > 0
+                else low - 1
+            )
+            above = (
+                const(True, DType.BOOL)
+                if whole < low
+                else call("lt", const(whole, x.dtype), x, dtype=DType.BOOL)
+            )
         return cast(above, x.dtype)
 
     @classmethod
@@ -177,7 +189,8 @@ class FeatureVectorizer(Operator):
             raise OperatorError(f"inputs {', '.join(str(v.type) for v in values)} do not go side by side")
         if self.inputdimensions and self.inputdimensions != tuple(s[1] for s in shapes):
             raise OperatorError(
-                f"inputdimensions {list(self.inputdimensions)} are not the columns of the inputs", "E202")
+                f"inputdimensions {list(self.inputdimensions)} are not the columns of the inputs", "E202"
+            )
         return [TensorType(DType.FLOAT32, (shapes[0][0], sum(s[1] for s in shapes)))]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
@@ -213,5 +226,5 @@ class ArrayFeatureExtractor(Operator):
         return [
             Sample((_draw(3, 4), places)),
             Sample((_draw(3, 4), places.reshape(1, 2)), {}, frozenset({1})),
-            Sample((_draw(2, 2, 3), places))
+            Sample((_draw(2, 2, 3), places)),
         ]

@@ -47,9 +47,11 @@ class LinearRegressor(Operator):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x = required(inputs)
         return [
-            transformed(build,
-                        affine(build, x, _rows(self.coefficients, self.targets, x.shape[1]), self.intercepts),
-                        self.post_transform)
+            transformed(
+                build,
+                affine(build, x, _rows(self.coefficients, self.targets, x.shape[1]), self.intercepts),
+                self.post_transform,
+            )
         ]
 
     @classmethod
@@ -76,9 +78,11 @@ class LinearClassifier(Operator):
         """Number of scores that are computed."""
         classes = len(self.classlabels_ints or self.classlabels_strings)
         count = len(self.coefficients) // max(x.shape[1], 1)
-        if len(self.coefficients) != count * x.shape[1] or (count != classes and
-                                                            (count, classes) != (1, 2)) or len(
-                                                                self.intercepts) not in (0, count):
+        if (
+            len(self.coefficients) != count * x.shape[1]
+            or (count != classes and (count, classes) != (1, 2))
+            or len(self.intercepts) not in (0, count)
+        ):
             raise OperatorError(
                 f"{len(self.coefficients)} coefficients and {len(self.intercepts)} intercepts for {classes} "
                 f"classes of {x.type}"
@@ -93,7 +97,7 @@ class LinearClassifier(Operator):
         self._scores(x)
         return [
             TensorType(dtype, x.shape[:1]),
-            TensorType(DType.FLOAT32, (x.shape[0], len(self.classlabels_ints or self.classlabels_strings)))
+            TensorType(DType.FLOAT32, (x.shape[0], len(self.classlabels_ints or self.classlabels_strings))),
         ]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
@@ -107,7 +111,7 @@ class LinearClassifier(Operator):
                 return [label, transformed(build, signed, "LOGISTIC")]
             return [
                 label,
-                build(Concat(1), build(op("Sub"), build.constant(1, DType.FLOAT32), scores), scores)
+                build(Concat(1), build(op("Sub"), build.constant(1, DType.FLOAT32), scores), scores),
             ]
         label = labels(build, scores, self.classlabels_ints, self.classlabels_strings, self.string_type)
         return [label, transformed(build, scores, self.post_transform)]
@@ -116,12 +120,16 @@ class LinearClassifier(Operator):
     def samples(cls) -> list[Sample]:
         x = np.asarray([[0.5, -1.0], [2.0, 0.25], [-1.5, 1.0], [0.0, 0.0]], np.float32)
         three: dict[str, Any] = {
-            "coefficients": (0.5, -1.0, 2.0, 0.1, -0.2, 0.3), "intercepts": (0.5, 0.0, -0.25)
+            "coefficients": (0.5, -1.0, 2.0, 0.1, -0.2, 0.3),
+            "intercepts": (0.5, 0.0, -0.25),
         }
         one: dict[str, Any] = {"coefficients": (0.5, -1.0), "intercepts": (0.125,)}
-        forms = [{**three, "classlabels_ints": (4, -2, 7), "post_transform": p}
-                 for p in ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO")]
-        forms += [{**one, "classlabels_strings": ("no", "yes"), "post_transform": p}
-                  for p in ("NONE", "LOGISTIC")]
+        forms = [
+            {**three, "classlabels_ints": (4, -2, 7), "post_transform": p}
+            for p in ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO")
+        ]
+        forms += [
+            {**one, "classlabels_strings": ("no", "yes"), "post_transform": p} for p in ("NONE", "LOGISTIC")
+        ]
         forms += [{**three, "classlabels_strings": ("red", "grün", "blue")}]
         return [Sample((x,), f, outputs=2) for f in forms]

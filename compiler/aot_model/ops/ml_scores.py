@@ -43,8 +43,9 @@ def label_type(integers: Sequence[int], strings: Sequence[str], string_type: DTy
     return string_type if strings else DType.INT64
 
 
-def labels(build: Build, scores: Value, integers: Sequence[int], strings: Sequence[str],
-           string_type: DType) -> Value:
+def labels(
+    build: Build, scores: Value, integers: Sequence[int], strings: Sequence[str], string_type: DType
+) -> Value:
     """The label of the class with the highest score, the first of equals, for each row."""
     table = build.constant(slots(strings, string_type)) if strings else build.constant(integers, DType.INT64)
     return build(Gather(0), table, build(ArgMax(1, 0), scores))
@@ -102,7 +103,8 @@ def _softmax_zero(build: Build, scores: Value) -> Value:
     most = reduction("ReduceMax", build, scores, (1,))
     counts = build(op("Greater"), build(op("Abs"), scores), build.constant(1e-7, DType.FLOAT32))
     powers = build(op("Exp"), build(op("Sub"), scores, most))
-    total = reduction("ReduceSum", build, build(Where(), counts, powers, build.constant(0, DType.FLOAT32)),
-                      (1,))
+    total = reduction(
+        "ReduceSum", build, build(Where(), counts, powers, build.constant(0, DType.FLOAT32)), (1,)
+    )
     rest = build(op("Mul"), scores, build(op("Exp"), build(op("Neg"), most)))
     return build(op("Div"), build(Where(), counts, powers, rest), total)

@@ -43,7 +43,8 @@ class _Machine(Operator):
         """[vectors, features]"""
         if len(self.support_vectors) != count * features or len(self.kernel_params) not in (0, 3):
             raise OperatorError(
-                f"{len(self.support_vectors)} values of support vectors for {count} of {features} features")
+                f"{len(self.support_vectors)} values of support vectors for {count} of {features} features"
+            )
         if self.kernel_type not in ("LINEAR", "POLY", "RBF", "SIGMOID"):
             raise OperatorError(f"kernel_type is '{self.kernel_type}'")
         return np.asarray(self.support_vectors, np.float32).reshape(count, features)
@@ -57,17 +58,24 @@ class _Machine(Operator):
             return build.constant(value, DType.FLOAT32)
 
         if self.kernel_type == "RBF":
-            apart = build(op("Sub"), build(ReshapeTo((x.shape[0], 1, x.shape[1])), x),
-                          build.constant(vectors))
-            distance = build(OPERATORS["", "ReduceSumSquare"](keepdims=0), apart,  # type: ignore[call-arg]
-                             build.constant([2], DType.INT64))
+            apart = build(
+                op("Sub"), build(ReshapeTo((x.shape[0], 1, x.shape[1])), x), build.constant(vectors)
+            )
+            distance = build(
+                OPERATORS["", "ReduceSumSquare"](keepdims=0),  # type: ignore[call-arg]
+                apart,
+                build.constant([2], DType.INT64),
+            )
             return build(op("Exp"), build(op("Mul"), distance, c(-gamma)))
         product = affine(build, x, vectors, ())
         if self.kernel_type == "LINEAR":
             return product
         scaled = build(op("Add"), build(op("Mul"), product, c(gamma)), c(offset))
-        return build(op("Pow"), scaled, c(float(int(degree)))) if self.kernel_type == "POLY" else build(
-            op("Tanh"), scaled)
+        return (
+            build(op("Pow"), scaled, c(float(int(degree))))
+            if self.kernel_type == "POLY"
+            else build(op("Tanh"), scaled)
+        )
 
 
 @operator("SVMRegressor", domain="ai.onnx.ml")
@@ -84,7 +92,8 @@ class SVMRegressor(_Machine):
         self.vectors(x.shape[1], self.n_supports)
         if len(self.coefficients) != (self.n_supports or x.shape[1]) or len(self.rho) != 1:
             raise OperatorError(
-                f"{len(self.coefficients)} coefficients and {len(self.rho)} values of rho for {x.type}")
+                f"{len(self.coefficients)} coefficients and {len(self.rho)} values of rho for {x.type}"
+            )
         return [TensorType(DType.FLOAT32, (x.shape[0], 1))]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
@@ -100,15 +109,18 @@ class SVMRegressor(_Machine):
     def samples(cls) -> list[Sample]:
         x = np.asarray(np.random.default_rng(2).uniform(-1, 1, (4, 2)), np.float32)
         some: dict[str, Any] = {
-            "coefficients": (0.5, -1.0, 0.75), "n_supports": 3, "rho": (0.1,),
-            "support_vectors": (0.1, 0.9, -0.5, 0.5, 1.0, -1.0)
+            "coefficients": (0.5, -1.0, 0.75),
+            "n_supports": 3,
+            "rho": (0.1,),
+            "support_vectors": (0.1, 0.9, -0.5, 0.5, 1.0, -1.0),
         }
-        kinds = [{"kernel_type": k, "kernel_params": (0.7, 0.2, 3.0)}
-                 for k in ("LINEAR", "POLY", "RBF", "SIGMOID")]
+        kinds = [
+            {"kernel_type": k, "kernel_params": (0.7, 0.2, 3.0)} for k in ("LINEAR", "POLY", "RBF", "SIGMOID")
+        ]
         return [
             *(Sample((x,), {**some, **k}) for k in kinds),
             Sample((x,), {**some, **kinds[2], "one_class": 1}),
-            Sample((x,), {"coefficients": (0.5, -1.0), "rho": (0.25,)})
+            Sample((x,), {"coefficients": (0.5, -1.0), "rho": (0.25,)}),
         ]
 
 
@@ -143,8 +155,13 @@ class SVMClassifier(_Machine):
             return [TensorType(dtype, x.shape[:1]), TensorType(DType.FLOAT32, (x.shape[0], n))]
         pairs = n * (n - 1) // 2
         self.vectors(x.shape[1], total)
-        counts = len(self.vectors_per_class), len(self.coefficients), len(self.rho), len(self.prob_a), len(
-            self.prob_b)
+        counts = (
+            len(self.vectors_per_class),
+            len(self.coefficients),
+            len(self.rho),
+            len(self.prob_a),
+            len(self.prob_b),
+        )
         if n < 2 or counts[:3] != (n, (n - 1) * total, pairs) or counts[3:] not in ((0, 0), (pairs, pairs)):
             raise OperatorError(f"the lists do not fit {n} classes and {total} support vectors")
         columns = n if self.prob_a or n == 2 else pairs
@@ -154,15 +171,19 @@ class SVMClassifier(_Machine):
         x, n, total = required(inputs), self._classes, sum(self.vectors_per_class)
         names = self.classlabels_ints, self.classlabels_strings, self.string_type
         if not total:
-            scores = affine(build, x,
-                            np.asarray(self.coefficients, np.float32).reshape(n, -1), self.rho[:1] * n)
+            scores = affine(
+                build, x, np.asarray(self.coefficients, np.float32).reshape(n, -1), self.rho[:1] * n
+            )
             return [labels(build, scores, *names), transformed(build, scores, self.post_transform)]
         compared = self.compared(build, x, self.vectors(x.shape[1], total))
         decisions = affine(build, compared, self._pairs(total), self.rho)
         label = labels(build, self._votes(build, decisions), *names)
         if self.prob_a:
-            logits = build(op("Add"), build(op("Mul"), decisions, build.constant(self.prob_a, DType.FLOAT32)),
-                           build.constant(self.prob_b, DType.FLOAT32))
+            logits = build(
+                op("Add"),
+                build(op("Mul"), decisions, build.constant(self.prob_a, DType.FLOAT32)),
+                build.constant(self.prob_b, DType.FLOAT32),
+            )
             scores = build(PairwiseCoupling(n), build(op("LibmSigmoid"), build(op("Neg"), logits)))
         else:
             scores = build(Concat(1), build(op("Neg"), decisions), decisions) if n == 2 else decisions
@@ -197,18 +218,27 @@ class SVMClassifier(_Machine):
         x = np.asarray(np.random.default_rng(4).uniform(-1, 1, (5, 2)), np.float32)
         vectors = (0.1, 0.9, -0.5, 0.5, 1.0, -1.0, 0.3, -0.2)
         two: dict[str, Any] = {
-            "coefficients": (0.5, 1.0, -0.75, -0.5), "rho": (0.05,), "vectors_per_class": (2, 2),
-            "support_vectors": vectors, "classlabels_ints": (3, 8)
+            "coefficients": (0.5, 1.0, -0.75, -0.5),
+            "rho": (0.05,),
+            "vectors_per_class": (2, 2),
+            "support_vectors": vectors,
+            "classlabels_ints": (3, 8),
         }
         three: dict[str, Any] = {
-            "coefficients": (0.5, 1.0, -0.75, -0.5, 0.25, -1.0, 0.5, -0.125), "rho": (0.05, -0.1, 0.02),
-            "vectors_per_class": (2, 1, 1), "support_vectors": vectors, "classlabels_strings": ("a", "b", "c")
+            "coefficients": (0.5, 1.0, -0.75, -0.5, 0.25, -1.0, 0.5, -0.125),
+            "rho": (0.05, -0.1, 0.02),
+            "vectors_per_class": (2, 1, 1),
+            "support_vectors": vectors,
+            "classlabels_strings": ("a", "b", "c"),
         }
         rbf = {"kernel_type": "RBF", "kernel_params": (0.8, 0.0, 0.0)}
         odds = {"prob_a": (-1.0, -0.5, -2.0), "prob_b": (0.1, 0.0, -0.2)}
         forms = [
-            two, three, {**two, **rbf, "prob_a": (-1.5,), "prob_b": (0.1,)}, {**three, **rbf},
-            {**three, **rbf, **odds}
+            two,
+            three,
+            {**two, **rbf, "prob_a": (-1.5,), "prob_b": (0.1,)},
+            {**three, **rbf},
+            {**three, **rbf, **odds},
         ]
         forms.append({"coefficients": (0.5, -1.0, 0.25, 0.75), "rho": (0.1,), "classlabels_ints": (4, 6)})
         return [Sample((x,), f, outputs=2) for f in forms]
@@ -229,18 +259,20 @@ class PairwiseCoupling(Operator):
         with text.loop("s", str(x.shape[0])):
             text.line(f"couple_pairs(x + s * {x.shape[1]}, {n}, work, work + {n * n}, y + s * {n});")
         scratch = Argument("work", Scratch("work", 4 * (n * n + n), 4, "float"))
-        site.call("pairwise_coupling",
-                  block(text),
-                  [Argument("x", x), scratch, written("y", site.node.outputs[0])],
-                  helpers=(_COUPLE,),
-                  includes={"math.h"})
+        site.call(
+            "pairwise_coupling",
+            block(text),
+            [Argument("x", x), scratch, written("y", site.node.outputs[0])],
+            helpers=(_COUPLE,),
+            includes={"math.h"},
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:
         wins = np.asarray([[0.7, 0.6, 0.4], [0.9, 0.2, 0.1], [0.5, 0.5, 0.5], [0.999, 0.01, 0.3]], np.float32)
         return [
             Sample((wins,), {"classes": 3}, tolerance=1e-3),
-            Sample((np.asarray([[0.2], [0.85]], np.float32),), {"classes": 2}, tolerance=1e-3)
+            Sample((np.asarray([[0.2], [0.85]], np.float32),), {"classes": 2}, tolerance=1e-3),
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
@@ -252,8 +284,9 @@ class PairwiseCoupling(Operator):
             q = -r.T * r
             np.fill_diagonal(q, (r.T**2).sum(axis=1) - np.diag(r) ** 2)
             # The minimum of p' q p with sum 1, as a linear system (Wu, Lin and Weng 2004).
-            system = np.block([[q, np.ones((self.classes, 1))],
-                               [np.ones((1, self.classes)), np.zeros((1, 1))]])
+            system = np.block(
+                [[q, np.ones((self.classes, 1))], [np.ones((1, self.classes)), np.zeros((1, 1))]]
+            )
             results.append(np.linalg.solve(system, np.append(np.zeros(self.classes), 1))[: self.classes])
         return [np.asarray(results, np.float32)]
 

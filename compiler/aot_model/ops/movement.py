@@ -54,8 +54,9 @@ class Transpose(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((ramp(2, 3, 4),), {"perm": p})
-                for p in [(0, 2, 1), (2, 1, 0), (1, 2, 0)]] + [Sample((ramp(3, 1),))]
+        return [Sample((ramp(2, 3, 4),), {"perm": p}) for p in [(0, 2, 1), (2, 1, 0), (1, 2, 0)]] + [
+            Sample((ramp(3, 1),))
+        ]
 
 
 @operator("Slice", movement=True)
@@ -72,8 +73,10 @@ class Slice(Operator):
         axes = range(len(ints(starts))) if axes_data is None else ints(axes_data)
         steps = [1] * len(ints(starts)) if steps_data is None else ints(steps_data)
         if not len(ints(starts)) == len(ints(ends)) == len(axes) == len(steps):
-            raise OperatorError(f"{len(ints(starts))} starts, {len(ints(ends))} ends, {len(axes)} axes and "
-                                f"{len(steps)} steps: there is one of each for an axis")
+            raise OperatorError(
+                f"{len(ints(starts))} starts, {len(ints(ends))} ends, {len(axes)} axes and "
+                f"{len(steps)} steps: there is one of each for an axis"
+            )
         result = [(0, 1, d) for d in x.shape]
         for start, end, axis, step in zip(ints(starts), ints(ends), axes, steps, strict=True):
             a = axis_of(x, axis)
@@ -91,14 +94,16 @@ class Slice(Operator):
             required(inputs),
             tuple(
                 add(mul(i, step), start)
-                for i, (start, step, _) in zip(index, self._ranges(inputs), strict=True)))
+                for i, (start, step, _) in zip(index, self._ranges(inputs), strict=True)
+            ),
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:
         def case(x: np.ndarray, *parts: tuple[int, ...]) -> Sample:
-            return Sample((x, *(np.asarray(p, np.int64) for p in parts)),
-                          constants=frozenset(range(1,
-                                                    len(parts) + 1)))
+            return Sample(
+                (x, *(np.asarray(p, np.int64) for p in parts)), constants=frozenset(range(1, len(parts) + 1))
+            )
 
         x = ramp(4, 5)
         return [
@@ -122,11 +127,13 @@ class Concat(Operator):
         first = values[0]
         a = axis_of(first, self.axis)
         for v in values[1:]:
-            others = v.type.rank == first.type.rank and v.shape[:a] + v.shape[a + 1:]
-            if v.dtype is not first.dtype or others != first.shape[:a] + first.shape[a + 1:]:
+            others = v.type.rank == first.type.rank and v.shape[:a] + v.shape[a + 1 :]
+            if v.dtype is not first.dtype or others != first.shape[:a] + first.shape[a + 1 :]:
                 raise OperatorError(f"cannot concatenate {first.type} and {v.type} along axis {a}")
         return [
-            TensorType(first.dtype, (*first.shape[:a], sum(v.shape[a] for v in values), *first.shape[a + 1:]))
+            TensorType(
+                first.dtype, (*first.shape[:a], sum(v.shape[a] for v in values), *first.shape[a + 1 :])
+            )
         ]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
@@ -148,7 +155,7 @@ class Concat(Operator):
         return [
             Sample((ramp(2, 3), ramp(2, 1), ramp(2, 4)), {"axis": 1}),
             Sample((ramp(1, 3), ramp(2, 3)), {"axis": -2}),
-            Sample((ramp(3),), {"axis": 0})
+            Sample((ramp(3),), {"axis": 0}),
         ]
 
 
@@ -196,8 +203,10 @@ class Split(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((ramp(2, 6),), {"axis": 1, "num_outputs": 3}, outputs=3),
-                Sample((ramp(5), np.asarray([2, 3], np.int64)), constants=frozenset({1}), outputs=2)]
+        return [
+            Sample((ramp(2, 6),), {"axis": 1, "num_outputs": 3}, outputs=3),
+            Sample((ramp(5), np.asarray([2, 3], np.int64)), constants=frozenset({1}), outputs=2),
+        ]
 
 
 @operator("Expand", movement=True)
@@ -254,8 +263,11 @@ class Pad(Operator):
         x = required(inputs)
         data, axes_data = static(inputs, 1, "the pads"), static(inputs, 3, "the axes")
         pads = () if data is None else ints(data)
-        axes = range(
-            x.type.rank) if axes_data is None else [normal_axis(a, x.type.rank) for a in ints(axes_data)]
+        axes = (
+            range(x.type.rank)
+            if axes_data is None
+            else [normal_axis(a, x.type.rank) for a in ints(axes_data)]
+        )
         if len(pads) != 2 * len(axes):
             raise OperatorError(f"{len(pads)} pads for {len(axes)} axes")
         result = [(0, 0)] * x.type.rank
@@ -309,15 +321,17 @@ class Pad(Operator):
 
 
 def bounded(i: Expr, extent: int) -> Expr:
-    """An index read from memory made safe: negative ones count from the end, what is out of range is clamped.
+    """An index read from memory made safe: negative ones count from the end, what is out of range is
+    clamped.
     """
     low, high = bounds(i)
     if low is not None and high is not None and low >= 0 and high < extent:
         # smaller ones are int wherever they are computed with
         return cast(i, DType.INT32) if i.dtype.bits >= 32 else i
     i = cast(i, DType.INT32) if i.dtype.bits < 32 else i
-    wrapped = select(call("lt", i, const(0, i.dtype), dtype=DType.BOOL),
-                     call("add", i, const(extent, i.dtype)), i)
+    wrapped = select(
+        call("lt", i, const(0, i.dtype), dtype=DType.BOOL), call("add", i, const(extent, i.dtype)), i
+    )
     clamped = call("min", call("max", wrapped, const(0, i.dtype)), const(max(extent - 1, 0), i.dtype))
     return cast(clamped, DType.INT32)
 

@@ -33,12 +33,16 @@ class NonMaxSuppression(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         boxes, scores = required(inputs, 0), required(inputs, 1)
-        if boxes.type.rank != 3 or boxes.shape[
-                2] != 4 or scores.type.rank != 3 or scores.shape[::2] != boxes.shape[:2]:
+        if (
+            boxes.type.rank != 3
+            or boxes.shape[2] != 4
+            or scores.type.rank != 3
+            or scores.shape[::2] != boxes.shape[:2]
+        ):
             raise OperatorError(f"scores {scores.type} do not fit boxes {boxes.type}")
         return [
             TensorType(DType.INT64, (scores.shape[0] * scores.shape[1] * self._most(inputs), 3)),
-            shape_type(2)
+            shape_type(2),
         ]
 
     def lower(self, site: Site) -> None:
@@ -47,8 +51,11 @@ class NonMaxSuppression(Operator):
         most = self._most(site.node.inputs)
         given = {name: site.node.input(k) for k, name in ((2, "limit"), (3, "overlap"), (4, "least"))}
         present = {n: v for n, v in given.items() if v is not None}
-        measure, helper = (("nms_centred_overlap", _CENTRE_OVERLAP) if self.center_point_box else
-                           ("nms_overlap", _CORNER_OVERLAP))
+        measure, helper = (
+            ("nms_centred_overlap", _CENTRE_OVERLAP)
+            if self.center_point_box
+            else ("nms_overlap", _CORNER_OVERLAP)
+        )
         text = CText()
         text.line("int32_t count = 0;")
         text.line(
@@ -62,9 +69,10 @@ class NonMaxSuppression(Operator):
                 text.line(f"gone[i] = {'!(score[i] > least[0])' if 'least' in present else 'false'};")
             with text.block("for (int64_t taken = 0; taken < most; taken++)"):
                 text.line("int32_t best = -1;")
-                with text.loop(
-                        "i",
-                        str(spatial)), text.block("if (!gone[i] && (best < 0 || score[i] > score[best]))"):
+                with (
+                    text.loop("i", str(spatial)),
+                    text.block("if (!gone[i] && (best < 0 || score[i] > score[best]))"),
+                ):
                     text.line("best = i;")
                 with text.block("if (best < 0)"):
                     text.line("break;")
@@ -72,34 +80,40 @@ class NonMaxSuppression(Operator):
                     text.line(f"y[count * 3 + {k}] = {v};")
                 text.line("++count;")
                 text.line("gone[best] = true;")
-                with text.loop("i", str(spatial)), text.block(
-                        f"if (!gone[i] && {measure}(box + best * 4, box + i * 4) > threshold)"):
+                with (
+                    text.loop("i", str(spatial)),
+                    text.block(f"if (!gone[i] && {measure}(box + best * 4, box + i * 4) > threshold)"),
+                ):
                     text.line("gone[i] = true;")
         clear_rest(text, "y", site.node.outputs[0], "count", 3)
         shapes = put_shape(text, site, 1, ["count", "3"])
         arguments = [
             Argument("boxes", boxes),
-            Argument("scores", scores), *(Argument(n, v) for n, v in present.items())
+            Argument("scores", scores),
+            *(Argument(n, v) for n, v in present.items()),
         ]
         arguments += [
             Argument("gone", Scratch("gone", max(spatial, 1), 1, "bool")),
-            written("y", site.node.outputs[0]), *shapes
+            written("y", site.node.outputs[0]),
+            *shapes,
         ]
-        site.call("nms",
-                  block(text),
-                  arguments,
-                  helpers=(helper + _OVERLAP,),
-                  includes={"math.h", "string.h"})
+        site.call(
+            "nms", block(text), arguments, helpers=(helper + _OVERLAP,), includes={"math.h", "string.h"}
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(9)
         low, size = rng.uniform(0, 6, (2, 8, 2)), rng.uniform(1, 5, (2, 8, 2))
-        boxes, scores = np.concatenate([low, low + size], 2).astype(np.float32), np.asarray(
-            rng.permutation(48).reshape(2, 3, 8) / 48, np.float32)
-        limit, overlap, least = np.asarray([3], np.int64), np.asarray([0.2],
-                                                                      np.float32), np.asarray([0.3],
-                                                                                              np.float32)
+        boxes, scores = (
+            np.concatenate([low, low + size], 2).astype(np.float32),
+            np.asarray(rng.permutation(48).reshape(2, 3, 8) / 48, np.float32),
+        )
+        limit, overlap, least = (
+            np.asarray([3], np.int64),
+            np.asarray([0.2], np.float32),
+            np.asarray([0.3], np.float32),
+        )
         centred = np.concatenate([low + size / 2, size], 2).astype(np.float32)
         upside = boxes[..., [2, 3, 0, 1]]
         return [
@@ -108,7 +122,7 @@ class NonMaxSuppression(Operator):
             Sample((boxes, scores, limit, overlap, least), constants=frozenset({2, 3, 4})),
             Sample((centred, scores, limit, overlap, least), {"center_point_box": 1}, frozenset({2})),
             Sample((upside, scores, limit, overlap)),
-            Sample((boxes, scores))
+            Sample((boxes, scores)),
         ]
 
 

@@ -67,8 +67,9 @@ class Gemm(Operator):
     def samples(cls) -> list[Sample]:
         return [
             Sample((_draw(2, 3), _draw(3, 4), _draw(4)), constants=frozenset({1, 2})),
-            Sample((_draw(3, 2), _draw(4, 3), _draw(2, 1)),
-                   {"transA": 1, "transB": 1, "alpha": 0.5, "beta": 2.0}),
+            Sample(
+                (_draw(3, 2), _draw(4, 3), _draw(2, 1)), {"transA": 1, "transB": 1, "alpha": 0.5, "beta": 2.0}
+            ),
             Sample((_draw(1, 3), _draw(3, 1))),
         ]
 
@@ -104,7 +105,7 @@ class Softmax(Operator):
             Sample((_draw(3, 5),)),
             Sample((_draw(3, 5, 2) * 50,), {"axis": 1}),
             Sample((_draw(4, 1),)),
-            Sample((_draw(7),), {"axis": 0})
+            Sample((_draw(7),), {"axis": 0}),
         ]
 
 
@@ -150,8 +151,11 @@ class ReduceLogSumExp(Operator):
         large = _draw(3, 4) * 100
         large[0, 0], large[1, 2], large[2, 1] = -np.inf, np.inf, np.nan
         return [
-            *(Sample((x, np.asarray(a, np.int64)), {"keepdims": k}, constants)
-              for a in ((1,), (0, -1), ()) for k in (0, 1)),
+            *(
+                Sample((x, np.asarray(a, np.int64)), {"keepdims": k}, constants)
+                for a in ((1,), (0, -1), ())
+                for k in (0, 1)
+            ),
             Sample((x,)),
             Sample((large, np.asarray([1], np.int64)), {}, constants),
             Sample((x.astype(np.float64),), {"keepdims": 0}),
@@ -189,7 +193,8 @@ class BatchNormalization(Operator):
         for old, v in ((mean, new[0]), (var, new[1])):
             kept = build(op("Mul"), old, scalar(build, self.momentum, old.dtype))
             running.append(
-                build(op("Add"), kept, build(op("Mul"), v, scalar(build, 1 - self.momentum, v.dtype))))
+                build(op("Add"), kept, build(op("Mul"), v, scalar(build, 1 - self.momentum, v.dtype)))
+            )
         return new[0], new[1], running
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
@@ -214,7 +219,7 @@ class BatchNormalization(Operator):
         inputs = (_draw(2, 3, 4), v, _draw(3), _draw(3), v)
         return [
             Sample(inputs, constants=frozenset({1, 2, 3, 4})),
-            Sample(inputs, {"training_mode": 1, "momentum": 0.75}, outputs=3)
+            Sample(inputs, {"training_mode": 1, "momentum": 0.75}, outputs=3),
         ]
 
 
@@ -249,7 +254,7 @@ class LayerNormalization(Operator):
     def samples(cls) -> list[Sample]:
         return [
             Sample((_draw(2, 3, 4), _draw(4), _draw(4)), constants=frozenset({1, 2})),
-            Sample((_draw(2, 3, 4), _draw(3, 4)), {"axis": 1})
+            Sample((_draw(2, 3, 4), _draw(3, 4)), {"axis": 1}),
         ]
 
 
@@ -285,5 +290,6 @@ class _Flattened(Operator):
 
 
 for _name in ("Softmax", "LogSoftmax", "Hardmax"):
-    operator(f"{_name}Flattened")(type(f"{_name}Flattened", (_Flattened,),
-                                       {"__doc__": f"ONNX {_name}, opset 12 and before."}))
+    operator(f"{_name}Flattened")(
+        type(f"{_name}Flattened", (_Flattened,), {"__doc__": f"ONNX {_name}, opset 12 and before."})
+    )

@@ -89,10 +89,9 @@ class TopK(Operator):
                     text.line(f"yi[(o * {k} + n) * {inner} + j] = heap[n];")
         arguments = [Argument("x", x), Argument("heap", Scratch("heap", max(4 * k, 4), 4, "int32_t"))]
         arguments += [written(n, v) for n, v in (("y", values), ("yi", indices)) if v is not None]
-        site.call("topk",
-                  block(text),
-                  arguments,
-                  helpers=(_HELPERS.format(name=name, t=t, sign=sign, order=order),))
+        site.call(
+            "topk", block(text), arguments, helpers=(_HELPERS.format(name=name, t=t, sign=sign, order=order),)
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -150,8 +149,9 @@ class _ArgExtreme(Operator):
         if x.shape and not x.shape[a]:
             raise OperatorError(f"axis {a} of {x.type} is empty")
         return [
-            TensorType(DType.INT64,
-                       (*x.shape[:a], *([1] if self.keepdims and x.shape else []), *x.shape[a + 1:]))
+            TensorType(
+                DType.INT64, (*x.shape[:a], *([1] if self.keepdims and x.shape else []), *x.shape[a + 1 :])
+            )
         ]
 
     def fold(self, arrays: list[np.ndarray | None]) -> list[np.ndarray]:  # type: ignore[override]
@@ -279,9 +279,12 @@ class _Cumulative(Operator):
         # Only in place where elements are not passed in the order of memory.
         step = 1 if inner == 1 and not self.reverse else max(x.type.nbytes, 2)
         overlaps = () if x.is_const else (Overlap(0, 1, 0, step),)
-        site.call(snake_case(self.name),
-                  block(text), [Argument("x", x), written("y", site.node.outputs[0])],
-                  overlaps=overlaps)
+        site.call(
+            snake_case(self.name),
+            block(text),
+            [Argument("x", x), written("y", site.node.outputs[0])],
+            overlaps=overlaps,
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:

@@ -70,8 +70,11 @@ class Piecewise(Operator):
         every = np.arange(65536)
         curve = (every - 20000.0) ** 2 / 40000 - 9000
         cases: list[tuple[np.ndarray, DType, DType]] = [
-            (curve, DType.INT16, DType.INT16), (curve + 20000, DType.UINT16, DType.UINT16),
-            (every / 300, DType.UINT16, DType.INT8), (40000.0 - every, DType.INT16, DType.INT16)]
+            (curve, DType.INT16, DType.INT16),
+            (curve + 20000, DType.UINT16, DType.UINT16),
+            (every / 300, DType.UINT16, DType.INT8),
+            (40000.0 - every, DType.INT16, DType.INT16),
+        ]
         result = []
         for real, of, to in cases:
             low, high = (int(v) for v in to.limits)
@@ -88,8 +91,9 @@ class Piecewise(Operator):
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x = np.asarray(arrays[0], np.int64)
         piece, place = np.divmod(x, 1 << self.bits)
-        value, slope, curve = (np.asarray(t.values, np.int64)[piece - t.low]
-                               for t in (self.values, self.slopes, self.curves))
+        value, slope, curve = (
+            np.asarray(t.values, np.int64)[piece - t.low] for t in (self.values, self.slopes, self.curves)
+        )
         d = place - (1 << (self.bits - 1))
         y = (value + (slope + curve * d // 2**self.curved) * d) // 2**self.point
         low, high = (int(v) for v in self.to.limits)
@@ -147,6 +151,11 @@ def _integers(real: np.ndarray, lowest: int, to: DType) -> Piecewise | None:
         low, high = (int(x) for x in dtype.limits)  # 2^15 - 1/2 rounds to what int16 does not hold
         return Table(tuple(min(max(round(float(x)), low), high) for x in v), dtype, lowest // (2 * half))
 
-    return Piecewise(table(value * 2.0**point + 2 ** (point - 1), DType.INT32),
-                     table(slope * 2.0**point, DType.INT16),
-                     table(curve * 2.0 ** (point + curved), DType.INT16), point, curved, to)
+    return Piecewise(
+        table(value * 2.0**point + 2 ** (point - 1), DType.INT32),
+        table(slope * 2.0**point, DType.INT16),
+        table(curve * 2.0 ** (point + curved), DType.INT16),
+        point,
+        curved,
+        to,
+    )

@@ -51,8 +51,9 @@ class Pool(Operator):
         x = required(inputs)
         d = x.type.rank - 2
         if d < 1 or any(
-                len(v) != n
-                for v, n in [(self.kernel, d), (self.strides, d), (self.dilations, d), (self.pads, 2 * d)]):
+            len(v) != n
+            for v, n in [(self.kernel, d), (self.strides, d), (self.dilations, d), (self.pads, 2 * d)]
+        ):
             raise OperatorError(f"a {len(self.kernel)}-D window does not fit {x.type}")
         check_windows(x.shape[1:-1], self.kernel, self.strides, self.pads, self.dilations)
         if any(p >= n and p > 0 for p, n in zip(self.pads, self.kernel * 2, strict=True)):
@@ -82,8 +83,9 @@ class Pool(Operator):
             count = cast(self._count(index, x.shape, DType.INT32), wide)
             half = call("div", count, const(2, wide))
             up = call("lt", const(0, wide), total, dtype=DType.BOOL)
-            return cast(call("div", select(up, call("add", total, half), call("sub", total, half)), count),
-                        x.dtype)
+            return cast(
+                call("div", select(up, call("add", total, half), call("sub", total, half)), count), x.dtype
+            )
         total = reduce("add", taps, select(inside, element, const(0, x.dtype)))
         return total if self.mode == "sum" else call("div", total, self._count(index, x.shape, x.dtype))
 
@@ -110,20 +112,34 @@ class Pool(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        given: list[dict[str, Any]] = [{}, {"strides": (2, 2)}, {"pads": (1, 0, 0, 1)},
-                                       {"strides": (2, 3), "ceil_mode": 1},
-                                       {"pads": (1, 1, 1, 1), "strides": (2, 2),
-                                        "ceil_mode": 1}, {"dilations": (2, 2)}]
-        kinds = [("max", np.float32), ("average", np.float32), ("sum", np.float32), ("max", np.int8),
-                 ("average", np.int8), ("average", np.uint8), ("max", np.uint8), ("average", np.int16)]
+        given: list[dict[str, Any]] = [
+            {},
+            {"strides": (2, 2)},
+            {"pads": (1, 0, 0, 1)},
+            {"strides": (2, 3), "ceil_mode": 1},
+            {"pads": (1, 1, 1, 1), "strides": (2, 2), "ceil_mode": 1},
+            {"dilations": (2, 2)},
+        ]
+        kinds = [
+            ("max", np.float32),
+            ("average", np.float32),
+            ("sum", np.float32),
+            ("max", np.int8),
+            ("average", np.int8),
+            ("average", np.uint8),
+            ("max", np.uint8),
+            ("average", np.int16),
+        ]
         plain = [
             Sample((draw(a, 2, 7, 6, 5),), {"mode": m, "kernel": (3, 2), **g})
             for m, a in kinds
             for g in given
         ]
         counted = [
-            Sample((draw(a, 1, 5, 4, 3),),
-                   {"mode": "average", "kernel": (2, 3), "pads": (1, 1, 1, 1), "count_include_pad": 1})
+            Sample(
+                (draw(a, 1, 5, 4, 3),),
+                {"mode": "average", "kernel": (2, 3), "pads": (1, 1, 1, 1), "count_include_pad": 1},
+            )
             for a in (np.float32, np.int8)
         ]
         ties = np.asarray([-5, 6, -7, 8, -3, 0, 127, 126, -128, -127], np.int8).reshape(1, 10, 1)
@@ -134,26 +150,46 @@ class Pool(Operator):
         x, d = np.asarray(arrays[0]), len(self.kernel)
         counts = []
         for k in range(d):
-            room = x.shape[1 + k] + self.pads[k] + self.pads[d + k] - self.dilations[k] * (self.kernel[k]
-                                                                                           - 1) - 1
+            room = (
+                x.shape[1 + k]
+                + self.pads[k]
+                + self.pads[d + k]
+                - self.dilations[k] * (self.kernel[k] - 1)
+                - 1
+            )
             count = (-(-room // self.strides[k]) if self.ceil_mode else room // self.strides[k]) + 1
-            counts.append(count - (self.ceil_mode and
-                                   (count - 1) * self.strides[k] >= x.shape[1 + k] + self.pads[k]))
+            counts.append(
+                count - (self.ceil_mode and (count - 1) * self.strides[k] >= x.shape[1 + k] + self.pads[k])
+            )
         y = np.zeros((x.shape[0], *counts, x.shape[-1]), np.float64)
         for at in np.ndindex(*counts):
             spots = [
                 tuple(
                     a * s - p + t * e
-                    for a, s, p, t, e in zip(at, self.strides, self.pads, taps, self.dilations, strict=False))
+                    for a, s, p, t, e in zip(at, self.strides, self.pads, taps, self.dilations, strict=False)
+                )
                 for taps in np.ndindex(*self.kernel)
             ]
-            inside = [(slice(None), *s) for s in spots if all(0 <= v < n
-                                                              for v, n in zip(s, x.shape[1:-1], strict=True))]
+            inside = [
+                (slice(None), *s)
+                for s in spots
+                if all(0 <= v < n for v, n in zip(s, x.shape[1:-1], strict=True))
+            ]
             seen, result = np.stack([x[s] for s in inside]).astype(np.float64), (slice(None), *at)
-            counted = sum(
-                all(-p <= v < n + e
-                    for v, n, p, e in zip(s, x.shape[1:-1], self.pads, self.pads[d:], strict=False))
-                for s in spots) if self.count_include_pad else len(seen)
-            y[result] = seen.max(
-                axis=0) if self.mode == "max" else seen.sum(axis=0) / (1 if self.mode == "sum" else counted)
+            counted = (
+                sum(
+                    all(
+                        -p <= v < n + e
+                        for v, n, p, e in zip(s, x.shape[1:-1], self.pads, self.pads[d:], strict=False)
+                    )
+                    for s in spots
+                )
+                if self.count_include_pad
+                else len(seen)
+            )
+            y[result] = (
+                seen.max(axis=0)
+                if self.mode == "max"
+                else seen.sum(axis=0) / (1 if self.mode == "sum" else counted)
+            )
         return [(np.copysign(np.floor(np.abs(y) + 0.5), y) if x.dtype.kind in "iu" else y).astype(x.dtype)]

@@ -34,8 +34,10 @@ def draw(*shape: int) -> np.ndarray:
 
 def _window_counts(x: np.ndarray, given: dict[str, Any]) -> Ints:
     k, s, p, d = (given[name] for name in ("kernel", "strides", "pads", "dilations"))
-    return (*x.shape[:2], *((x.shape[2 + a] + p[a] + p[2 + a] - d[a] * (k[a] - 1) - 1) // s[a] + 1
-                            for a in range(2)))
+    return (
+        *x.shape[:2],
+        *((x.shape[2 + a] + p[a] + p[2 + a] - d[a] * (k[a] - 1) - 1) // s[a] + 1 for a in range(2)),
+    )
 
 
 def _windows(x: np.ndarray, given: dict[str, Any]) -> list[tuple[list[float], list[int]]]:
@@ -43,12 +45,18 @@ def _windows(x: np.ndarray, given: dict[str, Any]) -> list[tuple[list[float], li
     k, s, p, d = (given[name] for name in ("kernel", "strides", "pads", "dilations"))
     found = []
     for n, c, oy, ox in np.ndindex(_window_counts(x, given)):
-        spots = [(oy * s[0] - p[0] + i * d[0], ox * s[1] - p[1] + j * d[1])
-                 for i in range(k[0])
-                 for j in range(k[1])]
+        spots = [
+            (oy * s[0] - p[0] + i * d[0], ox * s[1] - p[1] + j * d[1])
+            for i in range(k[0])
+            for j in range(k[1])
+        ]
         inside = [(n, c, a, b) for a, b in spots if 0 <= a < x.shape[2] and 0 <= b < x.shape[3]]
-        found.append(([float(x[spot])
-                       for spot in inside], [int(np.ravel_multi_index(spot, x.shape)) for spot in inside]))
+        found.append(
+            (
+                [float(x[spot]) for spot in inside],
+                [int(np.ravel_multi_index(spot, x.shape)) for spot in inside],
+            )
+        )
     return found
 
 
@@ -81,8 +89,9 @@ class MaximumPlace(Operator):
             place.append(p)
         hit = call("eq", at(x, tuple(place)), at(y, index), dtype=DType.BOOL)
         if self.column_major:
-            position = flatten_index((*place[:2], *reversed(place[2:])),
-                                     (*x.shape[:2], *reversed(x.shape[2:])))
+            position = flatten_index(
+                (*place[:2], *reversed(place[2:])), (*x.shape[:2], *reversed(x.shape[2:]))
+            )
         else:
             position = flatten_index(tuple(place), x.shape)
         none = const(x.type.elements, DType.INT64)
@@ -92,31 +101,43 @@ class MaximumPlace(Operator):
     def samples(cls) -> list[Sample]:
         # equal numbers: the first counts
         x = np.asarray(np.random.default_rng(5).integers(0, 4, (1, 2, 5, 4)), np.float32)
-        given: list[dict[str, Any]] = [{
-            "kernel": (2, 3), "strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1)
-        }, {"kernel": (3, 2), "strides": (2, 1), "pads": (1, 1, 1, 0), "dilations": (1, 1)}, {
-            "kernel": (2, 2), "strides": (1, 2), "pads": (0, 0, 0, 0), "dilations": (2, 1), "column_major": 1
-        }]
+        given: list[dict[str, Any]] = [
+            {"kernel": (2, 3), "strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1)},
+            {"kernel": (3, 2), "strides": (2, 1), "pads": (1, 1, 1, 0), "dilations": (1, 1)},
+            {
+                "kernel": (2, 2),
+                "strides": (1, 2),
+                "pads": (0, 0, 0, 0),
+                "dilations": (2, 1),
+                "column_major": 1,
+            },
+        ]
         return [
             Sample(
-                (x, np.stack([np.max(v)
-                              for v, _ in _windows(x, g)]).reshape(_window_counts(x, g)).astype(np.float32)),
-                g)
+                (
+                    x,
+                    np.stack([np.max(v) for v, _ in _windows(x, g)])
+                    .reshape(_window_counts(x, g))
+                    .astype(np.float32),
+                ),
+                g,
+            )
             for g in given
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, y = (np.asarray(a) for a in arrays)
         given = {
-            "kernel": self.kernel, "strides": self.strides, "pads": self.pads, "dilations": self.dilations
+            "kernel": self.kernel,
+            "strides": self.strides,
+            "pads": self.pads,
+            "dilations": self.dilations,
         }
         order = np.arange(x.size).reshape(x.shape)
         if self.column_major:
             order = np.arange(x.size).reshape(*x.shape[:2], x.shape[3], x.shape[2]).swapaxes(2, 3)
         places = [
-            min(int(order.reshape(-1)[p])
-                for v, p in zip(values, at, strict=True)
-                if v == np.max(values))
+            min(int(order.reshape(-1)[p]) for v, p in zip(values, at, strict=True) if v == np.max(values))
             for values, at in _windows(x, given)
         ]
         return [np.asarray(places, np.int64).reshape(y.shape)]
@@ -139,18 +160,23 @@ class MaxPool(WindowPooling):
         (y,) = super().expand(build, inputs)
         return [
             y,
-            build(MaximumPlace(pool.kernel, pool.strides, pool.pads, pool.dilations, self.storage_order), x,
-                  y)
+            build(
+                MaximumPlace(pool.kernel, pool.strides, pool.pads, pool.dilations, self.storage_order), x, y
+            ),
         ]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x = draw(1, 2, 5, 6)
-        forms: list[dict[str, object]] = [{}, {"strides": (2, 2)}, {"pads": (1, 0, 1, 1)},
-                                          {"auto_pad": "SAME_UPPER"},
-                                          {"auto_pad": "SAME_LOWER",
-                                           "strides": (2, 1)}, {"ceil_mode": 1,
-                                                                "strides": (2, 2)}, {"dilations": (2, 1)}]
+        forms: list[dict[str, object]] = [
+            {},
+            {"strides": (2, 2)},
+            {"pads": (1, 0, 1, 1)},
+            {"auto_pad": "SAME_UPPER"},
+            {"auto_pad": "SAME_LOWER", "strides": (2, 1)},
+            {"ceil_mode": 1, "strides": (2, 2)},
+            {"dilations": (2, 1)},
+        ]
         return [Sample((x,), {"kernel_shape": (2, 3), **f}, outputs=n) for f in forms for n in (1, 2)]
 
 
@@ -177,8 +203,9 @@ class LpPool(WindowPooling):
     @classmethod
     def samples(cls) -> list[Sample]:
         return [
-            Sample((draw(1, 2, 5, 6),),
-                   {"kernel_shape": (2, 3), "p": p, "strides": (2, 1), "pads": (0, 1, 0, 1)})
+            Sample(
+                (draw(1, 2, 5, 6),), {"kernel_shape": (2, 3), "p": p, "strides": (2, 1), "pads": (0, 1, 0, 1)}
+            )
             for p in (1, 2, 3)
         ]
 
@@ -219,9 +246,13 @@ class MaxUnpool(Operator):
         strides, pads = spatial(self.strides, d), self.pads or (0,) * (2 * d)
         if d < 1 or len(strides) != d or len(pads) != 2 * d:
             raise OperatorError(f"strides {strides} and pads {pads} do not fit {d} spatial axes")
-        return (*ranked(x, 2 + d).shape[:2],
-                *((x.shape[2 + k] - 1) * strides[k] - pads[k] - pads[d + k] + self.kernel_shape[k]
-                  for k in range(d)))
+        return (
+            *ranked(x, 2 + d).shape[:2],
+            *(
+                (x.shape[2 + k] - 1) * strides[k] - pads[k] - pads[d + k] + self.kernel_shape[k]
+                for k in range(d)
+            ),
+        )
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, indices = required(inputs, 0), required(inputs, 1)
@@ -249,8 +280,9 @@ class MaxUnpool(Operator):
     def samples(cls) -> list[Sample]:
         x = np.asarray([[[[1, 2], [3, 4]]]], np.float32)
         return [
-            Sample((x, np.asarray([[[[5, 7], [13, 15]]]], np.int64)),
-                   {"kernel_shape": (2, 2), "strides": (2, 2)})
+            Sample(
+                (x, np.asarray([[[[5, 7], [13, 15]]]], np.int64)), {"kernel_shape": (2, 2), "strides": (2, 2)}
+            )
         ]
 
 
@@ -272,10 +304,13 @@ class Col2Im(Operator):
         strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
         pads = self.pads or (0,) * (2 * d)
         if not len(k) == len(strides) == len(dilations) == d or len(pads) != 2 * d:
-            raise OperatorError(f"a window {list(k)}, strides {strides}, dilations {dilations} and pads "
-                                f"{pads} do not fit an image {list(h)}")
-        counts = tuple((h[i] + pads[i] + pads[d + i] - dilations[i] * (k[i] - 1) - 1) // strides[i] + 1
-                       for i in range(d))
+            raise OperatorError(
+                f"a window {list(k)}, strides {strides}, dilations {dilations} and pads "
+                f"{pads} do not fit an image {list(h)}"
+            )
+        counts = tuple(
+            (h[i] + pads[i] + pads[d + i] - dilations[i] * (k[i] - 1) - 1) // strides[i] + 1 for i in range(d)
+        )
         return h, k, strides, dilations, pads, counts
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
@@ -295,10 +330,14 @@ class Col2Im(Operator):
         for d, tap in enumerate(taps):
             reach = add(sub(index[2 + d], mul(tap, dilations[d])), pads[d])
             p = floordiv(reach, strides[d])
-            hit = call("eq", mod(reach, strides[d]), const(0), dtype=DType.BOOL) if strides[d] > 1 else const(
-                True, DType.BOOL)
-            inside = logical_and(inside, logical_and(hit, logical_and(less(const(-1), p), less(p,
-                                                                                               counts[d]))))
+            hit = (
+                call("eq", mod(reach, strides[d]), const(0), dtype=DType.BOOL)
+                if strides[d] > 1
+                else const(True, DType.BOOL)
+            )
+            inside = logical_and(
+                inside, logical_and(hit, logical_and(less(const(-1), p), less(p, counts[d])))
+            )
             window.append(p)
         row = add(mul(index[1], math.prod(k)), flatten_index(taps, k))
         element = at(x, (index[0], row, flatten_index(tuple(window), counts)))
@@ -309,6 +348,9 @@ class Col2Im(Operator):
         x = draw(1, 8, 9)
         return [
             Sample((x, np.asarray([4, 4], np.int64), np.asarray([2, 2], np.int64)), {}, frozenset({1, 2})),
-            Sample((draw(2, 6, 12), np.asarray([4, 6], np.int64), np.asarray([3, 1], np.int64)),
-                   {"pads": (1, 0, 2, 1), "strides": (1, 2), "dilations": (2, 1)}, frozenset({1, 2}))
+            Sample(
+                (draw(2, 6, 12), np.asarray([4, 6], np.int64), np.asarray([3, 1], np.int64)),
+                {"pads": (1, 0, 2, 1), "strides": (1, 2), "dilations": (2, 1)},
+                frozenset({1, 2}),
+            ),
         ]

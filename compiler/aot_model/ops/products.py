@@ -31,9 +31,12 @@ def draw(dtype: type[Any], *shape: int) -> np.ndarray:
     rng = np.random.default_rng(shape)
     return np.asarray(
         rng.uniform(-1, 1, shape) if np.dtype(dtype).kind == "f" else rng.integers(*_RANGES[dtype], shape),
-        dtype)
+        dtype,
+    )
 
 
 _RANGES: dict[type[Any], tuple[int, int]] = {
-    np.int8: (-128, 128), np.uint8: (0, 256), np.int16: (-32768, 32768)
+    np.int8: (-128, 128),
+    np.uint8: (0, 256),
+    np.int16: (-32768, 32768),
 }

@@ -48,8 +48,16 @@ class QuantisedSum(Operator):
             return None
         a, b, result = (Rescaling(r.zero_point, r.multiplier, r.shift) for r in (self.a, self.b, self.result))
         low = int(dtype.limits[0])
-        form = affine(a.of_bytes(low), b.of_bytes(low), result, self.left_shift, self.low, self.high,
-                      self.rounding, 1 if self.function == "add" else -1)
+        form = affine(
+            a.of_bytes(low),
+            b.of_bytes(low),
+            result,
+            self.left_shift,
+            self.low,
+            self.high,
+            self.rounding,
+            1 if self.function == "add" else -1,
+        )
         return replace(form, ma=form.mb, mb=form.ma) if form is not None and swapped else form
 
     @property
@@ -58,8 +66,13 @@ class QuantisedSum(Operator):
         1."""
         by = self.a, self.b, self.result
         before = self.left_shift + self.a.shift - 1
-        return (self.function in ("add", "sub") and all(r.multiplier == 1 << 30 for r in by)
-                and self.a.shift == self.b.shift and before >= 0 and before + self.result.shift == 1)
+        return (
+            self.function in ("add", "sub")
+            and all(r.multiplier == 1 << 30 for r in by)
+            and self.a.shift == self.b.shift
+            and before >= 0
+            and before + self.result.shift == 1
+        )
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         terms = []
@@ -70,8 +83,9 @@ class QuantisedSum(Operator):
             return saturated(call(self.function, x, y), self.result.zero_point, self.low, self.high, dtype)
         if form is not None:
             total: Expr = const(form.offset)
-            for value, factor in zip((required(inputs, 0), required(inputs, 1)), (form.ma, form.mb),
-                                     strict=True):
+            for value, factor in zip(
+                (required(inputs, 0), required(inputs, 1)), (form.ma, form.mb), strict=True
+            ):
                 x = widened(at(value, broadcast_index(value.shape, index)), int(dtype.limits[0]) + 128)
                 total = call("add", call("mul", x, const(factor)), total)
             return saturated(call("sar", total, const(form.shift)), 0, self.low, self.high, dtype)
@@ -81,21 +95,25 @@ class QuantisedSum(Operator):
         total = call("add" if self.function == "add" else "sub", *terms)
         if self.function == "squared difference":
             total = call("mul", total, total)
-        return saturated(rescaled(total, self.result, self.rounding), self.result.zero_point, self.low,
-                         self.high,
-                         required(inputs).dtype)
+        return saturated(
+            rescaled(total, self.result, self.rounding),
+            self.result.zero_point,
+            self.low,
+            self.high,
+            required(inputs).dtype,
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(14)
         a, b, wide = (np.asarray(rng.integers(-128, 128, s), np.int8) for s in ((3, 5), (3, 5), (1, 5)))
         fine, coarse = Rescale(-3, 2**30, 0), Rescale(7, 1717986918, -1)
-        kinds: list[tuple[str, Rescale,
-                          dict[str, Any]]] = [("add", Rescale(-9, 1288490189, -18), {}),
-                                              ("sub", Rescale(4, 1288490189, -18), {"low": -50, "high": 60}),
-                                              ("squared difference", Rescale(-100, 1932735283,
-                                                                             -17), {"left_shift": 7}),
-                                              ("add", Rescale(2, 2**30, -17), {"rounding": "single"})]
+        kinds: list[tuple[str, Rescale, dict[str, Any]]] = [
+            ("add", Rescale(-9, 1288490189, -18), {}),
+            ("sub", Rescale(4, 1288490189, -18), {"low": -50, "high": 60}),
+            ("squared difference", Rescale(-100, 1932735283, -17), {"left_shift": 7}),
+            ("add", Rescale(2, 2**30, -17), {"rounding": "single"}),
+        ]
         samples = [
             Sample((a, y), {"function": f, "a": fine, "b": coarse, "result": r, **more})
             for f, r, more in kinds
@@ -105,19 +123,32 @@ class QuantisedSum(Operator):
         same = {"a": Rescale(3, 2**30, 0), "b": Rescale(-2, 2**30, 0), "result": Rescale(5, 2**30, -13)}
         return [
             *samples,
-            *(Sample((words[0], words[1]), {**same, "function": f, "left_shift": 15, "low": -30000,
-                                            "high": 32767}) for f in ("add", "sub")),
+            *(
+                Sample(
+                    (words[0], words[1]),
+                    {**same, "function": f, "left_shift": 15, "low": -30000, "high": 32767},
+                )
+                for f in ("add", "sub")
+            ),
             Sample(
-                (words[0], words[1]), {
-                    "a": Rescale(0, 2**30, 0), "b": Rescale(0, 2**30, 1), "result": Rescale(0, 2**30, -14),
-                    "left_shift": 14, "low": -32768, "high": 32767
-                })
+                (words[0], words[1]),
+                {
+                    "a": Rescale(0, 2**30, 0),
+                    "b": Rescale(0, 2**30, 1),
+                    "result": Rescale(0, 2**30, -14),
+                    "left_shift": 14,
+                    "low": -32768,
+                    "high": 32767,
+                },
+            ),
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         def one(x: int, y: int) -> int:
-            p, q = (exact.rescale(v - by.zero_point << self.left_shift, by.multiplier, by.shift)
-                    for v, by in ((x, self.a), (y, self.b)))
+            p, q = (
+                exact.rescale(v - by.zero_point << self.left_shift, by.multiplier, by.shift)
+                for v, by in ((x, self.a), (y, self.b))
+            )
             total = p + q if self.function == "add" else p - q if self.function == "sub" else (p - q) ** 2
             rescaled = exact.rescale(total, self.result.multiplier, self.result.shift, self.rounding)
             return exact.clamped(rescaled + self.result.zero_point, self.low, self.high)
@@ -147,31 +178,48 @@ class QuantisedMul(Operator):
         a, b = required(inputs, 0), required(inputs, 1)
         left = widened(at(a, broadcast_index(a.shape, index)), self.a_zero_point)
         right = widened(at(b, broadcast_index(b.shape, index)), self.b_zero_point)
-        return saturated(rescaled(call("mul", left, right), self.result, self.rounding),
-                         self.result.zero_point, self.low, self.high, self.to)
+        return saturated(
+            rescaled(call("mul", left, right), self.result, self.rounding),
+            self.result.zero_point,
+            self.low,
+            self.high,
+            self.to,
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(15)
-        a, b = np.asarray(rng.integers(-128, 128, (4, 6)),
-                          np.int8), np.asarray(rng.integers(-128, 128, (4, 1)), np.int8)
+        a, b = (
+            np.asarray(rng.integers(-128, 128, (4, 6)), np.int8),
+            np.asarray(rng.integers(-128, 128, (4, 1)), np.int8),
+        )
         words = np.asarray(rng.integers(-32768, 32768, (2, 12)), np.int16)
-        given: dict[str,
-                    Any] = {"a_zero_point": -5, "b_zero_point": 17, "result": Rescale(-20, 1503238553, -7)}
+        given: dict[str, Any] = {
+            "a_zero_point": -5,
+            "b_zero_point": 17,
+            "result": Rescale(-20, 1503238553, -7),
+        }
         return [
             Sample((a, b), given),
             Sample((a, b), {**given, "rounding": "single", "low": -30, "high": 40}),
             Sample((a, b), {**given, "to": DType.INT16, "low": -32768, "high": 32767}),
-            Sample((a.astype(np.uint8), b.astype(np.uint8)),
-                   {**given, "to": DType.UINT8, "low": 0, "high": 255}),
-            Sample((words[0], words[1]),
-                   {"result": Rescale(0, 2**30, -15), "to": DType.INT16, "low": -32768, "high": 32767})
+            Sample(
+                (a.astype(np.uint8), b.astype(np.uint8)), {**given, "to": DType.UINT8, "low": 0, "high": 255}
+            ),
+            Sample(
+                (words[0], words[1]),
+                {"result": Rescale(0, 2**30, -15), "to": DType.INT16, "low": -32768, "high": 32767},
+            ),
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         def one(x: int, y: int) -> int:
-            scaled = exact.rescale((x - self.a_zero_point) * (y - self.b_zero_point), self.result.multiplier,
-                                   self.result.shift, self.rounding)
+            scaled = exact.rescale(
+                (x - self.a_zero_point) * (y - self.b_zero_point),
+                self.result.multiplier,
+                self.result.shift,
+                self.rounding,
+            )
             return exact.clamped(scaled + self.result.zero_point, self.low, self.high)
 
         return exact.by_element(one, self.to.numpy, *arrays)
@@ -204,11 +252,15 @@ class QuantisedPRelu(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, alpha = np.arange(-128, 128, dtype=np.int8).reshape(4, 64), np.asarray([[-90], [3], [60], [127]],
-                                                                                  np.int8)
+        x, alpha = (
+            np.arange(-128, 128, dtype=np.int8).reshape(4, 64),
+            np.asarray([[-90], [3], [60], [127]], np.int8),
+        )
         given = {
-            "x_zero_point": -10, "alpha_zero_point": 3, "positive": Rescale(-8, 1610612736, 0),
-            "negative": Rescale(-8, 1288490189, -6)
+            "x_zero_point": -10,
+            "alpha_zero_point": 3,
+            "positive": Rescale(-8, 1610612736, 0),
+            "negative": Rescale(-8, 1288490189, -6),
         }
         return [Sample((x, alpha), given), Sample((x, alpha), given, frozenset({1}))]
 
@@ -217,6 +269,7 @@ class QuantisedPRelu(Operator):
             real = x - self.x_zero_point
             by, factor = (self.positive, 1) if real >= 0 else (self.negative, alpha - self.alpha_zero_point)
             return exact.within(
-                exact.rescale(real * factor, by.multiplier, by.shift) + self.positive.zero_point, 8)
+                exact.rescale(real * factor, by.multiplier, by.shift) + self.positive.zero_point, 8
+            )
 
         return exact.by_element(one, np.asarray(arrays[0]).dtype, *arrays)

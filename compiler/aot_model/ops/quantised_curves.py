@@ -48,7 +48,7 @@ def curve() -> Table:
 def level(scaled: int) -> int:
     """The result, 0 to 255, of a scaled argument from 0 to 2^BITS - 1."""
     k, part = scaled >> _SEGMENT, scaled >> _SEGMENT - _PART & (1 << _PART) - 1
-    left, right = curve().values[k:k + 2]
+    left, right = curve().values[k : k + 2]
     return left + (part * (right - left) >> _PART) >> _FRACTION
 
 
@@ -130,6 +130,9 @@ class Curve(Operator):
         x = np.asarray([[-128, 127, 0], [5, -1, 77]], dtype=np.int8)
         return [
             Sample((x,), {"multiplier": 3 << 19, "offset": 145 << 20}, tolerance=1),
-            Sample((x.view(np.uint8),), {"multiplier": -3 << 19, "offset": 345 << 20, "to": DType.UINT8},
-                   tolerance=1),
+            Sample(
+                (x.view(np.uint8),),
+                {"multiplier": -3 << 19, "offset": 345 << 20, "to": DType.UINT8},
+                tolerance=1,
+            ),
         ]

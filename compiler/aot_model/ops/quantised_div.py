@@ -57,8 +57,11 @@ class QuantisedDiv(Operator):
             inverse, zeros = exact.normalised_inverse(b)
             room = 32 - (-2 * a - 1).bit_length() if a < 0 else 31 - a.bit_length()
             shift = self.result.shift - (31 - zeros) - room
-            scaled = exact.rescale(exact.product(a * 2**room, inverse), self.result.multiplier, min(
-                shift, 0)) if shift >= -31 else 0
+            scaled = (
+                exact.rescale(exact.product(a * 2**room, inverse), self.result.multiplier, min(shift, 0))
+                if shift >= -31
+                else 0
+            )
             return exact.clamped(scaled + self.result.zero_point, self.low, self.high)
 
         return exact.by_element(one, self.to.numpy, *arrays)
@@ -66,15 +69,21 @@ class QuantisedDiv(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(16)
-        a, b = np.asarray(rng.integers(-128, 128, (6, 30)),
-                          np.int8), np.asarray(rng.integers(-128, 128, 30), np.int8)
+        a, b = (
+            np.asarray(rng.integers(-128, 128, (6, 30)), np.int8),
+            np.asarray(rng.integers(-128, 128, 30), np.int8),
+        )
         some = {"a_zero_point": -5, "b_zero_point": 17, "result": Rescale(-20, 1503238553, 6)}
         unsigned = {
-            "a_zero_point": 99, "b_zero_point": 130, "result": Rescale(120, 1303238553, 5), "low": 0,
-            "high": 200, "to": DType.UINT8
+            "a_zero_point": 99,
+            "b_zero_point": 130,
+            "result": Rescale(120, 1303238553, 5),
+            "low": 0,
+            "high": 200,
+            "to": DType.UINT8,
         }
         return [
             Sample((a, b), some),
             Sample((a, b), {**some, "result": Rescale(3, 2**30, -4), "low": -3}),
-            Sample((a.astype(np.uint8), b.astype(np.uint8)), unsigned)
+            Sample((a.astype(np.uint8), b.astype(np.uint8)), unsigned),
         ]

@@ -16,9 +16,20 @@ from aot_model.ops.elementwise import clamp
 from aot_model.ops.registry import Build, axis_of, normal_axis, operator, required
 
 _ONNX_TYPES: dict[int, DType] = {
-    0: DType.UINT8, 2: DType.UINT8, 3: DType.INT8, 4: DType.UINT16, 5: DType.INT16, 17: DType.FLOAT8E4M3FN,
-    18: DType.FLOAT8E4M3FNUZ, 19: DType.FLOAT8E5M2, 20: DType.FLOAT8E5M2FNUZ, 21: DType.UINT4, 22: DType.INT4,
-    23: DType.FLOAT4E2M1, 25: DType.UINT2, 26: DType.INT2,
+    0: DType.UINT8,
+    2: DType.UINT8,
+    3: DType.INT8,
+    4: DType.UINT16,
+    5: DType.INT16,
+    17: DType.FLOAT8E4M3FN,
+    18: DType.FLOAT8E4M3FNUZ,
+    19: DType.FLOAT8E5M2,
+    20: DType.FLOAT8E5M2FNUZ,
+    21: DType.UINT4,
+    22: DType.INT4,
+    23: DType.FLOAT4E2M1,
+    25: DType.UINT2,
+    26: DType.INT2,
 }
 """ONNX's numbers of the types that a value can be quantised to; 0: not given."""
 _ONNX_FLOATS: dict[int, DType] = {1: DType.FLOAT32, 10: DType.FLOAT16, 16: DType.BFLOAT16}
@@ -45,14 +56,18 @@ def check_parameters(x: Value, scale: Value, zero: Value | None, axis: int, bloc
         a = axis_of(x, axis)
         if block < 0:
             raise OperatorError(f"block_size {block}")
-        wanted = tuple(-(-d // block) if k == a else d
-                       for k, d in enumerate(x.shape)) if block else (x.shape[a],)
+        wanted = (
+            tuple(-(-d // block) if k == a else d for k, d in enumerate(x.shape)) if block else (x.shape[a],)
+        )
         if value.shape != wanted:
             raise OperatorError(f"scales or zero points {value.type} do not fit axis {a} of {x.type}", "E302")
     if scale.data is not None and not np.isfinite(scale.data.astype(np.float64)).all():
-        raise OperatorError("a scale is not a finite number", "E302",
-                            "quantise the model again, with finite numbers calibrated: masks of -inf become "
-                            "a large number, or stay unquantised (nodes_to_exclude)")
+        raise OperatorError(
+            "a scale is not a finite number",
+            "E302",
+            "quantise the model again, with finite numbers calibrated: masks of -inf become "
+            "a large number, or stay unquantised (nodes_to_exclude)",
+        )
 
 
 def check_positive(scale: Value) -> None:
@@ -105,8 +120,11 @@ class QuantizeLinear(Operator):
                 scaled = call("add", scaled, cast(z, scaled.dtype))
             return narrow(scaled, self._to(inputs), bool(self.saturate))
         low, high = (int(v) for v in self._to(inputs).limits)
-        z = const(0) if zero is None else at(
-            zero, parameter_index(zero, x, self.axis, self.block_size, index))
+        z = (
+            const(0)
+            if zero is None
+            else at(zero, parameter_index(zero, x, self.axis, self.block_size, index))
+        )
         if isinstance(z, Const):
             return quantised(self.rounding, scaled, int(z.value), low, high, self._to(inputs))
         whole = call(self.rounding, scaled)
@@ -131,7 +149,7 @@ class QuantizeLinear(Operator):
             Sample((x, one), constants=frozenset({1})),
             Sample((x, many, zeros), {"axis": 1}, constants),
             Sample((x, many, zeros), {"axis": -1}, constants),
-            Sample((x, one, np.asarray(-7, np.int16)), constants=constants)
+            Sample((x, one, np.asarray(-7, np.int16)), constants=constants),
         ]
 
 
@@ -198,8 +216,25 @@ class RoundWithin(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x = np.asarray([-2.5, -1.5, -0.5, -0.49999997, 0.49999997, 0.5, 1.4999999, 126.5, 127.49, 1e30, -1e30,
-                        np.inf, -np.inf, np.nan], np.float32)
+        x = np.asarray(
+            [
+                -2.5,
+                -1.5,
+                -0.5,
+                -0.49999997,
+                0.49999997,
+                0.5,
+                1.4999999,
+                126.5,
+                127.49,
+                1e30,
+                -1e30,
+                np.inf,
+                -np.inf,
+                np.nan,
+            ],
+            np.float32,
+        )
         return [Sample((x,)), Sample((x,), {"to": DType.INT16, "low": -127})]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
@@ -226,8 +261,11 @@ class DequantizeLinear(Operator):
     def _to(self, scale: Value) -> DType:
         to = _ONNX_FLOATS.get(self.output_dtype) if self.output_dtype else scale.dtype
         if to is None:
-            raise OperatorError(f"output_dtype {self.output_dtype} is not supported", "E202",
-                                "float32, float16 and bfloat16 are")
+            raise OperatorError(
+                f"output_dtype {self.output_dtype} is not supported",
+                "E202",
+                "float32, float16 and bfloat16 are",
+            )
         return to
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
@@ -273,6 +311,9 @@ class DequantizeLinear(Operator):
             Sample((np.asarray([2**30, -5], np.int32), scale), constants=frozenset({1})),
             Sample((x, scale), {"output_dtype": 10}, frozenset({1})),
             Sample((x, many.astype(np.float16)), {"output_dtype": 1, "axis": -1}, frozenset({1})),
-            Sample((x, np.asarray([-0.1, 0, 3], np.float32), np.asarray([1, -2, 0], np.int8)), {"axis": -1},
-                   constants),
+            Sample(
+                (x, np.asarray([-0.1, 0, 3], np.float32), np.asarray([1, -2, 0], np.int8)),
+                {"axis": -1},
+                constants,
+            ),
         ]

@@ -74,24 +74,39 @@ class QLinearConv(Windowed, AsQdq):
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(18)
 
-        def case(w_shape: Ints,
-                 given: dict[str, Any],
-                 kind: type[Any] = np.uint8,
-                 w_kind: type[Any] = np.int8,
-                 bias: bool = True,
-                 shape: Ints = (1, 4, 6, 5),
-                 each: bool = False) -> Sample:
+        def case(
+            w_shape: Ints,
+            given: dict[str, Any],
+            kind: type[Any] = np.uint8,
+            w_kind: type[Any] = np.int8,
+            bias: bool = True,
+            shape: Ints = (1, 4, 6, 5),
+            each: bool = False,
+        ) -> Sample:
             x = np.asarray(rng.integers(np.iinfo(kind).min, np.iinfo(kind).max + 1, shape), kind)
             w = np.asarray(rng.integers(np.iinfo(w_kind).min, np.iinfo(w_kind).max + 1, w_shape), w_kind)
             count = w_shape[0] if each else 1
-            w_scale, w_zero = np.asarray(rng.uniform(
-                0.005, 0.02, count), np.float32), np.zeros(count, w_kind) + (3 if w_kind is np.uint8 else 0)
+            w_scale, w_zero = (
+                np.asarray(rng.uniform(0.005, 0.02, count), np.float32),
+                np.zeros(count, w_kind) + (3 if w_kind is np.uint8 else 0),
+            )
             ends = np.asarray(0.15, np.float32), np.asarray(20 if kind is np.int8 else 130, kind)
             b = (np.asarray(rng.integers(-2000, 2000, w_shape[0]), np.int32),) if bias else ()
             zero = np.asarray(-4 if kind is np.int8 else 110, kind)
-            return Sample((x, np.asarray(0.03, np.float32), zero, w, w_scale if each else w_scale[0],
-                           w_zero.astype(w_kind) if each else w_zero.astype(w_kind)[0], *ends, *b), given,
-                          frozenset(range(1, 9)))
+            return Sample(
+                (
+                    x,
+                    np.asarray(0.03, np.float32),
+                    zero,
+                    w,
+                    w_scale if each else w_scale[0],
+                    w_zero.astype(w_kind) if each else w_zero.astype(w_kind)[0],
+                    *ends,
+                    *b,
+                ),
+                given,
+                frozenset(range(1, 9)),
+            )
 
         pads = {"pads": (1, 1, 1, 1)}
         return [
@@ -115,8 +130,11 @@ def integer_bias(build: Build, bias: Value | None, x_scale: Value, w_scale: Valu
     if x_scale.data is None or w_scale.data is None:
         raise OperatorError("scales that are computed at run time are not supported", "E203")
     product = (x_scale.data.reshape(-1) * w_scale.data.reshape(-1)).astype(np.float32)
-    return build(DequantizeLinear(axis=0), bias,
-                 build.constant(product if product.size > 1 else product[0], DType.FLOAT32))
+    return build(
+        DequantizeLinear(axis=0),
+        bias,
+        build.constant(product if product.size > 1 else product[0], DType.FLOAT32),
+    )
 
 
 class Product(AsQdq):
@@ -124,9 +142,12 @@ class Product(AsQdq):
         b = required(inputs, 3)
         axis = max(b.type.rank - 1, 0)
         return [
-            quantised(build,
-                      build(MatMul(), dequantised(build, inputs, 0), dequantised(build, inputs, 3, axis)),
-                      inputs, 6)
+            quantised(
+                build,
+                build(MatMul(), dequantised(build, inputs, 0), dequantised(build, inputs, 3, axis)),
+                inputs,
+                6,
+            )
         ]
 
 
@@ -146,18 +167,56 @@ class QLinearMatMul(Product):
 
         fixed, run = frozenset(range(1, 8)), frozenset({1, 2, 4, 5, 6, 7})
         each = np.asarray(rng.uniform(0.005, 0.02, 6), np.float32), np.zeros(6, np.int8)
-        unsigned, signed = (scale(0.03, 120, np.uint8), scale(0.2, 130, np.uint8)), (scale(0.03, -7, np.int8),
-                                                                                     scale(0.2, 9, np.int8))
+        unsigned, signed = (
+            (scale(0.03, 120, np.uint8), scale(0.2, 130, np.uint8)),
+            (scale(0.03, -7, np.int8), scale(0.2, 9, np.int8)),
+        )
         return [
-            Sample((draw(np.uint8, 4, 9), *unsigned[0], draw(
-                np.int8, 9, 6), *scale(0.01, 0, np.int8), *unsigned[1]), {}, fixed),
+            Sample(
+                (
+                    draw(np.uint8, 4, 9),
+                    *unsigned[0],
+                    draw(np.int8, 9, 6),
+                    *scale(0.01, 0, np.int8),
+                    *unsigned[1],
+                ),
+                {},
+                fixed,
+            ),
             Sample((draw(np.uint8, 4, 9), *unsigned[0], draw(np.int8, 9, 6), *each, *unsigned[1]), {}, fixed),
-            Sample((draw(np.int8, 1, 33), *signed[0], draw(
-                np.int8, 33, 6), *scale(0.01, 0, np.int8), *signed[1]), {}, fixed),
-            Sample((draw(np.int8, 2, 3, 5), *signed[0], draw(
-                np.int8, 2, 5, 4), *scale(0.02, 3, np.int8), *signed[1]), {}, run),
-            Sample((draw(np.uint8, 3, 5), *unsigned[0], draw(
-                np.uint8, 5, 4), *scale(0.02, 128, np.uint8), *unsigned[1]), {}, run),
+            Sample(
+                (
+                    draw(np.int8, 1, 33),
+                    *signed[0],
+                    draw(np.int8, 33, 6),
+                    *scale(0.01, 0, np.int8),
+                    *signed[1],
+                ),
+                {},
+                fixed,
+            ),
+            Sample(
+                (
+                    draw(np.int8, 2, 3, 5),
+                    *signed[0],
+                    draw(np.int8, 2, 5, 4),
+                    *scale(0.02, 3, np.int8),
+                    *signed[1],
+                ),
+                {},
+                run,
+            ),
+            Sample(
+                (
+                    draw(np.uint8, 3, 5),
+                    *unsigned[0],
+                    draw(np.uint8, 5, 4),
+                    *scale(0.02, 128, np.uint8),
+                    *unsigned[1],
+                ),
+                {},
+                run,
+            ),
         ]
 
 
@@ -178,14 +237,18 @@ def _centred(build: Build, x: Value, zero: Value | None, shape: Ints) -> Value:
     wide = build(Cast(DType.INT16), x)
     if zero is None:
         return wide
-    reshaped = build(OPERATORS["", "Reshape"](), build(Cast(DType.INT16), zero),
-                     build.constant(shape if zero.type.elements > 1 else (1,) * x.type.rank, DType.INT64))
+    reshaped = build(
+        OPERATORS["", "Reshape"](),
+        build(Cast(DType.INT16), zero),
+        build.constant(shape if zero.type.elements > 1 else (1,) * x.type.rank, DType.INT64),
+    )
     return build(op("Sub"), wide, reshaped)
 
 
 @operator("MatMulInteger")
 class MatMulInteger(Operator):
-    """(a - a_zero_point) * (b - b_zero_point) as int32; zero points for all, or per row of a and column of b.
+    """(a - a_zero_point) * (b - b_zero_point) as int32; zero points for all, or per row of a and column of
+    b.
     """
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
@@ -205,8 +268,11 @@ class MatMulInteger(Operator):
             # (a - z) * b = a * b - z * (sums of the columns of b), which are constants.
             total = build(MatMul(0, right), a, b)
             wide = build(Cast(DType.INT32), _centred(build, b, b_zero, columns))
-            sums = build(OPERATORS["", "ReduceSum"](keepdims=0), wide,  # type: ignore[call-arg]
-                         build.constant([b.type.rank - 2], DType.INT64))
+            sums = build(
+                OPERATORS["", "ReduceSum"](keepdims=0),  # type: ignore[call-arg]
+                wide,
+                build.constant([b.type.rank - 2], DType.INT64),
+            )
             return [build(op("Sub"), total, build(op("Mul"), sums, _scalar(build, a_zero)))]
         rows = (*[1] * (a.type.rank - 2), -1, 1) if a.type.rank > 1 else (1,)
         product = build(MatMul(), _centred(build, a, a_zero, rows), _centred(build, b, b_zero, columns))
@@ -215,21 +281,24 @@ class MatMulInteger(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(6)
-        a, b = np.asarray(rng.integers(0, 256, (3, 5)),
-                          dtype=np.uint8), np.asarray(rng.integers(-128, 128, (5, 4)), dtype=np.int8)
+        a, b = (
+            np.asarray(rng.integers(0, 256, (3, 5)), dtype=np.uint8),
+            np.asarray(rng.integers(-128, 128, (5, 4)), dtype=np.int8),
+        )
         za, zb = np.asarray(7, np.uint8), np.asarray(-2, np.int8)
         return [
             Sample((a, b)),
             Sample((a, b, za, zb), constants=frozenset({2, 3})),
             Sample((a, b, za), constants=frozenset({1})),
             Sample((a, b, za, np.asarray([-2] * 4, np.int8)), constants=frozenset({1, 3})),
-            Sample((a, b, np.asarray([[7], [0], [250]], np.uint8), np.asarray([5, -2, 0, 9], np.int8)))
+            Sample((a, b, np.asarray([[7], [0], [250]], np.uint8), np.asarray([5, -2, 0, 9], np.int8))),
         ]
 
 
 def _scalar(build: Build, value: Value) -> Value:
-    return build(OPERATORS["", "Reshape"](), build(Cast(DType.INT32), value),
-                 build.constant(np.zeros(0), DType.INT64))
+    return build(
+        OPERATORS["", "Reshape"](), build(Cast(DType.INT32), value), build.constant(np.zeros(0), DType.INT64)
+    )
 
 
 @operator("ConvInteger")
@@ -256,8 +325,10 @@ class ConvInteger(Windowed):
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(7)
-        x, w = np.asarray(rng.integers(0, 256, (1, 2, 5, 5)),
-                          dtype=np.uint8), np.asarray(rng.integers(0, 256, (3, 2, 3, 3)), dtype=np.uint8)
+        x, w = (
+            np.asarray(rng.integers(0, 256, (1, 2, 5, 5)), dtype=np.uint8),
+            np.asarray(rng.integers(0, 256, (3, 2, 3, 3)), dtype=np.uint8),
+        )
         zero = np.asarray(9, np.uint8)
         return [Sample((x, w)), Sample((x, w, zero), {"pads": (1, 1, 1, 1)}, frozenset({1, 2}))]
 
@@ -277,8 +348,11 @@ class DynamicQuantizeLinear(Operator):
         zero, one, most = (build.constant(v, DType.FLOAT32) for v in (0, 1, 255))
 
         def extreme(name: str) -> Value:
-            return build(op(name), build(OPERATORS["", f"Reduce{name}"](keepdims=0), x),  # type: ignore[call-arg]
-                         zero)
+            return build(
+                op(name),
+                build(OPERATORS["", f"Reduce{name}"](keepdims=0), x),  # type: ignore[call-arg]
+                zero,
+            )
 
         low, high = extreme("Min"), extreme("Max")
         step = build(op("Div"), build(op("Sub"), high, low), most)

@@ -70,16 +70,21 @@ class QuantisedSoftmax(_OfBytes):
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         rows = np.moveaxis(np.asarray(arrays[0], np.int64), self.axis, -1)
         shares = np.apply_along_axis(
-            lambda row: exact.softmax(row.tolist(), self.beta * self.scale, self.to.bits), -1, rows)
+            lambda row: exact.softmax(row.tolist(), self.beta * self.scale, self.to.bits), -1, rows
+        )
         return [np.moveaxis(shares, -1, self.axis).astype(self.to.numpy)]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(12)
-        cases: list[tuple[tuple[int, ...], dict[str, Any]]] = [((1, 10), {}), ((3, 1), {}), ((2, 5, 7), {}),
-                                                               ((2, 3, 4), {"axis": 1, "beta": 0.5}),
-                                                               ((2, 6), {"to": DType.INT16}),
-                                                               ((3, 9), {"scale": 0.4})]
+        cases: list[tuple[tuple[int, ...], dict[str, Any]]] = [
+            ((1, 10), {}),
+            ((3, 1), {}),
+            ((2, 5, 7), {}),
+            ((2, 3, 4), {"axis": 1, "beta": 0.5}),
+            ((2, 6), {"to": DType.INT16}),
+            ((3, 9), {"scale": 0.4}),
+        ]
         return [
             Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11, **more})
             for s, more in cases
@@ -108,9 +113,13 @@ class Exponential(Operator):
     def samples(cls) -> list[Sample]:
         table = Table(tuple(7 * k * k - 3 for k in range(256)), DType.INT32, 0)
         return [
-            Sample((np.asarray([[127], [5]],
-                               np.int8), np.asarray([[-128, 127, 3, 0], [5, 4, -1, -128]], np.int8)),
-                   {"table": table})
+            Sample(
+                (
+                    np.asarray([[127], [5]], np.int8),
+                    np.asarray([[-128, 127, 3, 0], [5, 4, -1, -128]], np.int8),
+                ),
+                {"table": table},
+            )
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
@@ -135,8 +144,9 @@ class RoundingShift(Operator):
         return [Sample((x,), {"bits": b}) for b in (0, 1, 2, 12)]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
-        return exact.by_element(lambda x: exact.away(Fraction(x, 2**self.bits)),
-                                np.asarray(arrays[0]).dtype, arrays[0])
+        return exact.by_element(
+            lambda x: exact.away(Fraction(x, 2**self.bits)), np.asarray(arrays[0]).dtype, arrays[0]
+        )
 
 
 @operator("FixedReciprocal", domain="aot", elementwise=True)
@@ -166,12 +176,18 @@ class SoftmaxRatio(Operator):
         return [TensorType(self.to, shared_shape(inputs, 3))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        e, total, reciprocal = (at(v, broadcast_index(v.shape, index))
-                                for v in (required(inputs, k) for k in range(3)))
+        e, total, reciprocal = (
+            at(v, broadcast_index(v.shape, index)) for v in (required(inputs, k) for k in range(3))
+        )
         # total is Q12.19: its integer part takes 12 - leading zeros bits.
         low, high = self.to.limits
-        return saturated(call("softmax_ratio", reciprocal, e, total, const(12 + 31 - self.to.bits)), low, low,
-                         high, self.to)
+        return saturated(
+            call("softmax_ratio", reciprocal, e, total, const(12 + 31 - self.to.bits)),
+            low,
+            low,
+            high,
+            self.to,
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -186,7 +202,8 @@ class SoftmaxRatio(Operator):
         def one(power: int, total: int, inverse: int) -> int:
             bits = 43 - self.to.bits - exact.normalised_inverse(total)[1]
             return exact.clamped(
-                exact.away(Fraction(exact.product(inverse, power), 2**bits)) + low, low, high)
+                exact.away(Fraction(exact.product(inverse, power), 2**bits)) + low, low, high
+            )
 
         return exact.by_element(one, self.to.numpy, *arrays)
 
@@ -209,8 +226,9 @@ class QuantisedLogSoftmax(_OfBytes):
         x = required(inputs)
         axes = build.constant([x.type.rank - 1], DType.INT64)
         most = build(op("ReduceMax"), x, axes)
-        exponential = build(Exponential(Table(tuple(softmax_exponentials(self.scale, 1.0)), DType.INT32, 0)),
-                            most, x)
+        exponential = build(
+            Exponential(Table(tuple(softmax_exponentials(self.scale, 1.0)), DType.INT32, 0)), most, x
+        )
         log = build(FixedLog(), build(op("ReduceSum"), build(RoundingShift(12), exponential), axes))
         # Everything below -1.2e9 (-18) is the smallest result, and no sum with it overflows.
         differences = Table(tuple(scaled_differences(self.scale, 1.0, -1200000000)), DType.INT32, 0)
@@ -246,7 +264,8 @@ class FixedLog(Unary):
         return [
             Sample(
                 (np.asarray([2**19, 2**19 + 1, 600000, 2**20, 3 * 2**20 + 7, 2**26, 2**31 - 1], np.int32),),
-                tolerance=64)
+                tolerance=64,
+            )
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
@@ -275,9 +294,10 @@ class Saturate(Operator):
             Sample((x,), {"zero_point": 3}),
             Sample((x,), {"zero_point": -7, "low": 0, "high": 90}),
             Sample((x,), {"to": DType.UINT8, "low": 0, "high": 255}),
-            Sample((x,), {"low": -2000, "high": 500, "to": DType.INT16})
+            Sample((x,), {"low": -2000, "high": 500, "to": DType.INT16}),
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
-        return exact.by_element(lambda x: exact.clamped(x + self.zero_point, self.low, self.high),
-                                self.to.numpy, arrays[0])
+        return exact.by_element(
+            lambda x: exact.clamped(x + self.zero_point, self.low, self.high), self.to.numpy, arrays[0]
+        )

@@ -54,15 +54,17 @@ class Lookup(Operator):
         x = required(inputs)
         if x.dtype.bits != 8 or len(self.table.values) != 256 or x.dtype.limits[0] != self.table.low:
             raise OperatorError(
-                f"a table of {len(self.table.values)} from {self.table.low} does not fit {x.type}")
+                f"a table of {len(self.table.values)} from {self.table.low} does not fit {x.type}"
+            )
         return [TensorType(self.table.dtype, x.shape)]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         return self.table.at(at(required(inputs), index))
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
-        return exact.by_element(lambda x: self.table.values[x - self.table.low], self.table.dtype.numpy,
-                                arrays[0])
+        return exact.by_element(
+            lambda x: self.table.values[x - self.table.low], self.table.dtype.numpy, arrays[0]
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -120,8 +122,9 @@ class SigmoidInt16(Operator):
         place, part = sar(size, bits), call("bitand", size, const((1 << bits) - 1))
         table = Table(tuple(sigmoid_table()), DType.UINT16, 0)
         left, right = (cast(table.at(v), DType.INT32) for v in (place, plus(place, 1)))
-        between = call("add", call("mul", left, const(1 << bits)), call("mul", part, call("sub", right,
-                                                                                          left)))
+        between = call(
+            "add", call("mul", left, const(1 << bits)), call("mul", part, call("sub", right, left))
+        )
         # of a negative argument the complement of the distance from the middle
         middle, half = 1 << 15 + bits, 1 << (7 if self.hyperbolic else 9)
         y = call("bitxor", plus(between, -middle), sar(x, 31))
@@ -140,6 +143,7 @@ class SigmoidInt16(Operator):
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         real = np.asarray(arrays[0], np.float64) * self.multiplier / 2.0**self.shift / (24 * 512)
         return [
-            np.minimum(np.rint(np.tanh(real) * 2**15 if self.hyperbolic else 2**15 / (1 + np.exp(-real))),
-                       32767).astype(np.int16)
+            np.minimum(
+                np.rint(np.tanh(real) * 2**15 if self.hyperbolic else 2**15 / (1 + np.exp(-real))), 32767
+            ).astype(np.int16)
         ]

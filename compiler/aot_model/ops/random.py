@@ -99,10 +99,13 @@ class RandomNumbers(Operator):
                 with text.block(f"if (i + 1 < {n})"):
                     text.line("y[i + 1] = f * a;")
         name = "random_normal" if self.normal else "random_uniform"
-        site.call(name,
-                  block(text), [written("mt", site.input(0)), written("y", y)],
-                  helpers=(_GENERATOR,),
-                  includes={"math.h"} if self.normal else ())
+        site.call(
+            name,
+            block(text),
+            [written("mt", site.input(0)), written("y", y)],
+            helpers=(_GENERATOR,),
+            includes={"math.h"} if self.normal else (),
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -154,9 +157,13 @@ class RandomUniform(Operator):
         return [TensorType(self.dtype, self.shape)]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        return _scaled(build,
-                       self.infer(inputs)[0], numbers(build, self.shape, self.seed), self.high - self.low,
-                       self.low)
+        return _scaled(
+            build,
+            self.infer(inputs)[0],
+            numbers(build, self.shape, self.seed),
+            self.high - self.low,
+            self.low,
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -181,9 +188,13 @@ class RandomNormal(Operator):
         return [TensorType(self.dtype, self.shape)]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        return _scaled(build,
-                       self.infer(inputs)[0], numbers(build, self.shape, self.seed, normal=True), self.scale,
-                       self.mean)
+        return _scaled(
+            build,
+            self.infer(inputs)[0],
+            numbers(build, self.shape, self.seed, normal=True),
+            self.scale,
+            self.mean,
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -213,7 +224,7 @@ class RandomUniformLike(Operator):
     def samples(cls) -> list[Sample]:
         return [
             Sample(_LIKE, {"seed": 5.0}),
-            Sample((np.zeros(7, np.int32),), {"seed": 1.0, "dtype": DType.FLOAT32})
+            Sample((np.zeros(7, np.int32),), {"seed": 1.0, "dtype": DType.FLOAT32}),
         ]
 
 
@@ -237,7 +248,7 @@ class RandomNormalLike(Operator):
     def samples(cls) -> list[Sample]:
         return [
             Sample(_LIKE, {"seed": 5.0}),
-            Sample((np.zeros(7, np.int32),), {"seed": 1.0, "dtype": DType.FLOAT32})
+            Sample((np.zeros(7, np.int32),), {"seed": 1.0, "dtype": DType.FLOAT32}),
         ]
 
 
@@ -268,7 +279,8 @@ class Bernoulli(Operator):
 
 @operator("Multinomial")
 class Multinomial(Operator):
-    """Classes drawn with the probabilities whose logarithms, up to a constant, are in the rows of the input.
+    """Classes drawn with the probabilities whose logarithms, up to a constant, are in the rows of the
+    input.
     """
 
     dtype: DType = DType.INT32
@@ -288,8 +300,11 @@ class Multinomial(Operator):
         total = build(CumSum(), p, build.constant(1, DType.INT64))
         u = build(ReshapeTo((rows, self.sample_size, 1)), numbers(build, (rows, self.sample_size), self.seed))
         above = build(op("LessOrEqual"), build(ReshapeTo((rows, 1, classes)), total), u)
-        count = build(OPERATORS["", "ReduceSum"](keepdims=0), build(Cast(DType.INT32), above),  # type: ignore[call-arg]
-                      build.constant([2], DType.INT64))
+        count = build(
+            OPERATORS["", "ReduceSum"](keepdims=0),  # type: ignore[call-arg]
+            build(Cast(DType.INT32), above),
+            build.constant([2], DType.INT64),
+        )
         # The sum of all may be a little less than 1.
         return [build(Cast(self.dtype), build(op("Min"), count, build.constant(classes - 1, DType.INT32)))]
 
@@ -309,7 +324,7 @@ class Multinomial(Operator):
         return [
             Sample((certain,), {"sample_size": 6, "seed": 1.0}),
             Sample((certain,), {"seed": 2.0, "dtype": DType.INT64}),
-            Sample((fair,), {"sample_size": 30, "seed": 7.0})
+            Sample((fair,), {"sample_size": 30, "seed": 7.0}),
         ]
 
 
@@ -332,8 +347,9 @@ class Dropout(Operator):
             every = build(Expand(), build.constant(True, DType.BOOL), build.constant(x.shape, DType.INT64))
             return [build(op("Identity"), x), every]
         ratio = build.constant(0.5, x.dtype) if ratio is None else ratio
-        mask = build(op("GreaterOrEqual"), numbers(build, x.shape, self.seed),
-                     build(Cast(DType.FLOAT64), ratio))
+        mask = build(
+            op("GreaterOrEqual"), numbers(build, x.shape, self.seed), build(Cast(DType.FLOAT64), ratio)
+        )
         scale = build(op("Reciprocal"), build(op("Sub"), build.constant(1.0, ratio.dtype), ratio))
         mask = build(op("Or"), mask, build(op("Not"), training))
         scale = build(Where(), training, scale, build.constant(1.0, ratio.dtype))
@@ -351,5 +367,5 @@ class Dropout(Operator):
             Sample((x, ratio, on), attributes, fixed, 2),
             Sample((x, ratio, on), attributes, outputs=2),
             Sample((x, ratio, off), attributes, outputs=2),
-            Sample((x, np.asarray(0, np.float32), on), attributes, fixed)
+            Sample((x, np.asarray(0, np.float32), on), attributes, fixed),
         ]

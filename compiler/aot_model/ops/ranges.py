@@ -87,8 +87,9 @@ def _convolution(node: Node, ranges: Ranges) -> Interval | None:
     group = np.arange(weights.shape[0]) // (weights.shape[0] // op.group)
     channels = group[:, None] * per_group + np.arange(per_group)[None, :]
     shape = (weights.shape[0], *[1] * (weights.ndim - 2), per_group)
-    return _products(weights, low[channels].reshape(shape), high[channels].reshape(shape),
-                     tuple(range(1, weights.ndim)))
+    return _products(
+        weights, low[channels].reshape(shape), high[channels].reshape(shape), tuple(range(1, weights.ndim))
+    )
 
 
 def _products(weights: np.ndarray, low: np.ndarray, high: np.ndarray, axes: tuple[int, ...]) -> Interval:
@@ -116,8 +117,15 @@ def _requantise(node: Node, ranges: Ranges) -> Interval | None:
     """Requantisation is monotonic: the interval's ends go to the result's ends."""
     op, x, m, s = node.op, of(node.inputs[0], ranges), node.input(1), node.input(2)
     assert isinstance(op, Requantise)
-    if x is None or m is None or s is None or m.data is None or s.data is None or (
-            m.data < 0).any() or op.rounding == "wide":
+    if (
+        x is None
+        or m is None
+        or s is None
+        or m.data is None
+        or s.data is None
+        or (m.data < 0).any()
+        or op.rounding == "wide"
+    ):
         return None
     if m.data.size not in (1, x.low.size) or s.data.size not in (1, x.low.size):
         return None

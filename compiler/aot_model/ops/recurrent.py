@@ -56,8 +56,10 @@ _ACTIVATIONS: dict[str, tuple[_Scalar, tuple[float, ...]]] = {
     "affine": (lambda x, a, b: call("add", call("mul", x, one(x, a)), one(x, b)), (1.0, 0.0)),
     "leakyrelu": (lambda x, a, b: LeakyRelu(a).scalar(x), (0.01,)),
     "thresholdedrelu": (lambda x, a, b: ThresholdedRelu(a).scalar(x), (1.0,)),
-    "scaledtanh": (lambda x, a, b: call("mul", call("tanh", call("mul", x, one(x, b))), one(x, a)), (1.0,
-                                                                                                     1.0)),
+    "scaledtanh": (
+        lambda x, a, b: call("mul", call("tanh", call("mul", x, one(x, b))), one(x, a)),
+        (1.0, 1.0),
+    ),
     "hardsigmoid": (lambda x, a, b: HardSigmoid(a, b).scalar(x), (0.2, 0.5)),
     "elu": (lambda x, a, b: Elu(a).scalar(x), (1.0,)),
 }
@@ -128,10 +130,14 @@ class _Recurrence(RecurrentAttributes):
         if self.direction not in ("forward", "reverse", "bidirectional"):
             raise OperatorError(f"unknown direction '{self.direction}'")
         d, h, n = self.directions, r.shape[2], x.shape[2]
-        if w.shape != (d, self.gates * h, n) or r.shape != (d, self.gates * h, h) or (self.hidden_size
-                                                                                      or h) != h:
+        if (
+            w.shape != (d, self.gates * h, n)
+            or r.shape != (d, self.gates * h, h)
+            or (self.hidden_size or h) != h
+        ):
             raise OperatorError(
-                f"W {w.type} and R {r.type} do not fit {d} directions, {n} inputs and {h} units")
+                f"W {w.type} and R {r.type} do not fit {d} directions, {n} inputs and {h} units"
+            )
         if not x.dtype.is_float:
             raise OperatorError(f"takes floats, not {x.dtype.label}", "E202")
         self._activations(0, x.dtype)
@@ -159,21 +165,34 @@ class _Recurrence(RecurrentAttributes):
         steps, batch = (x.shape[1], x.shape[0]) if self.layout else (x.shape[0], x.shape[1])
         window = dense(x) if x.is_const else site.window(0)
         strides = window.strides
-        return Recurrent(self.cell(), x.dtype, steps, batch, x.shape[2], h, self.direction == "reverse"
-                         or direction == 1, (strides[1], strides[0]) if self.layout else
-                         (strides[0], strides[1]), (d * h, steps * d * h) if self.layout else (d * batch * h,
-                                                                                               h),
-                         d * h if self.layout else h, direction * h if self.layout else direction * batch * h,
-                         direction * h if self.layout else direction * batch * h, activations.texts,
-                         self.clip, bool(getattr(self, "input_forget", 0)), has, direction,
-                         )
+        return Recurrent(
+            self.cell(),
+            x.dtype,
+            steps,
+            batch,
+            x.shape[2],
+            h,
+            self.direction == "reverse" or direction == 1,
+            (strides[1], strides[0]) if self.layout else (strides[0], strides[1]),
+            (d * h, steps * d * h) if self.layout else (d * batch * h, h),
+            d * h if self.layout else h,
+            direction * h if self.layout else direction * batch * h,
+            direction * h if self.layout else direction * batch * h,
+            activations.texts,
+            self.clip,
+            bool(getattr(self, "input_forget", 0)),
+            has,
+            direction,
+        )
 
     def _lower(self, site: Site, direction: int) -> None:
         x, w, r = site.input(0), site.input(1), site.input(2)
         b = site.node.input(3)
         optional = {
-            "lens": site.node.input(4), "h0": site.node.input(5), "c0": site.node.input(6),
-            "peephole": site.node.input(7)
+            "lens": site.node.input(4),
+            "h0": site.node.input(5),
+            "c0": site.node.input(6),
+            "peephole": site.node.input(7),
         }
         results = {"y": site.wanted(0), "yh": site.wanted(1), "yc": site.wanted(2)}
         present = {k: v for k, v in {**optional, **results}.items() if v is not None}
@@ -192,20 +211,25 @@ class _Recurrence(RecurrentAttributes):
         arguments += [written(k, v) for k, v in present.items() if k in results]
         body = prologue + recurrent_text(layer, panels)
         includes = {
-            "string.h", *panels.dialect.includes, *activations.headers,
-            *(["aot_model/scalar.h"] if self.clip > 0 else [])
+            "string.h",
+            *panels.dialect.includes,
+            *activations.headers,
+            *(["aot_model/scalar.h"] if self.clip > 0 else []),
         }
         note = f"{layer.cell}, {panels.units} units at a time, {'reverse' if layer.reverse else 'forward'}"
-        site.call(self.name.lower(),
-                  indented(body),
-                  arguments,
-                  includes=includes,
-                  helpers=panels.dialect.helpers(body),
-                  macs=layer.macs,
-                  note=note)
+        site.call(
+            self.name.lower(),
+            indented(body),
+            arguments,
+            includes=includes,
+            helpers=panels.dialect.helpers(body),
+            macs=layer.macs,
+            note=note,
+        )
 
-    def _weights(self, layer: Recurrent, panels: Panels, w: Value, r: Value, b: Value | None,
-                 direction: int) -> tuple[list[Argument], str]:
+    def _weights(
+        self, layer: Recurrent, panels: Panels, w: Value, r: Value, b: Value | None, direction: int
+    ) -> tuple[list[Argument], str]:
         """Packed constants; or the unpacked inputs, scratch and the C that packs them at run time."""
         passes = PASSES[layer.cell]
         fixed = w.data is not None and r.data is not None and (b is None or b.data is not None)
@@ -214,32 +238,47 @@ class _Recurrence(RecurrentAttributes):
         if not fixed:
             arguments += [
                 Argument("wx", w),
-                Argument("wr", r), *([Argument("bias", b)] if b is not None else [])
+                Argument("wr", r),
+                *([Argument("bias", b)] if b is not None else []),
             ]
         for number, one_pass in enumerate(passes):
             if fixed:
                 assert w.data is not None and r.data is not None
-                bias = np.zeros(2 * self.gates * layer.hidden,
-                                w.data.dtype) if b is None or b.data is None else b.data[direction]
+                bias = (
+                    np.zeros(2 * self.gates * layer.hidden, w.data.dtype)
+                    if b is None or b.data is None
+                    else b.data[direction]
+                )
                 arguments.append(
                     Argument(
                         f"w{number}",
-                        Packed(f"w{number}",
-                               pack_weights(layer, panels, one_pass, w.data[direction], r.data[direction]),
-                               4)))
+                        Packed(
+                            f"w{number}",
+                            pack_weights(layer, panels, one_pass, w.data[direction], r.data[direction]),
+                            4,
+                        ),
+                    )
+                )
                 arguments.append(
-                    Argument(f"b{number}", Packed(f"b{number}", pack_bias(layer, panels, one_pass, bias), 4)))
+                    Argument(f"b{number}", Packed(f"b{number}", pack_bias(layer, panels, one_pass, bias), 4))
+                )
             else:
                 size, units = w.dtype.size, panels.count * panels.units
                 count = units * len(one_pass.gates) * (layer.inputs + layer.hidden)
                 arguments.append(
-                    Argument(f"w{number}", Scratch(f"w{number}", count * size, size, w.dtype.c_type),
-                             Access.SCRATCH))
+                    Argument(
+                        f"w{number}",
+                        Scratch(f"w{number}", count * size, size, w.dtype.c_type),
+                        Access.SCRATCH,
+                    )
+                )
                 arguments.append(
                     Argument(
                         f"b{number}",
                         Scratch(f"b{number}", units * one_pass.accumulators * size, size, w.dtype.c_type),
-                        Access.SCRATCH))
+                        Access.SCRATCH,
+                    )
+                )
                 prologue += packing_text(layer, panels, number, one_pass, b is not None, direction)
         return arguments, prologue
 
@@ -251,7 +290,8 @@ class _Recurrence(RecurrentAttributes):
         names = self.activations or self.defaults * self.directions
         if len(names) != len(self.defaults) * self.directions:
             raise OperatorError(
-                f"{len(names)} activations for {self.directions} directions of {len(self.defaults)}")
+                f"{len(names)} activations for {self.directions} directions of {len(self.defaults)}"
+            )
         headers: set[str] = set()
         texts: list[Callable[[str], str]] = []
         for name, (alpha, beta) in zip(names, self.activation_numbers(names), strict=True):
@@ -260,8 +300,9 @@ class _Recurrence(RecurrentAttributes):
         return _Activations(tuple(texts[first : first + len(self.defaults)]), frozenset(headers))
 
 
-def _text_of(meaning: _Scalar, alpha: float, beta: float, dtype: DType,
-             headers: set[str], apart: bool) -> Callable[[str], str]:
+def _text_of(
+    meaning: _Scalar, alpha: float, beta: float, dtype: DType, headers: set[str], apart: bool
+) -> Callable[[str], str]:
     def text(name: str) -> str:
         writer = CWriter(lambda c, t: t)
         value = meaning(leaf(name, dtype), alpha, beta)
@@ -295,8 +336,9 @@ class LSTM(_Recurrence):
     @classmethod
     def samples(cls) -> list[Sample]:
         return [
-            *_samples(4, 8), *_samples(4, 3, initial=True, cell=True),
-            _samples(4, 4, initial=True, cell=True, peephole=True)[0]
+            *_samples(4, 8),
+            *_samples(4, 3, initial=True, cell=True),
+            _samples(4, 4, initial=True, cell=True, peephole=True)[0],
         ]
 
 
@@ -317,8 +359,9 @@ class GRU(_Recurrence):
     @classmethod
     def samples(cls) -> list[Sample]:
         return [
-            *_samples(3, 8), *_samples(3, 5, initial=True),
-            *_samples(3, 5, initial=True, linear_before_reset=1)
+            *_samples(3, 8),
+            *_samples(3, 5, initial=True),
+            *_samples(3, 5, initial=True, linear_before_reset=1),
         ]
 
 
@@ -333,12 +376,9 @@ class RNN(_Recurrence):
         return [*_samples(1, 8), *_samples(1, 3, initial=True)]
 
 
-def _samples(gates: int,
-             hidden: int,
-             initial: bool = False,
-             cell: bool = False,
-             peephole: bool = False,
-             **more: Any) -> list[Sample]:
+def _samples(
+    gates: int, hidden: int, initial: bool = False, cell: bool = False, peephole: bool = False, **more: Any
+) -> list[Sample]:
     """Forward only: the reference evaluator of onnx knows no other direction. With weights constant, and as
     inputs.
     """
@@ -352,7 +392,7 @@ def _samples(gates: int,
         draw(steps, batch, inputs),
         draw(1, gates * hidden, inputs),
         draw(1, gates * hidden, hidden),
-        draw(1, 2 * gates * hidden)
+        draw(1, 2 * gates * hidden),
     ]
     values += [None, draw(1, batch, hidden)] if initial else []
     values += [draw(1, batch, hidden)] if cell else []

@@ -78,8 +78,11 @@ class Reduction(Operator):
         source = tuple(over[d] if d in over else next(kept) for d in range(x.type.rank))
         count = math.prod(x.shape[a] for a in axes)
         body = type(self).of(at(x, source))
-        total = reduce(type(self).combine, tuple(over.values()), body) if count else _empty(
-            type(self).combine, x.dtype)
+        total = (
+            reduce(type(self).combine, tuple(over.values()), body)
+            if count
+            else _empty(type(self).combine, x.dtype)
+        )
         return type(self).finish(total, count)
 
     @classmethod
@@ -104,8 +107,11 @@ def _empty(fold: str, dtype: DType) -> Expr:
 
 for _name, _fold, _of, _finish in _TABLE:
     _members = {
-        "__doc__": f"ONNX {_name}.", "__module__": __name__, "combine": _fold, "of": staticmethod(_of),
-        "finish": staticmethod(_finish)
+        "__doc__": f"ONNX {_name}.",
+        "__module__": __name__,
+        "combine": _fold,
+        "of": staticmethod(_of),
+        "finish": staticmethod(_finish),
     }
     operator(_name)(type(_name, (Reduction,), _members))
 
@@ -126,9 +132,12 @@ class WideSum(Operator):
         return [
             TensorType(
                 DType.INT32,
-                tuple(1 if k in self.axes else d
-                      for k, d in enumerate(x.shape)
-                      if self.keepdims or k not in self.axes))
+                tuple(
+                    1 if k in self.axes else d
+                    for k, d in enumerate(x.shape)
+                    if self.keepdims or k not in self.axes
+                ),
+            )
         ]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:

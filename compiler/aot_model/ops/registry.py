@@ -30,9 +30,12 @@ if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
 
 else:
+
     def dataclass_transform(**_: object) -> Callable[[Any], Any]:
         """PEP 681, for type checkers alone."""
         return lambda function: function
+
+
 from aot_model.ir.expr import Index
 from aot_model.ir.operator import Inputs, Operator, OperatorError
 
@@ -68,7 +71,8 @@ def load_all() -> None:
 
 
 class Build:
-    """Makes nodes with inferred types; names outputs after a prefix. Used by frontends, passes and `expand`.
+    """Makes nodes with inferred types; names outputs after a prefix. Used by frontends, passes and
+    `expand`.
     """
 
     def __init__(self, nodes: list[Node], prefix: str) -> None:
@@ -110,7 +114,8 @@ def static(inputs: Inputs, index: int, what: str) -> np.ndarray | None:
         return None
     if value.data is None:
         raise OperatorError(
-            f"{what} ('{value.name}') is not known at compile time", "E203",
+            f"{what} ('{value.name}') is not known at compile time",
+            "E203",
             "make it a constant (--constant INPUT=VALUES), or bind the dynamic dimensions that it comes from "
             "(--dim)",
         )
@@ -130,8 +135,11 @@ def bounded(numbers: int, given: int = 0) -> None:
     given: numbers of its constant inputs.
     """
     if numbers > MAX_TABLES + 4 * given:
-        raise OperatorError(f"its tables would have {numbers:,} numbers, more than {MAX_TABLES:,}", "E202",
-                            "compute it outside of the model, or give it fewer elements")
+        raise OperatorError(
+            f"its tables would have {numbers:,} numbers, more than {MAX_TABLES:,}",
+            "E202",
+            "compute it outside of the model, or give it fewer elements",
+        )
 
 
 def ints(values: object) -> tuple[int, ...]:
@@ -164,8 +172,10 @@ def ranked(x: Value, least: int, most: int | None = None) -> Value:
     """The value, with `least` axes, or from `least` to `most`. OperatorError when it has others."""
     most = least if most is None else most
     if not least <= x.type.rank <= most:
-        raise OperatorError(f"'{x.name}' {x.type} has {x.type.rank} axes, and must have "
-                            f"{least if least == most else f'{least} to {most}'}")
+        raise OperatorError(
+            f"'{x.name}' {x.type} has {x.type.rank} axes, and must have "
+            f"{least if least == most else f'{least} to {most}'}"
+        )
     return x
 
 

@@ -19,8 +19,10 @@ from aot_model.ops.elementwise import clamp
 from aot_model.ops.registry import broadcast, broadcast_index, operator, required
 
 ROUNDINGS = {
-    "double": "requantise", "single": "requantise_single", "even": "requantise_even",
-    "wide": "requantise_wide"
+    "double": "requantise",
+    "single": "requantise_single",
+    "even": "requantise_even",
+    "wide": "requantise_wide",
 }
 """Name of a rounding -> scalar operation. "wide": 64-bit accumulator, multiplier of 16 bits, or more where
 products stay below 2^63."""
@@ -42,9 +44,13 @@ def saturated(x: Expr, zero_point: int, low: int, high: int, to: DType) -> Expr:
     limits = to.limits
     if to.bits >= x.dtype.bits:
         return cast(
-            clamp(x,
-                  const(low, x.dtype) if low > limits[0] else None,
-                  const(high, x.dtype) if high < limits[1] else None), to)
+            clamp(
+                x,
+                const(low, x.dtype) if low > limits[0] else None,
+                const(high, x.dtype) if high < limits[1] else None,
+            ),
+            to,
+        )
     return cast(clamp(x, const(low, x.dtype), const(high, x.dtype)), to)
 
 
@@ -56,8 +62,10 @@ def widened(x: Expr, zero_point: int) -> Expr:
 
 def two_widened(at: At, inputs: Inputs, index: Index) -> tuple[Expr, Expr]:
     """The elements of two inputs that broadcast to each other, as int32."""
-    a, b = (cast(at(v, broadcast_index(v.shape, index)), DType.INT32)
-            for v in (required(inputs, 0), required(inputs, 1)))
+    a, b = (
+        cast(at(v, broadcast_index(v.shape, index)), DType.INT32)
+        for v in (required(inputs, 0), required(inputs, 1))
+    )
     return a, b
 
 
@@ -99,8 +107,10 @@ class Requantise(Operator):
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         def one(x: int, m: int, s: int) -> int:
             return exact.clamped(
-                exact.rescale(x - self.x_zero_point, m, s, self.rounding) + self.zero_point, self.low,
-                self.high)
+                exact.rescale(x - self.x_zero_point, m, s, self.rounding) + self.zero_point,
+                self.low,
+                self.high,
+            )
 
         return exact.by_element(one, self.to.numpy, *arrays)
 
@@ -112,15 +122,24 @@ class Requantise(Operator):
         s = np.asarray([-13, -12, 0, -31], dtype=np.int32)
         return [
             Sample((acc, m, s), {"zero_point": 3}, frozenset({1, 2})),
-            Sample((acc, m[:1], s[:1]), {"zero_point": -128, "low": 0, "rounding": "single"},
-                   frozenset({1, 2})),
-            Sample((acc.astype(np.int64) << 12, m >> 16, s),
-                   {"to": DType.INT16, "low": -32768, "high": 32767, "rounding": "wide"}, frozenset({1, 2})),
-            Sample((acc >> 12, m[:1] - 2**29, s[:1] + 10),
-                   {"to": DType.UINT8, "low": 0, "high": 255, "rounding": "even", "x_zero_point": -9},
-                   frozenset({1, 2})),
-            Sample((np.arange(-640, 641, 64, dtype=np.int32), m[:1], s[:1] + 7), {"low": -1000, "high": 99},
-                   frozenset({1, 2})),
+            Sample(
+                (acc, m[:1], s[:1]), {"zero_point": -128, "low": 0, "rounding": "single"}, frozenset({1, 2})
+            ),
+            Sample(
+                (acc.astype(np.int64) << 12, m >> 16, s),
+                {"to": DType.INT16, "low": -32768, "high": 32767, "rounding": "wide"},
+                frozenset({1, 2}),
+            ),
+            Sample(
+                (acc >> 12, m[:1] - 2**29, s[:1] + 10),
+                {"to": DType.UINT8, "low": 0, "high": 255, "rounding": "even", "x_zero_point": -9},
+                frozenset({1, 2}),
+            ),
+            Sample(
+                (np.arange(-640, 641, 64, dtype=np.int32), m[:1], s[:1] + 7),
+                {"low": -1000, "high": 99},
+                frozenset({1, 2}),
+            ),
         ]
 
 

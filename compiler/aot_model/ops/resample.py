@@ -52,8 +52,11 @@ class Resampling(Operator):
             if any(t.shape != tables[0].shape for t in tables):
                 raise OperatorError(f"tables {tables[0].type} and {tables[1].type} have different shapes")
             positions = tables[0].data
-            if positions is not None and positions.size and not 0 <= positions.min() <= positions.max(
-            ) < x.shape[axis_of(x, a)]:
+            if (
+                positions is not None
+                and positions.size
+                and not 0 <= positions.min() <= positions.max() < x.shape[axis_of(x, a)]
+            ):
                 raise OperatorError(f"positions {positions.min()} to {positions.max()} reach beyond {x.type}")
             shape[axis_of(x, a)] = tables[0].shape[0]
         return [TensorType(x.dtype, tuple(shape))]
@@ -74,8 +77,12 @@ class NearestSample(Resampling):
     @classmethod
     def samples(cls) -> list[Sample]:
         x, fixed = np.arange(30, dtype=np.float32).reshape(1, 5, 6), frozenset({1, 2})
-        tables = [([0, 0, 1, 1, 2, 2, 3, 3, 4, 4], [0, 2, 4]), ([4, 0, 2], [0, 1, 2, 3, 4, 5]), ([3], [5, 5]),
-                  ([0, 1], [0, 0, 0, 1, 1, 1])]
+        tables = [
+            ([0, 0, 1, 1, 2, 2, 3, 3, 4, 4], [0, 2, 4]),
+            ([4, 0, 2], [0, 1, 2, 3, 4, 5]),
+            ([3], [5, 5]),
+            ([0, 1], [0, 0, 0, 1, 1, 1]),
+        ]
         return [
             Sample((x, *(np.asarray(t, np.int32) for t in pair)), {"axes": (1, 2)}, fixed) for pair in tables
         ]
@@ -141,15 +148,17 @@ class Interpolation(Resampling):
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(2)
         x = np.asarray(rng.uniform(-1, 1, (2, 4, 5)), np.float32)
-        rows, columns = np.asarray([[0, 1], [1, 2], [3, 3]],
-                                   np.int32), np.asarray([[0, 1, 2, 4], [4, 3, 2, 1]], np.int32)
+        rows, columns = (
+            np.asarray([[0, 1], [1, 2], [3, 3]], np.int32),
+            np.asarray([[0, 1, 2, 4], [4, 3, 2, 1]], np.int32),
+        )
         shares = [np.asarray(rng.uniform(-1, 1, t.shape), np.float32) for t in (rows, columns)]
         both = Sample((x, rows, shares[0], columns, shares[1]), {"axes": (1, 2)}, frozenset({1, 2, 3, 4}))
         return [
             both,
             Sample((x, columns, shares[1]), {"axes": (2,)}, frozenset({1, 2})),
             Sample((x, rows, shares[0]), {"axes": (1,)}, frozenset({1, 2})),
-            Sample((np.asarray(100 * x, np.int8), rows, shares[0]), {"axes": (1,)}, frozenset({1, 2}))
+            Sample((np.asarray(100 * x, np.int8), rows, shares[0]), {"axes": (1,)}, frozenset({1, 2})),
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
@@ -310,9 +319,11 @@ class Resize(Operator):
         crop = self.coordinate_transformation_mode == "tf_crop_and_resize"
         roi_data = static(inputs, 1, "the region of interest") if crop else None
         axes = list(plan)
-        roi = [0.0] * len(axes) + [1.0] * len(axes) if roi_data is None else [
-            float(v) for v in roi_data.reshape(-1)
-        ]
+        roi = (
+            [0.0] * len(axes) + [1.0] * len(axes)
+            if roi_data is None
+            else [float(v) for v in roi_data.reshape(-1)]
+        )
         if len(roi) != 2 * len(axes):
             raise OperatorError(f"the region of interest has {len(roi)} numbers, not two for each axis")
         tables: list[Value] = []
@@ -324,12 +335,14 @@ class Resize(Operator):
                 continue
             at = self._positions(n, m, scale, (roi[k], roi[len(axes) + k]))
             if crop:
-                outside = outside | ((at < 0) |
-                                     (at > n - 1)).reshape([-1 if d == a else 1 for d in range(x.type.rank)])
+                outside = outside | ((at < 0) | (at > n - 1)).reshape(
+                    [-1 if d == a else 1 for d in range(x.type.rank)]
+                )
             moved.append(a)
             if self.mode == "nearest":
                 tables.append(
-                    build.constant(np.clip(nearest(at, self.nearest_mode), 0, n - 1).astype(np.int32)))
+                    build.constant(np.clip(nearest(at, self.nearest_mode), 0, n - 1).astype(np.int32))
+                )
             else:
                 positions, weights = self._taps(at, n, scale)
                 dtype = x.dtype if x.dtype.is_float else DType.FLOAT32
@@ -342,8 +355,12 @@ class Resize(Operator):
             y = build(Interpolation(tuple(moved)), x, *tables)
             y = y if x.dtype.is_float else build(Cast(x.dtype), y)
         if outside.any():
-            y = build(Where(), build.constant(np.broadcast_to(outside, y.shape).copy()),
-                      build.constant(self.extrapolation_value, x.dtype), y)
+            y = build(
+                Where(),
+                build.constant(np.broadcast_to(outside, y.shape).copy()),
+                build.constant(self.extrapolation_value, x.dtype),
+                y,
+            )
         return [y]
 
     @classmethod
@@ -351,8 +368,9 @@ class Resize(Operator):
         x = np.asarray(np.random.default_rng(8).uniform(-1, 1, (1, 2, 4, 5)), dtype=np.float32)
 
         def case(height: float, width: float, **attributes: Any) -> Sample:
-            return Sample((x, None, np.asarray([1, 1, height, width], np.float32)), attributes,
-                          frozenset({2}))
+            return Sample(
+                (x, None, np.asarray([1, 1, height, width], np.float32)), attributes, frozenset({2})
+            )
 
         modes = ("half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric")
         found = [
@@ -365,8 +383,9 @@ class Resize(Operator):
             case(2, 3, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode=n)
             for n in ("floor", "ceil", "round_prefer_ceil")
         ]
-        found += [case(0.5, 0.6, mode=m, antialias=1)
-                  for m in ("linear", "cubic")] + [case(0.8, 0.8, mode="cubic", exclude_outside=1)]
+        found += [case(0.5, 0.6, mode=m, antialias=1) for m in ("linear", "cubic")] + [
+            case(0.8, 0.8, mode="cubic", exclude_outside=1)
+        ]
         found.append(case(1.2, 1.1, mode="linear"))  # as large as before, and yet moved
         region = np.asarray([0, 0, 0.15, 0.1, 1, 1, 0.85, 1.2], np.float32)  # beyond the last column
         crop = {"coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 3.0}
@@ -374,10 +393,16 @@ class Resize(Operator):
             Sample((x, region, np.asarray([1, 1, 2, 2], np.float32)), {**crop, "mode": m}, frozenset({1, 2}))
             for m in ("nearest", "linear")
         ]
-        sizes: tuple[tuple[tuple[int, int], dict[str, Any]],
-                     ...] = (((7, 3), {}), ((9, 6), {"keep_aspect_ratio_policy": "not_larger"}),
-                             ((9, 6), {"keep_aspect_ratio_policy": "not_smaller"}))
+        sizes: tuple[tuple[tuple[int, int], dict[str, Any]], ...] = (
+            ((7, 3), {}),
+            ((9, 6), {"keep_aspect_ratio_policy": "not_larger"}),
+            ((9, 6), {"keep_aspect_ratio_policy": "not_smaller"}),
+        )
         return found + [
-            Sample((x, None, None, np.asarray(s, np.int64)), {"axes": (2, 3), "mode": "linear", **a},
-                   frozenset({3})) for s, a in sizes
+            Sample(
+                (x, None, None, np.asarray(s, np.int64)),
+                {"axes": (2, 3), "mode": "linear", **a},
+                frozenset({3}),
+            )
+            for s, a in sizes
         ]

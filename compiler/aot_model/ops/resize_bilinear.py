@@ -29,8 +29,11 @@ class _Axis:
 
     def at(self, i: Expr) -> tuple[Expr, Expr, Expr]:
         def entry(v: Value) -> Expr:
-            return const(v.data.reshape(-1)[0].item(),
-                         v.dtype) if v.data is not None and v.data.size == 1 else load(v, (i,))
+            return (
+                const(v.data.reshape(-1)[0].item(), v.dtype)
+                if v.data is not None and v.data.size == 1
+                else load(v, (i,))
+            )
 
         return entry(self.low), entry(self.high), entry(self.weight)
 
@@ -71,11 +74,16 @@ class ResizeBilinear(Operator):
         aligned = self.align_corners and wanted > 1
         i = np.arange(wanted)
         if real:
-            scale = np.float32(size
-                               - 1) / np.float32(wanted
-                                                 - 1) if aligned else np.float32(size) / np.float32(wanted)
-            at = (i.astype(np.float32) + np.float32(0.5)) * scale - np.float32(
-                0.5) if self.half_pixel_centers else i.astype(np.float32) * scale
+            scale = (
+                np.float32(size - 1) / np.float32(wanted - 1)
+                if aligned
+                else np.float32(size) / np.float32(wanted)
+            )
+            at = (
+                (i.astype(np.float32) + np.float32(0.5)) * scale - np.float32(0.5)
+                if self.half_pixel_centers
+                else i.astype(np.float32) * scale
+            )
             low = np.maximum(np.floor(at), 0).astype(np.int32)
             high = np.minimum(np.ceil(at), size - 1).astype(np.int32)
             weight = (at - low.astype(np.float32)).astype(np.float32)
@@ -86,8 +94,11 @@ class ResizeBilinear(Operator):
             low = np.maximum(np.trunc(place / 1024), 0).astype(np.int32)
             high = np.minimum(np.trunc((place + 1023) / 1024), size - 1).astype(np.int32)
             weight = (place - 1024 * low).astype(wide.numpy)
-        return _Axis(constant("lower", np.minimum(low, size - 1)),
-                     constant("upper", np.clip(high, 0, size - 1)), constant("weight", weight))
+        return _Axis(
+            constant("lower", np.minimum(low, size - 1)),
+            constant("upper", np.clip(high, 0, size - 1)),
+            constant("weight", weight),
+        )
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         x = required(inputs)
@@ -101,8 +112,12 @@ class ResizeBilinear(Operator):
             return cast(at(x, (index[0], row, column, index[3])), wide)
 
         rest_y, rest_x = call("sub", unit, dy), call("sub", unit, dx)
-        corners = [(element(y0, x0), rest_y, rest_x), (element(y1, x0), dy, rest_x),
-                   (element(y0, x1), rest_y, dx), (element(y1, x1), dy, dx)]
+        corners = [
+            (element(y0, x0), rest_y, rest_x),
+            (element(y1, x0), dy, rest_x),
+            (element(y0, x1), rest_y, dx),
+            (element(y1, x1), dy, dx),
+        ]
 
         def mixed(part: Callable[[Expr], Expr]) -> Expr:
             """Of integers the weights are multiplied first, once for all channels; all fit 32 bits."""
@@ -141,8 +156,10 @@ class ResizeBilinear(Operator):
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x = np.asarray(arrays[0])
         unit = 1 if x.dtype.kind == "f" else 1024
-        rows, columns = (_weights(n, to, unit, self.align_corners, self.half_pixel_centers)
-                         for n, to in zip(x.shape[1:3], (self.height, self.width), strict=True))
+        rows, columns = (
+            _weights(n, to, unit, self.align_corners, self.half_pixel_centers)
+            for n, to in zip(x.shape[1:3], (self.height, self.width), strict=True)
+        )
         total = np.einsum("yh,xw,nhwc->nyxc", rows, columns, x.astype(np.float64)) / unit**2
         return [(total if unit == 1 else np.copysign(np.floor(np.abs(total) + 0.5), total)).astype(x.dtype)]
 

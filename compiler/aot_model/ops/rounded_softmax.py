@@ -65,30 +65,38 @@ class RoundedSoftmax(Operator):
         factor = build(Cast(DType.INT32), build(op("Div"), wanted, total))
         shift = build.constant([31 - point - bits], DType.INT32)
         return [
-            build(Requantise(self.zero_point, self.low, self.high, self.to, "even"), exponential, factor,
-                  shift)
+            build(
+                Requantise(self.zero_point, self.low, self.high, self.to, "even"), exponential, factor, shift
+            )
         ]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(14)
         cases: list[tuple[tuple[int, ...], dict[str, Any]]] = [
-            ((1, 10), {}), ((3, 1), {}),
+            ((1, 10), {}),
+            ((3, 1), {}),
             ((2, 5, 7), {"axis": 1, "to": DType.INT8, "zero_point": -128, "low": -128, "high": 127}),
-            ((2, 9), {"to_scale": 0.003, "zero_point": 5, "high": 200})
+            ((2, 9), {"to_scale": 0.003, "zero_point": 5, "high": 200}),
         ]
         wide: list[tuple[tuple[int, ...], dict[str, Any]]] = [
             ((3, 17), {"scale": 2.0**-11, "to": DType.INT8, "zero_point": -128, "low": -128, "high": 127}),
-            ((2, 9), {"scale": 2.0**-13, "to_scale": 2.0**-15, "to": DType.INT16, "low": -32768,
-                      "high": 32767}),
+            (
+                (2, 9),
+                {"scale": 2.0**-13, "to_scale": 2.0**-15, "to": DType.INT16, "low": -32768, "high": 32767},
+            ),
             ((4, 5), {"scale": 1e-5, "axis": 0}),
             ((2, 7), {"scale": 0.3, "to_scale": 2.0**-16, "to": DType.UINT16, "high": 65535}),
         ]
         return [
-            *(Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11, **more})
-              for s, more in cases),
-            *(Sample((np.asarray(rng.integers(-32768, 32768, s), dtype=np.int16),), more)
-              for s, more in wide),
+            *(
+                Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11, **more})
+                for s, more in cases
+            ),
+            *(
+                Sample((np.asarray(rng.integers(-32768, 32768, s), dtype=np.int16),), more)
+                for s, more in wide
+            ),
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
@@ -146,8 +154,10 @@ class ExponentialProduct(Operator):
     def samples(cls) -> list[Sample]:
         b = np.asarray([[0, -1, -7, -300], [-4000, -20000, -32768, -5]], np.int16)
         most = np.asarray([[0], [32767]], np.int16)
-        return [Sample((most, b), dict(zip(("coarse", "fine", "bits"), _factors(s), strict=True)))
-                for s in (2.0**-11, 1e-5, 0.5)]
+        return [
+            Sample((most, b), dict(zip(("coarse", "fine", "bits"), _factors(s), strict=True)))
+            for s in (2.0**-11, 1e-5, 0.5)
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         def one(a: int, b: int) -> int:

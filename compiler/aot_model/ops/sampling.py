@@ -57,8 +57,9 @@ def cubic_weight(distance: Expr, a: float = -0.75) -> Expr:
 
     near = poly(a + 2, -(a + 3), 0, 1)
     far = poly(a, -5 * a, 8 * a, -4 * a)
-    return select(call("le", d, _num(d, 1), dtype=DType.BOOL), near,
-                  select(_less(d, _num(d, 2)), far, _num(d, 0)))
+    return select(
+        call("le", d, _num(d, 1), dtype=DType.BOOL), near, select(_less(d, _num(d, 2)), far, _num(d, 0))
+    )
 
 
 def clamp_index(i: Expr, extent: int) -> Expr:
@@ -78,8 +79,11 @@ class GridSample(Operator):
         d = x.type.rank - 2
         if d < 1 or grid.type.rank != x.type.rank or grid.shape[-1] != d or grid.shape[0] != x.shape[0]:
             raise OperatorError(f"grid {grid.type} does not fit {x.type}")
-        if self._mode() not in ("linear", "nearest", "cubic") or self.padding_mode not in ("zeros", "border",
-                                                                                           "reflection"):
+        if self._mode() not in ("linear", "nearest", "cubic") or self.padding_mode not in (
+            "zeros",
+            "border",
+            "reflection",
+        ):
             raise OperatorError(f"unknown mode '{self.mode}' or padding_mode '{self.padding_mode}'")
         return [TensorType(x.dtype, (*x.shape[:2], *grid.shape[1:-1]))]
 
@@ -145,8 +149,9 @@ class GridSample(Operator):
         ]
 
 
-def bilinear(at: At, x: Value, lead: Index, place: tuple[Expr, Expr], taps: tuple[Expr,
-                                                                                  Expr]) -> tuple[Expr, Expr]:
+def bilinear(
+    at: At, x: Value, lead: Index, place: tuple[Expr, Expr], taps: tuple[Expr, Expr]
+) -> tuple[Expr, Expr]:
     """(weight, element) of one of the four neighbours of a place in the last two axes; 0 outside."""
     weight: Expr | None = None
     inside: Expr = const(True, DType.BOOL)
@@ -183,8 +188,11 @@ class DeformConv(Operator):
         if x.type.rank != 4 or w.type.rank != 4:
             raise OperatorError(f"two spatial axes are supported, not those of {x.type}", "E202")
         strides, dilations, pads = self._geometry()
-        out = [(x.shape[2 + k] + pads[k] + pads[2 + k] - dilations[k] *
-                (w.shape[2 + k] - 1) - 1) // strides[k] + 1 for k in range(2)]
+        out = [
+            (x.shape[2 + k] + pads[k] + pads[2 + k] - dilations[k] * (w.shape[2 + k] - 1) - 1) // strides[k]
+            + 1
+            for k in range(2)
+        ]
         expected = (x.shape[0], 2 * self.offset_group * w.shape[2] * w.shape[3], *out)
         if offset.shape != expected or w.shape[1] * self.group != x.shape[1]:
             raise OperatorError(f"offset {offset.type} and weights {w.type} do not fit {x.type}")
@@ -224,13 +232,20 @@ class DeformConv(Operator):
             return np.asarray(rng.uniform(-1, 1, shape), np.float32)
 
         grouped = {
-            "group": 2, "offset_group": 2, "strides": (2, 1), "dilations": (1, 2), "pads": (1, 0, 0, 1)
+            "group": 2,
+            "offset_group": 2,
+            "strides": (2, 1),
+            "dilations": (1, 2),
+            "pads": (1, 0, 0, 1),
         }
         return [
-            Sample((draw(1, 2, 4, 4), draw(2, 2, 2, 2), draw(1, 8, 3, 3), draw(2), draw(1, 4, 3, 3)),
-                   {"kernel_shape": (2, 2), "pads": (0, 0, 0, 0)}),
-            Sample((draw(2, 4, 5, 6), draw(6, 2, 2, 2), draw(2, 16, 3, 5), draw(6), draw(2, 8, 3, 5)),
-                   grouped),
+            Sample(
+                (draw(1, 2, 4, 4), draw(2, 2, 2, 2), draw(1, 8, 3, 3), draw(2), draw(1, 4, 3, 3)),
+                {"kernel_shape": (2, 2), "pads": (0, 0, 0, 0)},
+            ),
+            Sample(
+                (draw(2, 4, 5, 6), draw(6, 2, 2, 2), draw(2, 16, 3, 5), draw(6), draw(2, 8, 3, 5)), grouped
+            ),
         ]
 
 
@@ -255,7 +270,8 @@ class RoiAlign(Operator):
             raise OperatorError(f"boxes {rois.type} and batch indices {batch.type} do not fit {x.type}")
         if self.sampling_ratio < 1:
             raise OperatorError(
-                "a sampling_ratio of 0 (as many samples as the box is large) is not supported", "E202")
+                "a sampling_ratio of 0 (as many samples as the box is large) is not supported", "E202"
+            )
         if self.sampling_ratio > MAX_RATIO:
             raise OperatorError(f"a sampling_ratio of {self.sampling_ratio} is more than {MAX_RATIO}", "E202")
         return [TensorType(x.dtype, (rois.shape[0], x.shape[1], self.output_height, self.output_width))]
@@ -272,18 +288,26 @@ class RoiAlign(Operator):
         for d, bins in enumerate((self.output_height, self.output_width)):
             extent = x.shape[2 + d]
             begin, end = (at(rois, (roi, const(k))) for k in (1 - d, 3 - d))
-            begin, end = (call("sub", call("mul", v, _num(v, self.spatial_scale)),
-                               _num(v, 0.5 if half else 0.0)) for v in (begin, end))
+            begin, end = (
+                call("sub", call("mul", v, _num(v, self.spatial_scale)), _num(v, 0.5 if half else 0.0))
+                for v in (begin, end)
+            )
             size = call("sub", end, begin)
             size = size if half else call("max", size, _num(size, 1))
             width = call("div", size, _num(size, bins))
-            step = call("div", call("add", as_float(steps[d], size.dtype), _num(size, 0.5)),
-                        _num(size, self.sampling_ratio))
+            step = call(
+                "div",
+                call("add", as_float(steps[d], size.dtype), _num(size, 0.5)),
+                _num(size, self.sampling_ratio),
+            )
             p = call("add", begin, call("mul", width, call("add", as_float(bin_index[d], size.dtype), step)))
             inside = _both(
                 inside,
-                _both(call("le", _num(p, -1), p, dtype=DType.BOOL),
-                      call("le", p, _num(p, extent), dtype=DType.BOOL)))
+                _both(
+                    call("le", _num(p, -1), p, dtype=DType.BOOL),
+                    call("le", p, _num(p, extent), dtype=DType.BOOL),
+                ),
+            )
             p = call("min", call("max", tame(p), _num(p, 0)), _num(p, extent - 1))
             base = call("floor", p)
             own = linear_weight(call("sub", call("sub", p, base), as_float(taps[d], p.dtype)))
@@ -303,8 +327,10 @@ class RoiAlign(Operator):
         rois = np.asarray([[0, 0, 5, 6], [2.5, 1, 7, 7.5]], np.float32)
         fixed = {"output_height": 2, "output_width": 3, "sampling_ratio": 2}
         return [
-            Sample((x, rois, np.asarray([0, 1], np.int64)),
-                   {**fixed, "mode": "avg", "coordinate_transformation_mode": c})
+            Sample(
+                (x, rois, np.asarray([0, 1], np.int64)),
+                {**fixed, "mode": "avg", "coordinate_transformation_mode": c},
+            )
             for c in ("half_pixel", "output_half_pixel")
         ]
 
@@ -347,16 +373,23 @@ class CropAndResize(Operator):
             last = x.shape[2 + d] - 1
             begin, end = (at(boxes, (roi, const(k))) for k in (d, 2 + d))
             if steps > 1:
-                step = call("div", call("mul", call("sub", end, begin), _num(end, last)),
-                            _num(end, steps - 1))
-                p = call("add", call("mul", begin, _num(begin, last)),
-                         call("mul", as_float(pixel[d], begin.dtype), step))
+                step = call(
+                    "div", call("mul", call("sub", end, begin), _num(end, last)), _num(end, steps - 1)
+                )
+                p = call(
+                    "add",
+                    call("mul", begin, _num(begin, last)),
+                    call("mul", as_float(pixel[d], begin.dtype), step),
+                )
             else:
                 p = call("mul", call("mul", _num(begin, 0.5), call("add", begin, end)), _num(begin, last))
             inside = _both(
                 inside,
-                _both(call("le", _num(p, 0), p, dtype=DType.BOOL),
-                      call("le", p, _num(p, last), dtype=DType.BOOL)))
+                _both(
+                    call("le", _num(p, 0), p, dtype=DType.BOOL),
+                    call("le", p, _num(p, last), dtype=DType.BOOL),
+                ),
+            )
             p = call("min", call("max", tame(p), _num(p, 0)), _num(p, last))
             if self.mode == "nearest":
                 place.append(clamp_index(cast(call("round", p), DType.INT32), last + 1))
@@ -369,8 +402,10 @@ class CropAndResize(Operator):
         if weight is None:
             return select(inside, value, const(self.extrapolation_value, x.dtype))
         return reduce(
-            "add", tuple(taps),
-            select(inside, call("mul", weight, value), const(self.extrapolation_value / 4, x.dtype)))
+            "add",
+            tuple(taps),
+            select(inside, call("mul", weight, value), const(self.extrapolation_value / 4, x.dtype)),
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:

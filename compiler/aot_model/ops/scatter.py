@@ -89,18 +89,23 @@ class _Scatter(Operator, ABC):
             Argument("x", x),
             *([Argument("indices", indices)] if box is None else []),
             Argument("updates", updates),
-            written("y", site.node.outputs[0])
+            written("y", site.node.outputs[0]),
         ]
         includes = {"string.h", *(["aot_model/scalar.h"] if self.reduction in ("max", "min") else [])}
-        unused = [] if updates.type.elements and x.type.elements else ["(void)indices;", "(void)updates;"] + (
-            [] if x.type.elements else ["(void)x;", "(void)y;"])
+        unused = (
+            []
+            if updates.type.elements and x.type.elements
+            else ["(void)indices;", "(void)updates;"] + ([] if x.type.elements else ["(void)x;", "(void)y;"])
+        )
         for line in unused:
             text.line(line)
-        site.call(snake_case(self.name),
-                  block(text),
-                  arguments,
-                  includes=includes,
-                  overlaps=() if x.is_const else (Overlap(0, len(arguments) - 1, 0),))
+        site.call(
+            snake_case(self.name),
+            block(text),
+            arguments,
+            includes=includes,
+            overlaps=() if x.is_const else (Overlap(0, len(arguments) - 1, 0),),
+        )
 
     def _put_box(self, text: CText, x: Value, box: Box) -> None:
         """Loops over the rows of a box that lie in one piece."""
@@ -189,8 +194,11 @@ class ScatterND(_Scatter):
         x, indices, updates = (required(inputs, k) for k in range(3))
         if updates.dtype is not x.dtype:
             raise OperatorError(f"updates {updates.type} are of another type than {x.type}")
-        if not indices.shape or indices.shape[
-                -1] > x.type.rank or updates.shape != indices.shape[:-1] + x.shape[indices.shape[-1]:]:
+        if (
+            not indices.shape
+            or indices.shape[-1] > x.type.rank
+            or updates.shape != indices.shape[:-1] + x.shape[indices.shape[-1] :]
+        ):
             raise OperatorError(f"indices {indices.type} and updates {updates.type} do not fit {x.type}")
         return [x.type]
 
@@ -230,7 +238,8 @@ class ScatterND(_Scatter):
         for place in np.ndindex(indices.shape[:-1]):
             target = tuple(
                 int(np.clip(i + (d if i < 0 else 0), 0, d - 1))
-                for i, d in zip(indices[place], x.shape, strict=False))
+                for i, d in zip(indices[place], x.shape, strict=False)
+            )
             _put(y, target, updates[place], self.reduction)
         return [y]
 
@@ -275,7 +284,8 @@ class Scatter(ScatterElements):
 
 @operator("TensorScatter")
 class TensorScatter(Operator):
-    """A cache with an update written at write_indices[b] along an axis; circular mode wraps around the end.
+    """A cache with an update written at write_indices[b] along an axis; circular mode wraps around the
+    end.
     """
 
     axis: int = -2
@@ -289,14 +299,19 @@ class TensorScatter(Operator):
         a = normal_axis(self.axis, cache.type.rank)
         if a == 0:
             raise OperatorError("axis is that of the batch")
-        fits = update.dtype is cache.dtype and update.type.rank == cache.type.rank and update.shape[
-            a] <= cache.shape[a]
+        fits = (
+            update.dtype is cache.dtype
+            and update.type.rank == cache.type.rank
+            and update.shape[a] <= cache.shape[a]
+        )
         if not fits or any(
-                u != c for k, (u, c) in enumerate(zip(update.shape, cache.shape, strict=True)) if k != a):
+            u != c for k, (u, c) in enumerate(zip(update.shape, cache.shape, strict=True)) if k != a
+        ):
             raise OperatorError(f"an update {update.type} does not fit a cache {cache.type} on axis {a}")
         if begin is not None and begin.shape != cache.shape[:1]:
             raise OperatorError(
-                f"write_indices {begin.type} are not one for each of {cache.shape[0]} batches")
+                f"write_indices {begin.type} are not one for each of {cache.shape[0]} batches"
+            )
         return [cache.type]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
@@ -307,12 +322,15 @@ class TensorScatter(Operator):
         start = const(0) if begin is None else cast(bounded(at(begin, (index[0],)), extent), DType.INT32)
         place = sub(index[a], start)
         if self.mode == "circular":
-            place = select(call("lt", place, const(0), dtype=DType.BOOL), call("add", place, const(extent)),
-                           place)
-        inside = call("and",
-                      call("le", const(0), place, dtype=DType.BOOL),
-                      call("lt", place, const(count), dtype=DType.BOOL),
-                      dtype=DType.BOOL)
+            place = select(
+                call("lt", place, const(0), dtype=DType.BOOL), call("add", place, const(extent)), place
+            )
+        inside = call(
+            "and",
+            call("le", const(0), place, dtype=DType.BOOL),
+            call("lt", place, const(count), dtype=DType.BOOL),
+            dtype=DType.BOOL,
+        )
         safe = call("min", call("max", place, const(0)), const(max(count - 1, 0)))
         return select(inside, at(update, (*index[:a], safe, *index[a + 1 :])), at(cache, index))
 
@@ -321,13 +339,15 @@ class TensorScatter(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        cache, update = np.arange(48, dtype=np.float32).reshape(
-            2, 2, 4, 3), -1 - np.arange(24, dtype=np.float32).reshape(2, 2, 2, 3)
+        cache, update = (
+            np.arange(48, dtype=np.float32).reshape(2, 2, 4, 3),
+            -1 - np.arange(24, dtype=np.float32).reshape(2, 2, 2, 3),
+        )
         at = np.asarray([2, 1], np.int64)
         return [
             Sample((cache, update, at)),
             Sample((cache, update)),
             Sample((cache, update, at + 1), {"mode": "circular"}),
             Sample((cache, cache[:, :1] - 99, at[::-1] - 1), {"axis": 1}),
-            Sample((cache, update, at - 1), {"axis": -2}, frozenset({2}))
+            Sample((cache, update, at - 1), {"axis": -2}, frozenset({2})),
         ]

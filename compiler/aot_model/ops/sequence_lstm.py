@@ -47,14 +47,25 @@ class SequenceLstm(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, h, c, w, r, _ = (required(inputs, k) for k in range(6))
-        if x.type.rank != 3 or w.type.rank != 3 or r.type.rank != 3 or w.shape[0] != 4 or 0 in (*x.shape,
-                                                                                                *w.shape,
-                                                                                                *r.shape):
+        if (
+            x.type.rank != 3
+            or w.type.rank != 3
+            or r.type.rank != 3
+            or w.shape[0] != 4
+            or 0 in (*x.shape, *w.shape, *r.shape)
+        ):
             raise OperatorError(f"x {x.type}, W {w.type} and R {r.type} do not fit each other")
         batch, units, out = x.shape[1 if self.time_major else 0], w.shape[1], r.shape[2]
         wanted = {
-            1: (batch, out), 2: (batch, units), 3: (4, units, x.shape[2]), 4: (4, units, out), 5: (4, units),
-            6: (3, units), 7: (4, units), 8: (out, units), 9: (out,)
+            1: (batch, out),
+            2: (batch, units),
+            3: (4, units, x.shape[2]),
+            4: (4, units, out),
+            5: (4, units),
+            6: (3, units),
+            7: (4, units),
+            8: (out, units),
+            9: (out,),
         }
         for k, shape in wanted.items():
             value = inputs[k] if k < len(inputs) else None
@@ -64,7 +75,8 @@ class SequenceLstm(Operator):
             raise OperatorError(f"{units} units give {out} outputs without a projection")
         if self.scales is not None and any(self._input(inputs, k) is not None for k in range(6, 10)):
             raise OperatorError(
-                "peepholes, layer normalisation and projection of integer LSTMs are not supported", "E202")
+                "peepholes, layer normalisation and projection of integer LSTMs are not supported", "E202"
+            )
         self._check_types(inputs)
         return [TensorType(x.dtype, (*x.shape[:2], out)), h.type, c.type]
 
@@ -75,7 +87,8 @@ class SequenceLstm(Operator):
                 raise OperatorError(
                     f"x {x.type}, states {h.type} and {c.type} and weights {w.type} without quantisation are "
                     "not all float32",
-                    "E202")
+                    "E202",
+                )
             if self.activation not in ACTIVATIONS:
                 raise OperatorError(f"activation {self.activation} is not supported", "E202")
             return
@@ -86,12 +99,14 @@ class SequenceLstm(Operator):
             raise OperatorError(
                 f"x {x.type}, states {h.type} and {c.type}, weights {w.type} and biases {b.type} do not go "
                 "together",
-                "E202")
+                "E202",
+            )
         if w.data is None or r.data is None or b.data is None:
             raise OperatorError("weights that are computed at run time are not supported", "E202")
         if self.activation != "TANH" or self.coupled:
             raise OperatorError(
-                "integer LSTMs have the activation TANH and a gate of their own for the input", "E202")
+                "integer LSTMs have the activation TANH and a gate of their own for the input", "E202"
+            )
 
     @staticmethod
     def _input(inputs: Inputs, k: int) -> Value | None:
@@ -122,25 +137,54 @@ class SequenceLstm(Operator):
             return np.asarray(rng.integers(-size, size, shape), dtype)
 
         plain = (real(2, 3, 4), real(2, 5), real(2, 5), real(4, 5, 4), real(4, 5, 5), real(4, 5))
-        short = (real(3, 2, 4), real(2, 3), real(2, 5), real(4, 5, 4), real(4, 5, 3), real(4, 5), real(3, 5),
-                 real(4, 5), real(3, 5), real(3))
+        short = (
+            real(3, 2, 4),
+            real(2, 3),
+            real(2, 5),
+            real(4, 5, 4),
+            real(4, 5, 3),
+            real(4, 5),
+            real(3, 5),
+            real(4, 5),
+            real(3, 5),
+            real(3),
+        )
         fixed = frozenset(range(3, 10))
-        given: list[dict[str, Any]] = [{}, {"cell_clip": 0.5}, {"coupled": True}, {"activation": "RELU"},
-                                       {"activation": "RELU6"}, {"activation": "NONE"}]
+        given: list[dict[str, Any]] = [
+            {},
+            {"cell_clip": 0.5},
+            {"coupled": True},
+            {"activation": "RELU"},
+            {"activation": "RELU6"},
+            {"activation": "NONE"},
+        ]
         samples = [Sample(plain, g, fixed, 3) for g in given] + [
             Sample((*plain, short[6]), {}, fixed, 3),
             Sample((*plain, None, short[7]), {}, fixed, 3),
-            Sample((*plain, short[6], short[7]), {"coupled": True}, fixed, 3)
+            Sample((*plain, short[6], short[7]), {"coupled": True}, fixed, 3),
         ]
         samples += [
             Sample(short, {"time_major": True, "projection_clip": 0.8, "cell_clip": 0.9}, fixed, 3),
-            Sample((*short[:6], None, None, short[8]), {"time_major": True}, fixed, 3)
+            Sample((*short[:6], None, None, short[8]), {"time_major": True}, fixed, 3),
         ]
         each = tuple(Rescale(0, 1503238553 + k * 2**26, -4 + k % 2) for k in range(4))
-        scales = LstmScales(-6, each, each[::-1], Rescale(0, 2**30, -14), Rescale(0, 1503238553, -15),
-                            Rescale(9, 1717986918, -21), (3, 0))
-        narrow = (whole(np.int8, 128, 2, 3, 4), whole(np.int8, 128, 2, 5), whole(np.int16, 9000, 2, 5),
-                  whole(np.int8, 127, 4, 5, 4), whole(np.int8, 127, 4, 5, 5), whole(np.int32, 4000, 4, 5))
+        scales = LstmScales(
+            -6,
+            each,
+            each[::-1],
+            Rescale(0, 2**30, -14),
+            Rescale(0, 1503238553, -15),
+            Rescale(9, 1717986918, -21),
+            (3, 0),
+        )
+        narrow = (
+            whole(np.int8, 128, 2, 3, 4),
+            whole(np.int8, 128, 2, 5),
+            whole(np.int16, 9000, 2, 5),
+            whole(np.int8, 127, 4, 5, 4),
+            whole(np.int8, 127, 4, 5, 5),
+            whole(np.int32, 4000, 4, 5),
+        )
         samples += [
             Sample(narrow, {"scales": s}, fixed, 3, tolerance=2)
             for s in (scales, replace(scales, cell_clip=5000))
@@ -149,22 +193,35 @@ class SequenceLstm(Operator):
         light = (*narrow[:3], narrow[3] // 32, *narrow[4:])
         samples.append(Sample(light, {"scales": left}, fixed, 3, tolerance=2))
         samples.append(
-            Sample((narrow[0][:, :1], *narrow[1:]), {"scales": replace(scales, cell_argument=(20000, 13))},
-                   fixed,
-                   3,
-                   tolerance=3))
-        wide = (narrow[0].astype(np.int16) * 200, narrow[1].astype(np.int16) * 200, *narrow[2:5],
-                narrow[5].astype(np.int64) * 200)
+            Sample(
+                (narrow[0][:, :1], *narrow[1:]),
+                {"scales": replace(scales, cell_argument=(20000, 13))},
+                fixed,
+                3,
+                tolerance=3,
+            )
+        )
+        wide = (
+            narrow[0].astype(np.int16) * 200,
+            narrow[1].astype(np.int16) * 200,
+            *narrow[2:5],
+            narrow[5].astype(np.int64) * 200,
+        )
         each = tuple(Rescale(0, 23000 + k * 1000, -12 + k % 2) for k in range(4))
         return [
             *samples,
-            Sample(wide, {
-                "scales": replace(scales, x=each, h=each, x_zero_point=0, output=Rescale(0, 1717986918, -14))
-            },
-                   fixed,
-                   3,
-                   tolerance=256),
-            Sample(plain, {}, fixed | {1}, 3)
+            Sample(
+                wide,
+                {
+                    "scales": replace(
+                        scales, x=each, h=each, x_zero_point=0, output=Rescale(0, 1717986918, -14)
+                    )
+                },
+                fixed,
+                3,
+                tolerance=256,
+            ),
+            Sample(plain, {}, fixed | {1}, 3),
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
@@ -180,28 +237,42 @@ class SequenceLstm(Operator):
 
         for now in steps:
             if s is None:
-                sums = np.einsum("kji,ni->knj", w, now) + np.einsum(
-                    "kji,ni->knj", r, h) + (0 if norm is not None else b[:, None])
+                sums = (
+                    np.einsum("kji,ni->knj", w, now)
+                    + np.einsum("kji,ni->knj", r, h)
+                    + (0 if norm is not None else b[:, None])
+                )
             else:  # gates in Q3.12, the cell as it is stored
                 word = 15 if np.asarray(arrays[0]).dtype == np.int16 else 31
                 from_x = (np.einsum("kji,ni->knj", w, now - s.x_zero_point) + b[:, None]) * np.asarray(
-                    [size(v, word) for v in s.x])[:, None, None]
-                from_h = np.einsum("kji,ni->knj", r, h - s.output.zero_point) * np.asarray(
-                    [size(v, word) for v in s.h])[:, None, None]
-                sums = np.clip(
-                    np.clip(np.rint(from_x), -32768, 32767) + np.clip(np.rint(from_h), -32768, 32767), -32768,
-                    32767) / 4096
+                    [size(v, word) for v in s.x]
+                )[:, None, None]
+                from_h = (
+                    np.einsum("kji,ni->knj", r, h - s.output.zero_point)
+                    * np.asarray([size(v, word) for v in s.h])[:, None, None]
+                )
+                sums = (
+                    np.clip(
+                        np.clip(np.rint(from_x), -32768, 32767) + np.clip(np.rint(from_h), -32768, 32767),
+                        -32768,
+                        32767,
+                    )
+                    / 4096
+                )
 
             def gate(k: int, peep: np.ndarray | None, sums: np.ndarray = sums) -> np.ndarray:
                 total = sums[k] if peep is None or p is None or k == 2 else sums[k] + peep * p[min(k, 2)]
                 if norm is not None:
-                    total = (total - total.mean(1, keepdims=True)) / np.sqrt(total.var(
-                        1, keepdims=True)) * norm[k] + b[k]
+                    total = (total - total.mean(1, keepdims=True)) / np.sqrt(
+                        total.var(1, keepdims=True)
+                    ) * norm[k] + b[k]
                 return np.asarray(total if k == 2 else 1 / (1 + np.exp(-total)))
 
             functions: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-                "TANH": np.tanh, "RELU": lambda v: np.maximum(v, 0), "RELU6": lambda v: np.clip(v, 0, 6),
-                "NONE": lambda v: v
+                "TANH": np.tanh,
+                "RELU": lambda v: np.maximum(v, 0),
+                "RELU6": lambda v: np.clip(v, 0, 6),
+                "NONE": lambda v: v,
             }
             squash = functions[self.activation]
             forget = gate(1, c)
@@ -212,13 +283,16 @@ class SequenceLstm(Operator):
                 h = gate(3, c) * squash(c)
             else:
                 c = np.rint(forget * 2**15 * c * size(s.forget)) + np.rint(
-                    take * candidate * 2.0**30 * size(s.input))
+                    take * candidate * 2.0**30 * size(s.input)
+                )
                 c = np.clip(c, -(s.cell_clip or 32768), s.cell_clip or 32767)
                 active = np.tanh(c * s.cell_argument[0] / 2.0 ** s.cell_argument[1] / (24 * 512))
                 limits = np.iinfo(np.asarray(arrays[1]).dtype)
                 h = np.clip(
                     np.rint(gate(3, None) * active * 2.0**30 * size(s.output)) + s.output.zero_point,
-                    limits.min, limits.max)
+                    limits.min,
+                    limits.max,
+                )
             if projection is not None:
                 h = h @ projection.T + (0 if q is None else q)
                 h = np.clip(h, -self.projection_clip, self.projection_clip) if self.projection_clip else h

@@ -76,8 +76,11 @@ class Fourier(Operator):
         if self.real:
             total = reduce("add", (n,), real)
         else:
-            imaginary = call("mul", re, s) if x.shape[-1] == 1 else call("add", call("mul", re, s),
-                                                                         call("mul", im, c))
+            imaginary = (
+                call("mul", re, s)
+                if x.shape[-1] == 1
+                else call("add", call("mul", re, s), call("mul", im, c))
+            )
             first_part = call("eq", index[-1], const(0), dtype=DType.BOOL)
             total = reduce("add", (n,), select(first_part, real, imaginary))
         return total if self.scale == 1 else call("mul", total, const(self.scale, x.dtype))
@@ -86,14 +89,19 @@ class Fourier(Operator):
     def samples(cls) -> list[Sample]:
         angle = 2 * np.pi * np.arange(8) / 8
         tables = tuple(np.asarray(f(angle), np.float32) for f in (np.cos, np.sin))
-        kinds: list[tuple[tuple[int, ...], dict[str,
-                                                Any]]] = [((2, 8, 2), {"bins": 8}), ((2, 8, 1), {"bins": 5}),
-                                                          ((2, 6, 2), {"bins": 8, "sign": 1, "scale": 0.125}),
-                                                          ((1, 11, 2), {"bins": 8}),
-                                                          ((8, 3, 2), {"axis": 0, "bins": 8})]
+        kinds: list[tuple[tuple[int, ...], dict[str, Any]]] = [
+            ((2, 8, 2), {"bins": 8}),
+            ((2, 8, 1), {"bins": 5}),
+            ((2, 6, 2), {"bins": 8, "sign": 1, "scale": 0.125}),
+            ((1, 11, 2), {"bins": 8}),
+            ((8, 3, 2), {"axis": 0, "bins": 8}),
+        ]
         return [Sample((_draw(*s), *tables), c, frozenset({1, 2})) for s, c in kinds] + [
-            Sample((_draw(2, 5, 2), *tables), {"bins": 8, "sign": 1, "scale": 0.125, "real": True},
-                   frozenset({1, 2}))
+            Sample(
+                (_draw(2, 5, 2), *tables),
+                {"bins": 8, "sign": 1, "scale": 0.125, "real": True},
+                frozenset({1, 2}),
+            )
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
@@ -110,13 +118,9 @@ class Fourier(Operator):
         return [np.moveaxis(parts, -2, self.axis).astype(np.asarray(arrays[0]).dtype)]
 
 
-def fourier(build: Build,
-            x: Value,
-            axis: int,
-            length: int,
-            bins: int,
-            inverse: bool,
-            real: bool = False) -> Value:
+def fourier(
+    build: Build, x: Value, axis: int, length: int, bins: int, inverse: bool, real: bool = False
+) -> Value:
     """The transform of a value: a fast one where there is one, else one with its tables."""
     if x.dtype is DType.FLOAT32 and SHORTEST <= length <= LONGEST:
         return build(FastFourier(axis, length, bins, inverse, real), x)
@@ -181,8 +185,9 @@ class Frames(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = ranked(required(inputs), 2, 3)
         return [
-            TensorType(x.dtype,
-                       (x.shape[0], (x.shape[1] - self.length) // self.step + 1, self.length, *x.shape[2:]))
+            TensorType(
+                x.dtype, (x.shape[0], (x.shape[1] - self.length) // self.step + 1, self.length, *x.shape[2:])
+            )
         ]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
@@ -193,7 +198,7 @@ class Frames(Operator):
         return [
             Sample((_draw(2, 11),), {"length": 4, "step": 3}),
             Sample((_draw(1, 9, 2),), {"length": 3, "step": 1}),
-            Sample((_draw(1, 5, 2),), {"length": 5, "step": 2})
+            Sample((_draw(1, 5, 2),), {"length": 5, "step": 2}),
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
@@ -238,8 +243,12 @@ class STFT(Operator):
     def samples(cls) -> list[Sample]:
         window = np.hanning(8).astype(np.float32)
         return [
-            Sample((_draw(1, 32, 1), np.asarray(4, np.int64), window, np.asarray(8, np.int64)),
-                   {"onesided": o}, frozenset({1, 2, 3})) for o in (0, 1)
+            Sample(
+                (_draw(1, 32, 1), np.asarray(4, np.int64), window, np.asarray(8, np.int64)),
+                {"onesided": o},
+                frozenset({1, 2, 3}),
+            )
+            for o in (0, 1)
         ]
 
 
@@ -257,7 +266,8 @@ class MelWeightMatrix(Operator):
         bands, length, rate, low, high = (float(np.asarray(v).reshape(-1)[0]) for v in given)
         if not (0 < rate < np.inf and 0 <= low <= high <= rate):
             raise OperatorError(
-                f"its bands lie between {low:g} and {high:g} Hz, not between 0 and the rate, {rate:g} Hz")
+                f"its bands lie between {low:g} and {high:g} Hz, not between 0 and the rate, {rate:g} Hz"
+            )
         count, bins = int(bands), int(length) // 2 + 1
         edges = np.linspace(2595 * np.log10(1 + low / 700), 2595 * np.log10(1 + high / 700), count + 2)
         # As the reference: the top edge is not part of the division.
@@ -287,6 +297,11 @@ class MelWeightMatrix(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        values = (np.asarray(8, np.int64), np.asarray(16, np.int64), np.asarray(8192, np.int64),
-                  np.asarray(0, np.float32), np.asarray(4096, np.float32))
+        values = (
+            np.asarray(8, np.int64),
+            np.asarray(16, np.int64),
+            np.asarray(8192, np.int64),
+            np.asarray(0, np.float32),
+            np.asarray(4096, np.float32),
+        )
         return [Sample(values, {}, frozenset(range(5)))]

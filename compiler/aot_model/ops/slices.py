@@ -98,9 +98,9 @@ class UpdateAt(Operator):
                     f"(int32_t)begins[{k}];"
                 )
             rows = [k for k in range(rank) if k <= max(free, default=0)]
-            run = math.prod(update.shape[k]
-                            for k in range(rank)
-                            if k not in rows) * (update.shape[rows[-1]] if rows else 1)
+            run = math.prod(update.shape[k] for k in range(rank) if k not in rows) * (
+                update.shape[rows[-1]] if rows else 1
+            )
             outer = rows[:-1]
             text.line("int32_t n = 0;")
             loops = [text.loop(f"i{k}", str(update.shape[k])) for k in outer]
@@ -112,21 +112,26 @@ class UpdateAt(Operator):
             text.line(f"n += {run};")
             for loop in reversed(loops):
                 loop.__exit__(None, None, None)
-        for name, used in (("x", x.type.elements), ("update", update.type.elements), ("begins", "begins["
-                                                                                      in str(text))):
+        for name, used in (
+            ("x", x.type.elements),
+            ("update", update.type.elements),
+            ("begins", "begins[" in str(text)),
+        ):
             if not used:
                 text.line(f"(void){name};")
         arguments = [
             Argument("x", x),
             Argument("update", update),
             Argument("begins", begins),
-            written("y", site.node.outputs[0])
+            written("y", site.node.outputs[0]),
         ]
-        site.call("update_at",
-                  block(text),
-                  arguments,
-                  includes={"string.h"},
-                  overlaps=() if x.is_const else (Overlap(0, 3, 0),))
+        site.call(
+            "update_at",
+            block(text),
+            arguments,
+            includes={"string.h"},
+            overlaps=() if x.is_const else (Overlap(0, 3, 0),),
+        )
 
     def reference(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
         x, update, begins = arrays
@@ -139,9 +144,20 @@ class UpdateAt(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         x = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
-        cases = [((1, 4, 2), (1, 0, 2)), ((2, 3, 5), (-5, 9, 0)), ((3, 4, 5), (0, 0, 0)),
-                 ((1, 1, 1), (2, 3, 4)), ((3, 2, 5), (0, 1, 0))]
+        cases = [
+            ((1, 4, 2), (1, 0, 2)),
+            ((2, 3, 5), (-5, 9, 0)),
+            ((3, 4, 5), (0, 0, 0)),
+            ((1, 1, 1), (2, 3, 4)),
+            ((3, 2, 5), (0, 1, 0)),
+        ]
         return [
-            Sample((x, -np.ones(s, np.float32) - np.arange(math.prod(s), dtype=np.float32).reshape(s),
-                    np.asarray(b, np.int64))) for s, b in cases
+            Sample(
+                (
+                    x,
+                    -np.ones(s, np.float32) - np.arange(math.prod(s), dtype=np.float32).reshape(s),
+                    np.asarray(b, np.int64),
+                )
+            )
+            for s, b in cases
         ]

@@ -33,7 +33,9 @@ def reciprocal_table(double: bool) -> Table:
     real = np.float64 if double else np.float32
     return Table(
         interpolated_table(real(1) / real(65535), -32768, lambda v: real(1) / (real(1) + v), real=real),
-        DType.INT16, 0)
+        DType.INT16,
+        0,
+    )
 
 
 def interpolated(table: Table, x: Expr) -> Expr:
@@ -79,7 +81,7 @@ class SoftmaxInt16(Operator):
         x = np.asarray(np.random.default_rng(3).integers(-32768, 32768, (3, 9)), np.int16)
         return [
             Sample((x >> 3,), {"multiplier": 1717986918, "shift": 0}, tolerance=4),
-            Sample((x >> 6,), {"multiplier": 1342177280, "shift": 3}, tolerance=4)
+            Sample((x >> 6,), {"multiplier": 1342177280, "shift": 3}, tolerance=4),
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
@@ -129,8 +131,9 @@ class ReciprocalInt16(Unary):
         normal = call("shl", x, call("sub", call("leading_zeros", x), const(1)))  # 2^30 to below 2^31
         odd = call("bitand", call("sar", normal, const(13)), const(1))
         fraction = call("add", call("sar", normal, const(14)), odd)
-        return interpolated(reciprocal_table(self.double),
-                            saturated16(call("sub", fraction, const((1 << 15) + (1 << 16)))))
+        return interpolated(
+            reciprocal_table(self.double), saturated16(call("sub", fraction, const((1 << 15) + (1 << 16))))
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -150,8 +153,9 @@ class SoftmaxRatioInt16(Operator):
         return [TensorType(DType.INT16, shared_shape(inputs, 3))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        e, total, reciprocal = (at(v, broadcast_index(v.shape, index))
-                                for v in (required(inputs, k) for k in range(3)))
+        e, total, reciprocal = (
+            at(v, broadcast_index(v.shape, index)) for v in (required(inputs, k) for k in range(3))
+        )
         right = call("sub", const(31), call("leading_zeros", total))
         half = call("shl", const(1), call("sub", right, const(1)))
         y = call("sar", call("add", call("mul", e, reciprocal), half), right)
@@ -184,8 +188,9 @@ class L2Normalise(Operator):
         return 128 + self.to.limits[0]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        x, total = (at(v, broadcast_index(v.shape, index))
-                    for v in (required(inputs, 0), required(inputs, 1)))
+        x, total = (
+            at(v, broadcast_index(v.shape, index)) for v in (required(inputs, 0), required(inputs, 1))
+        )
         multiplier, shift = call("inverse_sqrt_multiplier", total), call("inverse_sqrt_shift", total)
         if self.to is DType.UINT8:  # TFLite multiplies by 2^7 before it rounds
             y = call("requantise", call("mul", x, const(128)), multiplier, shift)

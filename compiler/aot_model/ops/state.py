@@ -54,7 +54,7 @@ class Assign(Operator):
             Sample((x, -x), states=frozenset({0})),
             Sample((x, 2 * x), {}, frozenset({1}), states=frozenset({0})),
             Sample((np.tile(x, (4, 1)), np.tile(3 * x, (4, 1))), states=frozenset({0})),
-            Sample((np.arange(75, dtype=np.int8), np.arange(1, 76, dtype=np.int8)), states=frozenset({0}))
+            Sample((np.arange(75, dtype=np.int8), np.arange(1, 76, dtype=np.int8)), states=frozenset({0})),
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:

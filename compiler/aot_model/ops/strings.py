@@ -45,8 +45,7 @@ def packed_words(words: Sequence[bytes]) -> list[Packed]:
     last = (Range(0, 0, len(text) - 1),)  # where reading ends at the latest
     return [
         Packed("words", np.frombuffer(text, np.uint8), 1, last),
-        Packed("begins",
-               begins.astype(np.int32) if words else np.zeros(1, np.int32))
+        Packed("begins", begins.astype(np.int32) if words else np.zeros(1, np.int32)),
     ]
 
 
@@ -95,13 +94,13 @@ class StringConcat(Operator):
                     "'\\0');"
                 )
         text.line("return AOT_MODEL_OK;")
-        site.call("string_concat",
-                  block(text),
-                  [Argument("x0", site.input(0)),
-                   Argument("x1", site.input(1)),
-                   written("y", y)],
-                  includes={HEADER},
-                  fails=True)
+        site.call(
+            "string_concat",
+            block(text),
+            [Argument("x0", site.input(0)), Argument("x1", site.input(1)), written("y", y)],
+            includes={HEADER},
+            fails=True,
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -109,7 +108,7 @@ class StringConcat(Operator):
         return [
             Sample((a, texts("b", "", "c", "y" * 23))),
             Sample((a.reshape(2, 1, 2), texts("-", "+").reshape(2, 1))),
-            Sample((a[:1].reshape(()), a[:2]))
+            Sample((a[:1].reshape(()), a[:2])),
         ]
 
 
@@ -135,15 +134,17 @@ class StringSplit(Operator):
         return [
             TensorType(x.dtype, (*x.shape, self._most(x))),
             TensorType(DType.INT64, x.shape),
-            shape_type(x.type.rank + 1)
+            shape_type(x.type.rank + 1),
         ]
 
     def lower(self, site: Site) -> None:
         x, y, counts = site.input(0), site.node.outputs[0], site.wanted(1)
         width, size = len(self.delimiter.encode()), x.dtype.size
         last = "false" if self.maxsplit is None or not 0 <= self.maxsplit < size else f"n == {self.maxsplit}"
-        following = (f"aot_model_string_next(x[i].text, length, {bytes_literal(self.delimiter.encode())}, "
-                     f"{width}, {last}, &at, &begin, &end)")
+        following = (
+            f"aot_model_string_next(x[i].text, length, {bytes_literal(self.delimiter.encode())}, "
+            f"{width}, {last}, &at, &begin, &end)"
+        )
         text = CText()
         text.line("int32_t most = 0;")
         for write in (False, True):
@@ -174,8 +175,13 @@ class StringSplit(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         x = texts("a,b,,c", "", ",", "ab", " a  b ", "abab").reshape(2, 3)
-        forms: list[dict[str, object]] = [{}, {"delimiter": ","}, {"delimiter": ",", "maxsplit": 1},
-                                          {"delimiter": "ab"}, {"delimiter": ",", "maxsplit": 0}]
+        forms: list[dict[str, object]] = [
+            {},
+            {"delimiter": ","},
+            {"delimiter": ",", "maxsplit": 1},
+            {"delimiter": "ab"},
+            {"delimiter": ",", "maxsplit": 0},
+        ]
         return [Sample((x,), f, outputs=2) for f in forms]
 
 
@@ -208,9 +214,13 @@ class StringNormalizer(Operator):
         x, y = site.input(0), site.node.outputs[0]
         size = x.dtype.size
         fold = bool(self.stopwords) and not self.is_case_sensitive
-        words = sorted({(letter_case.lower(w) if fold else w).encode()
-                        for w in self.stopwords
-                        if possible(w.encode(), x.dtype)})
+        words = sorted(
+            {
+                (letter_case.lower(w) if fold else w).encode()
+                for w in self.stopwords
+                if possible(w.encode(), x.dtype)
+            }
+        )
         tables = packed_words(words) if words else []
         text = CText()
         target = "y[count].text" if words else "y[i].text"
@@ -224,7 +234,8 @@ class StringNormalizer(Operator):
                 text.line(f"aot_model_change_case({target}, length, false);")
             if words:
                 with text.block(
-                        f"if (aot_model_string_find(words, begins, {len(words)}, {target}, {size}) >= 0)"):
+                    f"if (aot_model_string_find(words, begins, {len(words)}, {target}, {size}) >= 0)"
+                ):
                     text.line("continue;")
             if self.case_change_action == "NONE" and fold:
                 text.line(put)
@@ -242,9 +253,13 @@ class StringNormalizer(Operator):
             clear_rest(text, "y", y, "count", 1)
         elif not x.type.elements:
             text.line(f'aot_model_string_put(y[0].text, "", 0, {size});')
-        shapes = put_shape(text, site, 1,
-                           [*("1" for _ in x.shape[:-1]), "count" if words else str(max(x.shape[-1], 1))
-                            ]) if self.stopwords else []
+        shapes = (
+            put_shape(
+                text, site, 1, [*("1" for _ in x.shape[:-1]), "count" if words else str(max(x.shape[-1], 1))]
+            )
+            if self.stopwords
+            else []
+        )
         helpers = (letter_case.change_case_function(),) if fold or self.case_change_action != "NONE" else ()
         arguments = [Argument("x", x), *(Argument(t.name, t) for t in tables), written("y", y), *shapes]
         site.call("string_normalizer", block(text), arguments, includes={HEADER, "string.h"}, helpers=helpers)
@@ -259,13 +274,14 @@ class StringNormalizer(Operator):
             *(Sample((x,), c) for c in cases),
             Sample((x,), exact),
             Sample((x.reshape(1, 4),), cases[1]),
-            Sample((x[:1],), exact)
+            Sample((x[:1],), exact),
         ]
 
 
 @operator("RegexFullMatch", stores_itself=True, strings=True)
 class RegexFullMatch(Operator):
-    """Whether the whole string matches: a deterministic automaton made at compile time reads each byte once.
+    """Whether the whole string matches: a deterministic automaton made at compile time reads each byte
+    once.
     """
 
     pattern: str = ""
@@ -284,31 +300,43 @@ class RegexFullMatch(Operator):
         with text.loop("i", str(x.type.elements)):
             text.line(f"int32_t state = {automaton.start};")
             with text.block(
-                    f"for (int32_t k = 0; k < {x.dtype.size - 1} && x[i].text[k] != '\\0' && state != 0; k++)"
+                f"for (int32_t k = 0; k < {x.dtype.size - 1} && x[i].text[k] != '\\0' && state != 0; k++)"
             ):
                 text.line(f"state = next[state * {classes} + class_of[(unsigned char)x[i].text[k]]];")
             text.line("y[i] = accepts[state] != 0;")
         wide = np.uint8 if len(automaton.accepts) <= 256 else np.uint16
         tables = {
-            "class_of": np.asarray(automaton.class_of, np.uint8), "next": np.asarray(automaton.next, wide),
-            "accepts": np.asarray(automaton.accepts, np.uint8)
+            "class_of": np.asarray(automaton.class_of, np.uint8),
+            "next": np.asarray(automaton.next, wide),
+            "accepts": np.asarray(automaton.accepts, np.uint8),
         }
         arguments = [
-            Argument("x", x), *(Argument(k, Packed(k, v)) for k, v in tables.items()),
-            written("y", site.node.outputs[0])
+            Argument("x", x),
+            *(Argument(k, Packed(k, v)) for k, v in tables.items()),
+            written("y", site.node.outputs[0]),
         ]
         site.call(
             "regex_full_match",
             block(text),
             arguments,
-            note=
-            f"{len(automaton.accepts)} states over {classes} classes of bytes; state 0 matches nothing more")
+            note=f"{len(automaton.accepts)} states over {classes} classes of bytes; state 0 matches nothing more",  # noqa: E501
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x = texts("", "a", "ab", "abb", "ü", "a b", "12", "a.b@c.de", "AB\n", "été").reshape(2, 5)
         patterns = [
-            "a*", "(a|b)+", r"\w+@\w+\.\w{2}|..", "[^a-c]*", r"\d+", "a?b{2,3}|ab", "^ab$", r".*\bb\b.*",
-            "[à-ÿ].*", "(?i)ab", r"(?s).*", r"\S+"
+            "a*",
+            "(a|b)+",
+            r"\w+@\w+\.\w{2}|..",
+            "[^a-c]*",
+            r"\d+",
+            "a?b{2,3}|ab",
+            "^ab$",
+            r".*\bb\b.*",
+            "[à-ÿ].*",
+            "(?i)ab",
+            r"(?s).*",
+            r"\S+",
         ]
         return [Sample((x,), {"pattern": p}) for p in patterns]

@@ -49,8 +49,8 @@ class CountGrams(Operator):
         tables: dict[str, np.ndarray] = {}
         text = CText()
         with text.loop(
-                "r",
-                str(x.type.elements // words if words else y.type.elements // max(self.outputs, 1))):
+            "r", str(x.type.elements // words if words else y.type.elements // max(self.outputs, 1))
+        ):
             if self.grams:
                 text.line(f"const int32_t *const row = x + r * {words};")
             text.line(f"float *const out = y + r * {self.outputs};")
@@ -62,8 +62,10 @@ class CountGrams(Operator):
                 steps = range(1, self.skips + 2) if n > 1 else range(1, 2)
                 ahead = product("step" if len(steps) > 1 else "1", n - 1)
                 first = f"for (int32_t step = 1; step <= {len(steps)}; step++)"
-                with text.block(first) if len(steps) > 1 else nullcontext(), text.block(
-                        f"for (int32_t i = 0; i < {words} - {ahead}; i++)"):
+                with (
+                    text.block(first) if len(steps) > 1 else nullcontext(),
+                    text.block(f"for (int32_t i = 0; i < {words} - {ahead}; i++)"),
+                ):
                     text.line(
                         f"const int32_t k = find_gram(row + i, {'step' if len(steps) > 1 else 1}, grams{n}, "
                         f"{len(grams)}, {n});"
@@ -77,27 +79,34 @@ class CountGrams(Operator):
                     count = "(out[k] > 0.0f ? 1.0f : 0.0f)" if self.once else "out[k]"
                     text.line(f"out[k] = {count}{' * weights[k]' if self.weights is not None else ''};")
         arguments = [
-            Argument("x", x), *(Argument(k, Packed(k, v)) for k, v in tables.items()),
-            written("y", y)
+            Argument("x", x),
+            *(Argument(k, Packed(k, v)) for k, v in tables.items()),
+            written("y", y),
         ]
         note = f"{sum(map(len, self.grams))} n-grams"
-        site.call("count_grams",
-                  block(text),
-                  arguments,
-                  includes={"string.h"},
-                  helpers=(_FIND_GRAM,) if self.grams else (),
-                  note=note)
+        site.call(
+            "count_grams",
+            block(text),
+            arguments,
+            includes={"string.h"},
+            helpers=(_FIND_GRAM,) if self.grams else (),
+            note=note,
+        )
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x = np.asarray([[0, 1, 2, 1, 2, 0, 3], [2, 2, 2, 2, 9, 0, 1]], np.int32)
         one, two = (((0,), 3), ((2,), 0)), (((0, 1), 2), ((1, 2), 1), ((2, 2), 4))
-        kinds: list[dict[str, Any]] = [{"grams": (one, two)}, {"grams": (two,), "skips": 2},
-                                       {"grams": (one, two), "weights": (0.5, 2, 3, 1, 0)},
-                                       {"grams": (two,), "skips": 1, "once": True}]
+        kinds: list[dict[str, Any]] = [
+            {"grams": (one, two)},
+            {"grams": (two,), "skips": 2},
+            {"grams": (one, two), "weights": (0.5, 2, 3, 1, 0)},
+            {"grams": (two,), "skips": 1, "once": True},
+        ]
         kinds.append({"grams": (one,), "once": True, "weights": (0.5, 2, 3, 1, 0)})
-        return [Sample((x,), {"outputs": 5, **k})
-                for k in kinds] + [Sample((x[0],), {"outputs": 5, "grams": (two,)})]
+        return [Sample((x,), {"outputs": 5, **k}) for k in kinds] + [
+            Sample((x[0],), {"outputs": 5, "grams": (two,)})
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x = np.asarray(arrays[0])
@@ -107,7 +116,8 @@ class CountGrams(Operator):
                 for step in range(1, self.skips + 2 if len(gram) > 1 else 2):
                     ahead = (len(gram) - 1) * step
                     out[place] += sum(
-                        tuple(row[i:i + ahead + 1:step]) == gram for i in range(x.shape[-1] - ahead))
+                        tuple(row[i : i + ahead + 1 : step]) == gram for i in range(x.shape[-1] - ahead)
+                    )
         y = np.minimum(y, 1) if self.once else y
         return [y if self.weights is None else y * np.asarray(self.weights, np.float32)]
 
@@ -156,12 +166,13 @@ class TfIdfVectorizer(Operator):
         """(words, place in the output, weight) of every n-gram of the pool."""
         pool: Sequence[Any] = [w.encode() for w in self.pool_strings] or self.pool_int64s
         found: list[tuple[Any, ...]] = []
-        for n, (begin,
-                end) in enumerate(zip(self.ngram_counts, (*self.ngram_counts[1:], len(pool)), strict=True),
-                                  1):
+        for n, (begin, end) in enumerate(
+            zip(self.ngram_counts, (*self.ngram_counts[1:], len(pool)), strict=True), 1
+        ):
             if not 0 <= begin <= end <= len(pool) or (end - begin) % n:
                 raise OperatorError(
-                    f"ngram_counts {list(self.ngram_counts)} do not fit a pool of {len(pool)}")
+                    f"ngram_counts {list(self.ngram_counts)} do not fit a pool of {len(pool)}"
+                )
             found += [tuple(pool[k : k + n]) for k in range(begin, end, n)]
         weights = self.weights or (1.0,) * len(found)
         if len(found) != len(self.ngram_indexes) or len(weights) != len(found):
@@ -185,10 +196,12 @@ class TfIdfVectorizer(Operator):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x, grams = required(inputs), self._grams()
         outputs = self.infer(inputs)[0].shape[-1]
-        wanted = [(words, place)
-                  for words, place, _ in grams
-                  if all(possible(w, x.dtype)
-                         for w in words) and self.min_gram_length <= len(words) <= self.max_gram_length]
+        wanted = [
+            (words, place)
+            for words, place, _ in grams
+            if all(possible(w, x.dtype) for w in words)
+            and self.min_gram_length <= len(words) <= self.max_gram_length
+        ]
         vocabulary = sorted({word for words, _ in wanted for word in words})
         number = {word: k for k, word in enumerate(vocabulary)}
         by_length: dict[int, dict[tuple[int, ...], int]] = {}
@@ -199,18 +212,22 @@ class TfIdfVectorizer(Operator):
         scaled = self.mode != "TF" and bool(np.any(weights != 1))
         rows = tuple(tuple(sorted(by_length[n].items())) for n in sorted(by_length))
         skips = min(max(self.max_skip_count, 0), x.shape[-1])  # more do not fit a row, nor a C integer
-        counts = CountGrams(rows, outputs, skips,
-                            tuple(weights.tolist()) if scaled else None, self.mode == "IDF")
+        counts = CountGrams(
+            rows, outputs, skips, tuple(weights.tolist()) if scaled else None, self.mode == "IDF"
+        )
         return [build(counts, build(FindKey(tuple(vocabulary)), x))]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         pool: dict[str, Any] = {
-            "ngram_counts": (0, 3), "ngram_indexes": (0, 1, 2, 5, 4), "pool_int64s": (2, 3, 5, 5, 4, 4, 5),
-            "weights": (0.5, 2.0, 1.0, 3.0, 0.25)
+            "ngram_counts": (0, 3),
+            "ngram_indexes": (0, 1, 2, 5, 4),
+            "pool_int64s": (2, 3, 5, 5, 4, 4, 5),
+            "weights": (0.5, 2.0, 1.0, 3.0, 0.25),
         }
-        words = {k: v for k, v in pool.items() if k != "pool_int64s"
-                 } | {"pool_strings": ("two", "three", "five", "five", "four", "four", "five")}
+        words = {k: v for k, v in pool.items() if k != "pool_int64s"} | {
+            "pool_strings": ("two", "three", "five", "five", "four", "four", "five")
+        }
         x = np.asarray([[1, 1, 3, 3, 3, 7], [8, 5, 4, 5, 6, 8]], np.int32)
         s = texts("five", "four", "zwei", "five", "two", "two")
         forms = [("TF", 1, 1, 0), ("TF", 1, 2, 0), ("IDF", 2, 2, 1), ("TFIDF", 1, 2, 3)]

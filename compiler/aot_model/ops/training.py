@@ -80,7 +80,7 @@ class _Optimizer(Operator, ABC):
         count = len(values) - 1
         return [Sample(one, c, outputs=count) for c in cls.settings] + [
             Sample(two, cls.settings[-1], outputs=2 * count),
-            Sample((rate, start, *values), cls.settings[-1], outputs=count)
+            Sample((rate, start, *values), cls.settings[-1], outputs=count),
         ]
 
 
@@ -93,10 +93,11 @@ class Momentum(_Optimizer):
     mode: str = "standard"
     norm_coefficient: float = 0.0
 
-    settings: ClassVar[tuple[dict[str, Any],
-                             ...]] = tuple({"alpha": 0.9, "beta": 0.7, "mode": m, "norm_coefficient": n}
-                                           for m in ("standard", "nesterov")
-                                           for n in (0.0, 0.01))
+    settings: ClassVar[tuple[dict[str, Any], ...]] = tuple(
+        {"alpha": 0.9, "beta": 0.7, "mode": m, "norm_coefficient": n}
+        for m in ("standard", "nesterov")
+        for n in (0.0, 0.01)
+    )
 
     def step(self, m: _Math, rate: Value, number: Value, tensors: list[Value]) -> list[Value]:
         x, g, v = tensors
@@ -116,8 +117,9 @@ class Adagrad(_Optimizer):
     epsilon: float = 1e-6
     norm_coefficient: float = 0.0
 
-    settings: ClassVar[tuple[dict[str, Any],
-                             ...]] = ({"decay_factor": 0.1, "epsilon": 0.02, "norm_coefficient": 0.3},)
+    settings: ClassVar[tuple[dict[str, Any], ...]] = (
+        {"decay_factor": 0.1, "epsilon": 0.02, "norm_coefficient": 0.3},
+    )
 
     def step(self, m: _Math, rate: Value, number: Value, tensors: list[Value]) -> list[Value]:
         x, g, h = tensors
@@ -137,10 +139,10 @@ class Adam(_Optimizer):
     norm_coefficient: float = 0.0
     norm_coefficient_post: float = 0.0
 
-    settings: ClassVar[tuple[dict[str, Any],
-                             ...]] = ({"alpha": 0.95, "beta": 0.85, "epsilon": 0.02, "norm_coefficient": 0.1},
-                                      {"norm_coefficient_post": 0.2, "alpha": 0.8, "beta": 0.9},
-                                      )
+    settings: ClassVar[tuple[dict[str, Any], ...]] = (
+        {"alpha": 0.95, "beta": 0.85, "epsilon": 0.02, "norm_coefficient": 0.1},
+        {"norm_coefficient_post": 0.2, "alpha": 0.8, "beta": 0.9},
+    )
 
     def kinds(self) -> int:
         return 4
@@ -169,6 +171,8 @@ class Adam(_Optimizer):
             first.append(self.alpha * vk + (1 - self.alpha) * gradient)
             second.append(self.beta * hk + (1 - self.beta) * gradient**2)
             step = rate * np.sqrt(1 - self.beta**number) / (1 - self.alpha**number) if number > 0 else rate
-            values.append((1 - self.norm_coefficient_post) * (xk - step * first[-1] /
-                                                              (np.sqrt(second[-1]) + self.epsilon)))
+            values.append(
+                (1 - self.norm_coefficient_post)
+                * (xk - step * first[-1] / (np.sqrt(second[-1]) + self.epsilon))
+            )
         return [y.astype(np.float32) for y in (*values, *first, *second)]

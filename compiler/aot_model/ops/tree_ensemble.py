@@ -48,9 +48,11 @@ class TreeEnsemble(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = matrix(inputs)
         if not 0 <= self.aggregate_function < len(AGGREGATES) or not 0 <= self.post_transform < len(
-                _TRANSFORMS):
+            _TRANSFORMS
+        ):
             raise OperatorError(
-                f"aggregate_function is {self.aggregate_function}, post_transform {self.post_transform}")
+                f"aggregate_function is {self.aggregate_function}, post_transform {self.post_transform}"
+            )
         return [TensorType(x.dtype, (x.shape[0], self.n_targets))]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
@@ -62,8 +64,14 @@ class TreeEnsemble(Operator):
         """One list of nodes: the inner ones, those of tests of sets, the leaves."""
         modes = [int(m) for m in self.nodes_modes.reshape(-1)]
         inner, leaves = len(modes), len(self.leaf_targetids)
-        lists = (self.nodes_splits.reshape(-1), self.nodes_featureids, self.nodes_truenodeids,
-                 self.nodes_falsenodeids, self.nodes_trueleafs, self.nodes_falseleafs)
+        lists = (
+            self.nodes_splits.reshape(-1),
+            self.nodes_featureids,
+            self.nodes_truenodeids,
+            self.nodes_falsenodeids,
+            self.nodes_trueleafs,
+            self.nodes_falseleafs,
+        )
         missing = list(self.nodes_missing_value_tracks_true or (0,) * inner)
         if any(len(v) != inner for v in (*lists, missing)) or self.leaf_weights.size != leaves:
             raise OperatorError("the lists of nodes or of leaves have different lengths")
@@ -75,7 +83,8 @@ class TreeEnsemble(Operator):
         def child(name: int, leaf: int) -> int:
             if not 0 <= name < (leaves if leaf else inner):
                 raise OperatorError(
-                    f"a node leads to {'leaf' if leaf else 'node'} {name}, which is not there")
+                    f"a node leads to {'leaf' if leaf else 'node'} {name}, which is not there"
+                )
             return name + (first_leaf if leaf else 0)
 
         kinds = [*COMPARE, "BRANCH_EQ"]
@@ -100,10 +109,18 @@ class TreeEnsemble(Operator):
         mode += [LEAF] * leaves
         yes, no = [*yes, *blank], [*no, *blank]
         check_acyclic(yes, no, mode)
-        return Forest((*feature, *blank), (*threshold, *map(float, blank)), tuple(yes), tuple(no),
-                      tuple(mode), (*missing, *blank), self.tree_roots, votes, self.leaf_targetids,
-                      tuple(float(v) for v in self.leaf_weights.reshape(-1)),
-                      )
+        return Forest(
+            (*feature, *blank),
+            (*threshold, *map(float, blank)),
+            tuple(yes),
+            tuple(no),
+            tuple(mode),
+            (*missing, *blank),
+            self.tree_roots,
+            votes,
+            self.leaf_targetids,
+            tuple(float(v) for v in self.leaf_weights.reshape(-1)),
+        )
 
     def _sets(self, modes: Sequence[int]) -> dict[int, list[float]]:
         """The members of each node that tests a set: runs of membership_values between NaN."""
@@ -127,18 +144,30 @@ class TreeEnsemble(Operator):
 
         x = np.asarray([[1.2], [3.4], [-0.12], [np.nan], [12.0], [7.0]], np.float32)
         trees: dict[str, Any] = {
-            "nodes_featureids": (0, 0, 0), "nodes_splits": real(11.0, 1.5, 3.0),
-            "nodes_modes": np.asarray([0, 6, 6], np.uint8), "nodes_truenodeids": (1, 0, 1),
-            "nodes_falsenodeids": (2, 2, 3), "nodes_trueleafs": (0, 1, 1), "nodes_falseleafs": (0, 1, 1),
-            "leaf_targetids": (0, 1, 2, 3), "leaf_weights": real(1.0, 10.0, 1000.0, 100.0), "n_targets": 4,
-            "tree_roots": (0,), "membership_values": real(1.2, 3.7, 8.0, 9.0, np.nan, 12.0, 7.0, np.nan),
+            "nodes_featureids": (0, 0, 0),
+            "nodes_splits": real(11.0, 1.5, 3.0),
+            "nodes_modes": np.asarray([0, 6, 6], np.uint8),
+            "nodes_truenodeids": (1, 0, 1),
+            "nodes_falsenodeids": (2, 2, 3),
+            "nodes_trueleafs": (0, 1, 1),
+            "nodes_falseleafs": (0, 1, 1),
+            "leaf_targetids": (0, 1, 2, 3),
+            "leaf_weights": real(1.0, 10.0, 1000.0, 100.0),
+            "n_targets": 4,
+            "tree_roots": (0,),
+            "membership_values": real(1.2, 3.7, 8.0, 9.0, np.nan, 12.0, 7.0, np.nan),
         }
         two = {
-            **trees, "nodes_modes": np.asarray([0, 1, 5], np.uint8), "membership_values": None,
-            "tree_roots": (0, 2), "n_targets": 4
+            **trees,
+            "nodes_modes": np.asarray([0, 1, 5], np.uint8),
+            "membership_values": None,
+            "tree_roots": (0, 2),
+            "n_targets": 4,
         }
         return [
-            Sample((x,), trees), *(Sample(
-                (x,),
-                {k: v for k, v in {**two, "aggregate_function": a}.items() if v is not None}) for a in (0, 1))
+            Sample((x,), trees),
+            *(
+                Sample((x,), {k: v for k, v in {**two, "aggregate_function": a}.items() if v is not None})
+                for a in (0, 1)
+            ),
         ]

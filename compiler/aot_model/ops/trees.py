@@ -45,13 +45,14 @@ class TreeSums(Operator):
         assert forest is not None
         # The generated code reads and writes as far as these lists go.
         if {len(forest.threshold), len(forest.missing)} != {len(forest.mode)} or len(forest.target) != len(
-                forest.weight):
+            forest.weight
+        ):
             raise OperatorError("the lists of nodes or of votes have different lengths")
         if len(self.base) not in (0, self.targets):
             raise OperatorError(f"{len(self.base)} base values for {self.targets} targets")
-        if not all(0 <= f < x.shape[1]
-                   for f, mode in zip(forest.feature, forest.mode, strict=True)
-                   if mode != LEAF):
+        if not all(
+            0 <= f < x.shape[1] for f, mode in zip(forest.feature, forest.mode, strict=True) if mode != LEAF
+        ):
             raise OperatorError(f"a node reads a feature that {x.type} does not have")
         if not all(0 <= k < self.targets for k in forest.target):
             raise OperatorError(f"a leaf votes for another than the {self.targets} targets")
@@ -69,23 +70,30 @@ class TreeSums(Operator):
         last = len(forest.mode) - 1
         tables: dict[str, np.ndarray] = {
             "feature": np.asarray(
-                [-1 if m == LEAF else f for f, m in zip(forest.feature, forest.mode, strict=True)], np.int32),
-            "threshold": np.asarray(forest.threshold,
-                                    dtype), "child": child, "roots": np.asarray(forest.roots, np.int32),
-            "votes": begins, "target": np.asarray([forest.target[p] for p in order] or [0], np.int32),
+                [-1 if m == LEAF else f for f, m in zip(forest.feature, forest.mode, strict=True)], np.int32
+            ),
+            "threshold": np.asarray(forest.threshold, dtype),
+            "child": child,
+            "roots": np.asarray(forest.roots, np.int32),
+            "votes": begins,
+            "target": np.asarray([forest.target[p] for p in order] or [0], np.int32),
             "weight": np.asarray([forest.weight[p] for p in order] or [0], dtype),
         }
         if len(branches) > 1:
-            tables["mode"] = np.asarray([branches.index(m) if m != LEAF else 0 for m in forest.mode],
-                                        np.uint8)
+            tables["mode"] = np.asarray(
+                [branches.index(m) if m != LEAF else 0 for m in forest.mode], np.uint8
+            )
         if any(forest.missing):
             tables["missing"] = np.asarray(forest.missing, np.uint8)
         # Children lie behind their parents, so that a walk ends; the last node is a leaf.
         admissible: dict[str, Ranges] = {
             "feature": (Range(-1, x.shape[1] - 1), Range(-1, -1, last)),
-            "child": tuple(Range(1, last, k, 2, last, 1)
-                           for k in range(2)), "roots": (Range(0, last),), "votes": (Range(0, len(order)),),
-            "target": (Range(0, self.targets - 1),), "mode": ANYTHING, "missing": ANYTHING,
+            "child": tuple(Range(1, last, k, 2, last, 1) for k in range(2)),
+            "roots": (Range(0, last),),
+            "votes": (Range(0, len(order)),),
+            "target": (Range(0, self.targets - 1),),
+            "mode": ANYTHING,
+            "missing": ANYTHING,
         }
         text = CText()
         extreme = self.aggregate in ("MIN", "MAX")
@@ -125,7 +133,7 @@ class TreeSums(Operator):
         arguments = [
             Argument("x", x),
             *(Argument(k, Packed(k, v, v.itemsize, admissible.get(k))) for k, v in tables.items()),
-            written("y", site.node.outputs[0])
+            written("y", site.node.outputs[0]),
         ]
         if extreme:
             arguments.append(Argument("seen", Scratch("seen", self.targets, 1, "uint8_t")))
@@ -136,39 +144,52 @@ class TreeSums(Operator):
     def samples(cls) -> list[Sample]:
         x = np.asarray([[0.2, -1, 5], [0.5, 0, 2], [np.nan, 3, 2], [2, 2, np.nan]], np.float32)
         modes = ("BRANCH_LEQ", "BRANCH_GT", LEAF, LEAF, LEAF, "BRANCH_EQ", LEAF, LEAF)
-        forest = Forest((0, 1, 0, 0, 0, 2, 0, 0), (0.5, 0.0, 0, 0, 0, 2.0, 0, 0), (1, 2, 0, 0, 0, 6, 0, 0),
-                        (4, 3, 0, 0, 0, 7, 0, 0), modes, (1, 0, 0, 0, 0, 0, 0, 0), (0, 5),
-                        ((), (), (0,), (1, 2), (3,), (), (4,), (5,)), (0, 1, 0, 1, 0, 1),
-                        (1.0, 2.5, -3.0, 4.0, 0.25, -7.0))
+        forest = Forest(
+            (0, 1, 0, 0, 0, 2, 0, 0),
+            (0.5, 0.0, 0, 0, 0, 2.0, 0, 0),
+            (1, 2, 0, 0, 0, 6, 0, 0),
+            (4, 3, 0, 0, 0, 7, 0, 0),
+            modes,
+            (1, 0, 0, 0, 0, 0, 0, 0),
+            (0, 5),
+            ((), (), (0,), (1, 2), (3,), (), (4,), (5,)),
+            (0, 1, 0, 1, 0, 1),
+            (1.0, 2.5, -3.0, 4.0, 0.25, -7.0),
+        )
         plain = replace(forest, missing=(0,) * 8)
-        kinds: list[dict[str,
-                         Any]] = [{"aggregate": a} for a in AGGREGATES
-                                  ] + [{"base": (0.5, -2.0)}, {"aggregate": "AVERAGE", "base": (1.0, 0.0)}]
-        return [Sample((x,), {"forest": f, "targets": 2, **k})
-                for f in (forest, plain)
-                for k in kinds] + [Sample((x.astype(np.float64),), {"forest": forest, "targets": 3})]
+        kinds: list[dict[str, Any]] = [{"aggregate": a} for a in AGGREGATES] + [
+            {"base": (0.5, -2.0)},
+            {"aggregate": "AVERAGE", "base": (1.0, 0.0)},
+        ]
+        return [Sample((x,), {"forest": f, "targets": 2, **k}) for f in (forest, plain) for k in kinds] + [
+            Sample((x.astype(np.float64),), {"forest": forest, "targets": 3})
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, forest = np.asarray(arrays[0]), self.forest
         assert forest is not None
-        decide: dict[str,
-                     Callable[[Any, Any],
-                              Any]] = dict(zip(COMPARE, (o.le, o.lt, o.ge, o.gt, o.eq, o.ne), strict=True))
+        decide: dict[str, Callable[[Any, Any], Any]] = dict(
+            zip(COMPARE, (o.le, o.lt, o.ge, o.gt, o.eq, o.ne), strict=True)
+        )
         y = np.zeros((len(x), self.targets))
         for row, out in zip(x, y, strict=True):
             votes: list[list[float]] = [[] for _ in out]
             for node in forest.roots:
                 while forest.mode[node] != LEAF:
                     value = row[forest.feature[node]]
-                    taken = bool(forest.missing[node]) if np.isnan(
-                        value) and forest.mode[node] != "BRANCH_NEQ" else decide[forest.mode[node]](
-                            value, forest.threshold[node])
+                    taken = (
+                        bool(forest.missing[node])
+                        if np.isnan(value) and forest.mode[node] != "BRANCH_NEQ"
+                        else decide[forest.mode[node]](value, forest.threshold[node])
+                    )
                     node = (forest.yes if taken else forest.no)[node]
                 for place in forest.votes[node]:
                     votes[forest.target[place]].append(forest.weight[place])
             combine: Callable[[list[float]], float] = {
-                "SUM": sum, "AVERAGE": lambda v: sum(v) / len(forest.roots),
-                "MIN": lambda v: min(v, default=0), "MAX": lambda v: max(v, default=0)
+                "SUM": sum,
+                "AVERAGE": lambda v: sum(v) / len(forest.roots),
+                "MIN": lambda v: min(v, default=0),
+                "MAX": lambda v: max(v, default=0),
             }[self.aggregate]
             out[:] = [combine(v) + b for v, b in zip(votes, self.base or (0.0,) * self.targets, strict=True)]
         return [y.astype(x.dtype)]
@@ -203,8 +224,11 @@ class _Nodes(Operator):
 
     def base(self) -> tuple[float, ...]:
         """What is added to the sums."""
-        return self.base_values if self.base_values_as_tensor is None else tuple(
-            self.base_values_as_tensor.reshape(-1).tolist())
+        return (
+            self.base_values
+            if self.base_values_as_tensor is None
+            else tuple(self.base_values_as_tensor.reshape(-1).tolist())
+        )
 
 
 @operator("TreeEnsembleClassifier", domain="ai.onnx.ml")
@@ -237,25 +261,33 @@ class TreeEnsembleClassifier(_Nodes):
             return [labels(build, scores, *names), transformed(build, scores, self.post_transform)]
         one = _summed(build, x, TreeSums(forest, 1, "SUM", base[-1:]))
         opposite = build(op("Neg"), one)
-        other = build(op("Sub"), build.constant(1, DType.FLOAT32), one) if min(
-            forest.weight) >= 0 else opposite
+        other = (
+            build(op("Sub"), build.constant(1, DType.FLOAT32), one) if min(forest.weight) >= 0 else opposite
+        )
         scores = build(Concat(1), other, one)
         logistic = self.post_transform == "LOGISTIC"
         return [
             labels(build, scores, *names),
-            transformed(build, build(Concat(1), opposite, one), "LOGISTIC") if logistic else scores
+            transformed(build, build(Concat(1), opposite, one), "LOGISTIC") if logistic else scores,
         ]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         tree: dict[str, Any] = {**_TREES, "class_treeids": (0, 0, 1, 1), "class_nodeids": (1, 2, 1, 2)}
         three = {**tree, "class_ids": (0, 2, 1, 0), "class_weights": (1.0, 2.0, 0.5, 4.0)}
-        plus, minus = ({**tree, "class_ids": (0,) * 4, "class_weights": w, "classlabels_int64s": (3, 9)}
-                       for w in ((0.25, 0.5, 0.125, 0.5), (1.0, -2.0, 0.5, 0.75)))
-        forms = [{**three, "classlabels_strings": ("a", "ü", "c")},
-                 {**three, "classlabels_int64s": (5, -1, 7), "post_transform": "SOFTMAX"}]
+        plus, minus = (
+            {**tree, "class_ids": (0,) * 4, "class_weights": w, "classlabels_int64s": (3, 9)}
+            for w in ((0.25, 0.5, 0.125, 0.5), (1.0, -2.0, 0.5, 0.75))
+        )
+        forms = [
+            {**three, "classlabels_strings": ("a", "ü", "c")},
+            {**three, "classlabels_int64s": (5, -1, 7), "post_transform": "SOFTMAX"},
+        ]
         forms += [
-            plus, minus, {**plus, "post_transform": "LOGISTIC"}, {**minus, "post_transform": "LOGISTIC"}
+            plus,
+            minus,
+            {**plus, "post_transform": "LOGISTIC"},
+            {**minus, "post_transform": "LOGISTIC"},
         ]
         return [Sample((_SAMPLES,), f, outputs=2) for f in forms]
 
@@ -285,24 +317,34 @@ class TreeEnsembleRegressor(_Nodes):
     @classmethod
     def samples(cls) -> list[Sample]:
         tree = {
-            **_TREES, "target_ids": (0, 0, 0, 0), "target_treeids": (0, 0, 1, 1),
-            "target_nodeids": (1, 2, 1, 2), "target_weights": (1.0, -2.0, 0.5, 4.0)
+            **_TREES,
+            "target_ids": (0, 0, 0, 0),
+            "target_treeids": (0, 0, 1, 1),
+            "target_nodeids": (1, 2, 1, 2),
+            "target_weights": (1.0, -2.0, 0.5, 4.0),
         }
         gaps = np.asarray([[np.nan, 0.0], [0.6, np.nan], [np.nan, np.nan]], np.float32)
-        forms: list[dict[str, Any]] = [{**tree, "n_targets": 1, "aggregate_function": a}
-                                       for a in ("SUM", "MIN", "MAX", "AVERAGE")]
-        forms.append({
-            **tree, "n_targets": 1, "base_values": (0.5,),
-            "nodes_missing_value_tracks_true": (1, 0, 0, 0, 0, 0)
-        })
+        forms: list[dict[str, Any]] = [
+            {**tree, "n_targets": 1, "aggregate_function": a} for a in ("SUM", "MIN", "MAX", "AVERAGE")
+        ]
+        forms.append(
+            {
+                **tree,
+                "n_targets": 1,
+                "base_values": (0.5,),
+                "nodes_missing_value_tracks_true": (1, 0, 0, 0, 0, 0),
+            }
+        )
         return [Sample((x,), f) for f in forms for x in (_SAMPLES, gaps)]
 
 
 _TREES = {
-    "nodes_treeids": (0, 0, 0, 1, 1, 1), "nodes_nodeids": (0, 1, 2, 0, 1, 2),
+    "nodes_treeids": (0, 0, 0, 1, 1, 1),
+    "nodes_nodeids": (0, 1, 2, 0, 1, 2),
     "nodes_featureids": (0, 0, 0, 1, 0, 0),
     "nodes_modes": ("BRANCH_LEQ", "LEAF", "LEAF", "BRANCH_LT", "LEAF", "LEAF"),
-    "nodes_values": (0.5, 0.0, 0.0, -0.25, 0.0, 0.0), "nodes_truenodeids": (1, 0, 0, 1, 0, 0),
+    "nodes_values": (0.5, 0.0, 0.0, -0.25, 0.0, 0.0),
+    "nodes_truenodeids": (1, 0, 0, 1, 0, 0),
     "nodes_falsenodeids": (2, 0, 0, 2, 0, 0),
 }
 _SAMPLES = np.asarray([[0.5, 0.0], [0.6, -1.0], [-3.0, -0.25]], np.float32)

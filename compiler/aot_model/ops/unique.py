@@ -29,7 +29,8 @@ def _order(dtype: DType) -> str:
 
 @operator("Unique", stores_itself=True, strings=True)
 class Unique(Operator):
-    """Different elements (slices along an axis), where each was first, which one each is, how many of each.
+    """Different elements (slices along an axis), where each was first, which one each is, how many of
+    each.
     """
 
     axis: int | None = None
@@ -86,9 +87,11 @@ class Unique(Operator):
             with text.loop("o", str(outer)), text.loop("k", "count"), text.loop("j", str(inner)):
                 text.line(f"y[(o * count + k) * {inner} + j] = x[(o * {n} + found[k]) * {inner} + j];")
             clear_rest(text, "y", y, "count", size)
-        for value, name, source, limit in ((first, "first", "found", "count"), (inverse, "inverse", "which",
-                                                                                str(n)), (counts, "counts",
-                                                                                          "many", "count")):
+        for value, name, source, limit in (
+            (first, "first", "found", "count"),
+            (inverse, "inverse", "which", str(n)),
+            (counts, "counts", "many", "count"),
+        ):
             if value is not None:
                 with text.loop("k", limit):
                     text.line(f"{name}[k] = {source}[k];")

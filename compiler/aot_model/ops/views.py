@@ -61,7 +61,8 @@ class Reshape(Reshaping):
             if d == 0 and not self.allowzero:
                 if i >= x.type.rank:
                     raise OperatorError(
-                        f"dimension {i} of shape {wanted} copies a dimension that {x.type} does not have")
+                        f"dimension {i} of shape {wanted} copies a dimension that {x.type} does not have"
+                    )
                 wanted[i] = x.shape[i]
         if wanted.count(-1) > 1 or any(d < -1 for d in wanted):
             raise OperatorError(f"invalid shape {wanted}")
@@ -119,8 +120,11 @@ class Squeeze(Reshaping):
     def shape(self, inputs: Inputs) -> tuple[int, ...]:
         shape = required(inputs).shape
         axes = static(inputs, 1, "the axes")
-        gone = {i for i, d in enumerate(shape)
-                if d == 1} if axes is None else {normal_axis(a, len(shape)) for a in ints(axes)}
+        gone = (
+            {i for i, d in enumerate(shape) if d == 1}
+            if axes is None
+            else {normal_axis(a, len(shape)) for a in ints(axes)}
+        )
         if any(shape[a] != 1 for a in gone):
             raise OperatorError(f"cannot squeeze axes {sorted(gone)} of shape {shape}")
         return tuple(d for i, d in enumerate(shape) if i not in gone)
@@ -129,8 +133,11 @@ class Squeeze(Reshaping):
     def samples(cls) -> list[Sample]:
         x = ramp(1, 3, 1, 2, 1)
         return [
-            Sample((x,)), *(Sample((x, np.asarray(a, np.int64)), constants=frozenset({1}))
-                             for a in ([0], [2, 4], [-1], [-3, 0]))
+            Sample((x,)),
+            *(
+                Sample((x, np.asarray(a, np.int64)), constants=frozenset({1}))
+                for a in ([0], [2, 4], [-1], [-3, 0])
+            ),
         ]
 
 

@@ -55,14 +55,22 @@ def chart(lane: Lane) -> Chart:
         room = int(width / TEXT_ROOM)
         text = names.of(one.buffer.name, room) if one.size * up > 14 and room > 3 else ""
         rectangles.append(
-            Rectangle(one, x, y(one.offset + one.size), width, round(max(one.size * up, 0.8), 2), text))
-    curve = "".join(f"{'M' if k == 0 else 'L'}{LEFT + k * across:.1f} {y(used)}H{LEFT + (k + 1) * across:.1f}"
-                    for k, used in enumerate(lane.used))
-    return Chart(lane, WIDTH, height, tuple(rectangles),
-                 tuple((round(LEFT + (k + 0.5) * across, 1), str(k)) for k in _marks(count - 1, 16)),
-                 tuple((y(at), f"{at:,}") for at in _marks(size, 6)),
-                 (round(LEFT + lane.peak * across, 2), round(across, 2)), curve,
-                 )
+            Rectangle(one, x, y(one.offset + one.size), width, round(max(one.size * up, 0.8), 2), text)
+        )
+    curve = "".join(
+        f"{'M' if k == 0 else 'L'}{LEFT + k * across:.1f} {y(used)}H{LEFT + (k + 1) * across:.1f}"
+        for k, used in enumerate(lane.used)
+    )
+    return Chart(
+        lane,
+        WIDTH,
+        height,
+        tuple(rectangles),
+        tuple((round(LEFT + (k + 0.5) * across, 1), str(k)) for k in _marks(count - 1, 16)),
+        tuple((y(at), f"{at:,}") for at in _marks(size, 6)),
+        (round(LEFT + lane.peak * across, 2), round(across, 2)),
+        curve,
+    )
 
 
 def _marks(end: int, most: int) -> list[int]:

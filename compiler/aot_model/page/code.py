@@ -30,8 +30,9 @@ def definitions(source: str, names: Iterable[str]) -> dict[str, Definition]:
         head = _HEAD.match(line)
         if head is None or head.group(1) not in wanted or head.group(1) in found:
             continue
-        opens = next((n for n in range(k, min(k + 40, len(lines))) if lines[n].rstrip().endswith(("{", ";"))),
-                     None)
+        opens = next(
+            (n for n in range(k, min(k + 40, len(lines))) if lines[n].rstrip().endswith(("{", ";"))), None
+        )
         if opens is None or lines[opens].rstrip().endswith(";"):
             continue
         end = next((n for n in range(opens, len(lines)) if lines[n].rstrip() == "}"), None)

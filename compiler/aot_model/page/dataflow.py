@@ -63,8 +63,9 @@ class _Maker:
         """Follow the steps; who wrote what behind them."""
         for step in steps:
             if isinstance(step, Branch):
-                writers = _either(self.walk(step.then, _copy(writers)),
-                                  self.walk(step.otherwise, _copy(writers)))
+                writers = _either(
+                    self.walk(step.then, _copy(writers)), self.walk(step.otherwise, _copy(writers))
+                )
             elif isinstance(step, Loop):
                 writers = _either(writers, self.walk(step.body, _copy(writers)))  # it may not turn at all
             else:

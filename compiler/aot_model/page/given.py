@@ -140,7 +140,8 @@ def _bars(h: Mapping[str, Any]) -> tuple[tuple[tuple[float, float], ...], tuple[
     first, last, width = used[0], used[-1], 2 * float(h["reach"]) / len(pairs)
     most = math.sqrt(max(max(p) for p in pairs))  # by the root: what is rare is seen, too
     bars = tuple(
-        (round(math.sqrt(x) / most, 3), round(math.sqrt(y) / most, 3)) for x, y in pairs[first:last + 1])
+        (round(math.sqrt(x) / most, 3), round(math.sqrt(y) / most, 3)) for x, y in pairs[first : last + 1]
+    )
     low = -float(h["reach"])
     return bars, (f"{low + first * width:.3g}", f"{low + (last + 1) * width:.3g}")
 
@@ -190,22 +191,29 @@ def _times(facts: Mapping[str, Any], view: ModelView) -> Times:
     found = [(c, int(x[unit]), x.get("by_reason") or {}) for c, x in zip(calls, facts["layers"], strict=True)]
     points = {
         c: (c.macs / max(sum(b.nbytes for b in c.arguments), 1), c.macs / n)
-        for c, n, _ in found if c.macs and n
+        for c, n, _ in found
+        if c.macs and n
     }
-    bounds = [(min(axis), max(axis))
-              for axis in zip(*points.values(), strict=True)] if points else [(1.0, 1.0)] * 2
+    bounds = (
+        [(min(axis), max(axis)) for axis in zip(*points.values(), strict=True)]
+        if points
+        else [(1.0, 1.0)] * 2
+    )
     spans = [(math.floor(math.log10(low) - 0.05), math.ceil(math.log10(high) + 0.05)) for low, high in bounds]
 
     def place(values: tuple[float, ...]) -> tuple[float, float]:
-        x, y = ((math.log10(v) - low) / max(high - low, 1)
-                for v, (low, high) in zip(values, spans, strict=True))
+        x, y = (
+            (math.log10(v) - low) / max(high - low, 1) for v, (low, high) in zip(values, spans, strict=True)
+        )
         return round(x, 4), round(y, 4)
 
     roof = []
     if points:
         best, slope = max(y for _, y in points.values()), max(y / x for x, y in points.values())
-        start = (10.0**spans[0][0], slope * 10.0**spans[0][0])
-        roof = [place(p) for p in (start, (best / slope, best), (max(10.0**spans[0][1], best / slope), best))]
+        start = (10.0 ** spans[0][0], slope * 10.0 ** spans[0][0])
+        roof = [
+            place(p) for p in (start, (best / slope, best), (max(10.0 ** spans[0][1], best / slope), best))
+        ]
     layers = tuple(
         Time(
             view.steps[c], c.layer, n, n / max(total, 1), f"{n / c.macs:.2f}" if c.macs else "",
@@ -250,8 +258,12 @@ def growth(path: Path, view: ModelView) -> Growth:
     return _growth(Metadata.read(path), metadata_of(view), path.name, view)
 
 
-_SIZES = (("MACs", "macs"), ("RAM in use", "workspace_bytes"), ("scratch", "scratch_bytes"),
-          ("constants", "constant_bytes"))
+_SIZES = (
+    ("MACs", "macs"),
+    ("RAM in use", "workspace_bytes"),
+    ("scratch", "scratch_bytes"),
+    ("constants", "constant_bytes"),
+)
 
 
 def _growth(old: Metadata, new: Metadata, title: str, view: ModelView) -> Growth:
@@ -278,11 +290,19 @@ def _growth(old: Metadata, new: Metadata, title: str, view: ModelView) -> Growth
         pairs = ((what, getattr(was, name, 0), getattr(layer, name, 0)) for what, name in _SIZES)
         numbers = tuple(p for p in pairs if p[1] != p[2])
         kernels = [None if x is None else _kernel(x.function) for x in (was, layer)]
-        what = "new" if was is None else "gone" if layer is None else "changed" if kernels[0] == kernels[
-            1] else f"{kernels[0]} → {kernels[1]}"
+        what = (
+            "new"
+            if was is None
+            else "gone"
+            if layer is None
+            else "changed"
+            if kernels[0] == kernels[1]
+            else f"{kernels[0]} → {kernels[1]}"
+        )
         if numbers or what != "changed":
             changes.append(
-                Change(f"{key[0]} ({key[1]})", None if there is None else steps[there[0]], what, numbers))
+                Change(f"{key[0]} ({key[1]})", None if there is None else steps[there[0]], what, numbers)
+            )
     return Growth(f"{title}: {old.target}", totals, tuple(sorted(changes, key=lambda c: -c.size)))
 
 
@@ -290,7 +310,7 @@ def _kernel(function: str) -> str:
     """Without the library's name and the call's number."""
     words = function.split("_")
     number = next((k for k, word in enumerate(words) if word.isdigit()), -1)
-    return "_".join(words[number + 1:])
+    return "_".join(words[number + 1 :])
 
 
 # --- a frontier
@@ -356,11 +376,19 @@ def _frontier(facts: Mapping[str, Any]) -> Frontier:
     for p, v in zip(facts["points"], values, strict=True):
         mine = [s * n for s, n in zip(signs, v, strict=True)]
         worse = any(
-            all(s * n <= m for s, n, m in zip(signs, o, mine, strict=True)) and o != v for o in values)
+            all(s * n <= m for s, n, m in zip(signs, o, mine, strict=True)) and o != v for o in values
+        )
         x, y = (round((n - low) / ((high - low) or 1), 4) for n, (low, high) in zip(v, spans, strict=True))
         points.append(
-            Point(str(p.get("name", "")), bool(p.get("chosen")), not worse, (v[0], v[1]),
-                  (_number(v[0]), _number(v[1])), (x, y)))
+            Point(
+                str(p.get("name", "")),
+                bool(p.get("chosen")),
+                not worse,
+                (v[0], v[1]),
+                (_number(v[0]), _number(v[1])),
+                (x, y),
+            )
+        )
     ticks = [tuple((k / 4, _number(low + (high - low) * k / 4)) for k in range(5)) for low, high in spans]
     return Frontier(str(facts.get("title", "Frontier")), (str(axes[0]["label"]), str(axes[1]["label"])),
                     tuple(sorted(points, key=lambda p: p.values)), ticks[0], ticks[1])  # fmt: skip
@@ -389,5 +417,6 @@ def _read(path: Path, what: str, mark: str, make: Callable[[Mapping[str, Any]], 
     except CompileError:
         raise
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-        raise fail("E102", f"is not what the page takes: {error}", where=str(path),
-                   hint=f"it takes {what}") from None
+        raise fail(
+            "E102", f"is not what the page takes: {error}", where=str(path), hint=f"it takes {what}"
+        ) from None

@@ -52,7 +52,8 @@ def picture(view: ModelView, heats: Mapping[int, int] = MappingProxyType({})) ->
     for a, b in flow.edges:
         reads.setdefault(b, []).append(a)
     boxes = tuple(
-        _box(view, k, v, drawing, tuple(reads.get(k, ())), most, heats) for k, v in enumerate(flow.vertices))
+        _box(view, k, v, drawing, tuple(reads.get(k, ())), most, heats) for k, v in enumerate(flow.vertices)
+    )
     width = max((b.x for b in boxes), default=0) + WIDTH + MARGIN
     width = max(width, *(x + 2 * MARGIN for x in drawing.x)) if drawing.x else width
     height = (max(drawing.rank, default=0) + 1) * STEP - (STEP - HEIGHT) + 2 * MARGIN
@@ -60,8 +61,15 @@ def picture(view: ModelView, heats: Mapping[int, int] = MappingProxyType({})) ->
     return Picture(width, height, boxes, tuple((k, p) for k, p in paths if p))
 
 
-def _box(view: ModelView, number: int, vertex: Vertex, drawing: Drawing, reads: tuple[int, ...],
-         most: int, heats: Mapping[int, int]) -> Box:
+def _box(
+    view: ModelView,
+    number: int,
+    vertex: Vertex,
+    drawing: Drawing,
+    reads: tuple[int, ...],
+    most: int,
+    heats: Mapping[int, int],
+) -> Box:
     x, y = MARGIN + drawing.x[number] - WIDTH // 2, MARGIN + drawing.rank[number] * STEP
     call = vertex.call
     if call is None:
@@ -74,9 +82,21 @@ def _box(view: ModelView, number: int, vertex: Vertex, drawing: Drawing, reads: 
     results = [str(b.type) for b in call.buffers(Access.WRITE)]
     lines = (printable(function, 31), printable(", ".join(results), 31))
     label = f"Step {step}: {call.op}, {printable(call.layer, 120)}; {function}; {call.macs:,} MACs" + (
-        f"; on {call.target}" if call.target else "")
-    return Box(number, f"step-{step}", kind, printable(call.op, 24), lines, label, x, y,
-               round(100 * call.macs / most, 1) if most else 0.0, reads, heats.get(step))
+        f"; on {call.target}" if call.target else ""
+    )
+    return Box(
+        number,
+        f"step-{step}",
+        kind,
+        printable(call.op, 24),
+        lines,
+        label,
+        x,
+        y,
+        round(100 * call.macs / most, 1) if most else 0.0,
+        reads,
+        heats.get(step),
+    )
 
 
 def _end(view: ModelView, buffer: Buffer, source: bool) -> tuple[str, str, str, str]:

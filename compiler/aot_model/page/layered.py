@@ -134,8 +134,9 @@ def _places(rows: Sequence[Sequence[int]], pieces: Sequence[tuple[int, int]], co
     for sweep in range(SWEEPS):
         near = above if sweep % 2 == 0 else below
         for row in rows if sweep % 2 == 0 else reversed(rows):
-            _settle(row, [sum(x[n] for n in near[v]) / len(near[v]) if near[v] else x[v] for v in row], half,
-                    x)
+            _settle(
+                row, [sum(x[n] for n in near[v]) / len(near[v]) if near[v] else x[v] for v in row], half, x
+            )
     left = min((x[v] - half[v] for v in range(total)), default=0.0)
     return [round(at - left) for at in x]
 

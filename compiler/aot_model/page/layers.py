@@ -58,14 +58,26 @@ def rows(view: ModelView, lanes: tuple[Lane, ...]) -> tuple[Row, ...]:
         function = call.function
         made.append(
             Row(
-                view.steps[call], layer.name, layer.op, layer.function,
-                layer.function.removeprefix(f"{view.name}_"), function.note, call.target or view.target.name,
-                call.shapes, layer.macs, layer.workspace_bytes, layer.scratch_bytes, layer.constant_bytes,
-                sum(b.nbytes for b in call.buffers(Access.WRITE)), tuple(tensors.get(call, ())),
+                view.steps[call],
+                layer.name,
+                layer.op,
+                layer.function,
+                layer.function.removeprefix(f"{view.name}_"),
+                function.note,
+                call.target or view.target.name,
+                call.shapes,
+                layer.macs,
+                layer.workspace_bytes,
+                layer.scratch_bytes,
+                layer.constant_bytes,
+                sum(b.nbytes for b in call.buffers(Access.WRITE)),
+                tuple(tensors.get(call, ())),
                 tuple(
                     _argument(p.name, p.access.value, b, held)
-                    for p, b in zip(function.params, call.arguments, strict=True)),
-            ))
+                    for p, b in zip(function.params, call.arguments, strict=True)
+                ),
+            )
+        )
     return tuple(made)
 
 
@@ -78,5 +90,6 @@ def _argument(name: str, use: str, buffer: Buffer, held: dict[Buffer, tuple[Lane
         lane, one = found
         at = one.offset + (0 if one.buffer is buffer else offset)
         place = f"{lane.name} + {at}" if lane.pool else f"of the caller{f' + {offset}' if offset else ''}"
-    return Argument(name, use, buffer.name, str(buffer.type), buffer.nbytes, place,
-                    found[1].number if found else None)
+    return Argument(
+        name, use, buffer.name, str(buffer.type), buffer.nbytes, place, found[1].number if found else None
+    )

@@ -59,8 +59,10 @@ class Lane:
         """Largest first; windows of other buffers left out, for they need no memory of their own."""
         alive = [h for h in self.held if h.first <= self.peak <= h.last and h.size]
         owners = {h.buffer for h in alive}
-        return sorted((h for h in alive if not (h.window and h.buffer.root()[0] in owners)),
-                      key=lambda h: (-h.size, h.offset, h.number))
+        return sorted(
+            (h for h in alive if not (h.window and h.buffer.root()[0] in owners)),
+            key=lambda h: (-h.size, h.offset, h.number),
+        )
 
 
 def lanes(view: ModelView) -> tuple[Lane, ...]:
@@ -71,12 +73,20 @@ def lanes(view: ModelView) -> tuple[Lane, ...]:
     kinds = _kinds(view)
     planned = sorted(view.addresses.of, key=lambda b: (view.addresses.live[b], view.addresses.of[b], b.name))
     held = [
-        Held(k, b, kinds.get(b, "result"), *view.addresses.of[b], *view.addresses.live[b],
-             touched[b][2] if b in touched else ()) for k, b in enumerate(planned)
+        Held(
+            k,
+            b,
+            kinds.get(b, "result"),
+            *view.addresses.of[b],
+            *view.addresses.live[b],
+            touched[b][2] if b in touched else (),
+        )
+        for k, b in enumerate(planned)
     ]
     made = [
-        Lane(p.name, p.size, own, _used(own, end)) for p in view.pools if (own := tuple(h for h in held
-                                                                                        if h.pool == p.name))
+        Lane(p.name, p.size, own, _used(own, end))
+        for p in view.pools
+        if (own := tuple(h for h in held if h.pool == p.name))
     ]
     theirs, offset = list[Held](), 0
     for buffer in (*view.program.inputs, *view.program.outputs):

@@ -35,45 +35,51 @@ def page(view: ModelView, source: str, given: Given | None = None) -> str:
     layers = rows(view, memory)
     code = definitions(source, [f.name for f in view.functions])
     script = _text("page.js.j2")
-    return _environment().get_template("page.html.j2").render(
-        m=view,
-        facts=metadata_of(view),
-        lanes=memory,
-        charts=[chart(lane) for lane in memory],
-        layers=layers,
-        graph=picture(view, heats),
-        given=given,
-        box=(WIDTH, HEIGHT),
-        code=[code[f.name] for f in view.functions if f.name in code],
-        known=set(code),
-        most={
-            k: max((getattr(r, k)
-                    for r in layers), default=0)
-            for k in ("macs", "ram", "scratch", "constants", "output")
-        },
-        style=Markup(_text("page.css.j2")),
-        script=Markup(script),
-        policy=_policy(script),
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            m=view,
+            facts=metadata_of(view),
+            lanes=memory,
+            charts=[chart(lane) for lane in memory],
+            layers=layers,
+            graph=picture(view, heats),
+            given=given,
+            box=(WIDTH, HEIGHT),
+            code=[code[f.name] for f in view.functions if f.name in code],
+            known=set(code),
+            most={
+                k: max((getattr(r, k) for r in layers), default=0)
+                for k in ("macs", "ram", "scratch", "constants", "output")
+            },
+            style=Markup(_text("page.css.j2")),
+            script=Markup(script),
+            policy=_policy(script),
+        )
     )
 
 
 def _policy(script: str) -> str:
     """Of Content-Security-Policy: nothing is loaded, and no script runs but this one."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; "
-            "form-action 'none'")
+    return (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; "
+        "form-action 'none'"
+    )
 
 
 @cache
 def _environment() -> jinja2.Environment:
-    return jinja2.Environment(loader=jinja2.PackageLoader("aot_model", "page/templates"),
-                              autoescape=True,
-                              undefined=jinja2.StrictUndefined,
-                              finalize=_printable,
-                              trim_blocks=True,
-                              lstrip_blocks=True,
-                              keep_trailing_newline=True,
-                              )
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("aot_model", "page/templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_printable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
 
 
 def _text(name: str) -> str:

@@ -18,7 +18,7 @@ class Shorter:
     def __init__(self, names: Iterable[str]) -> None:
         self._names = list(dict.fromkeys(names))
         self._fronts = Counter(name[:end] for name in self._names for end in _fronts(name))
-        ends = Counter(name[m.start():] for name in self._names for m in _WORDS.finditer(name) if m.start())
+        ends = Counter(name[m.start() :] for name in self._names for m in _WORDS.finditer(name) if m.start())
         common = [e for e, count in ends.items() if count > 1 and count >= LEAST_ENDS * len(self._names)]
         self._end = max(common, key=lambda e: (len(e), e), default="")
         self._bare = Counter(name.removesuffix(self._end) for name in self._names)
@@ -41,7 +41,7 @@ class Shorter:
             if len(name) - end < room:
                 return "…" + name[end:]
         rest = "…" + name[last:] if last else name
-        return rest if len(rest) <= room else rest[:max(room - 1, 0)] + "…"[:room]
+        return rest if len(rest) <= room else rest[: max(room - 1, 0)] + "…"[:room]
 
 
 def _fronts(name: str) -> list[int]:

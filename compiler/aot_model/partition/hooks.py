@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _STANDARD = frozenset(
-    f"{h}.h" for h in
-    "assert complex ctype errno fenv float inttypes limits locale math setjmp signal stdarg stdbool stddef "
-    "stdint stdio stdlib string tgmath time"
-    .split())
+    f"{h}.h"
+    for h in "assert complex ctype errno fenv float inttypes limits locale math setjmp signal stdarg stdbool stddef "  # noqa: E501
+    "stdint stdio stdlib string tgmath time".split()
+)
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -35,11 +35,15 @@ def checked(target: Target, hook: str, call: Callable[[], T], *kinds: type) -> T
     except CompileError:
         raise
     except Exception as error:
-        raise fail("E502",
-                   f"target '{target.name}': {hook} failed: {type(error).__name__}: {error}") from error
+        raise fail(
+            "E502", f"target '{target.name}': {hook} failed: {type(error).__name__}: {error}"
+        ) from error
     if kinds and result is not None and not isinstance(result, kinds):
-        raise wrong(target, hook,
-                    f"returned a {type(result).__name__}, not a {' or a '.join(k.__name__ for k in kinds)}")
+        raise wrong(
+            target,
+            hook,
+            f"returned a {type(result).__name__}, not a {' or a '.join(k.__name__ for k in kinds)}",
+        )
     return result
 
 
@@ -66,5 +70,8 @@ def check_device(target: Target, device: Device) -> None:
         if step is not None:
             identifier_of(target, where, "a function", step)
     if device.context is not None and not re.fullmatch(r"(struct )?[A-Za-z_][A-Za-z0-9_]*", device.context):
-        raise wrong(target, where,
-                    f"the context type {device.context!r} is neither a type name nor 'struct' and a tag")
+        raise wrong(
+            target,
+            where,
+            f"the context type {device.context!r} is neither a type name nor 'struct' and a tag",
+        )

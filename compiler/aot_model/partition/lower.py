@@ -74,10 +74,9 @@ class RegionSite:
         if value not in self._buffers:
             if all(value not in n.outputs for n in self.region.nodes):
                 raise ValueError(f"value '{value.name}' is not one of the region")
-            self._buffers[value] = Buffer(value.name,
-                                          value.type,
-                                          Role.WORKSPACE,
-                                          quantisation=value.quantisation)
+            self._buffers[value] = Buffer(
+                value.name, value.type, Role.WORKSPACE, quantisation=value.quantisation
+            )
         return self._buffers[value]
 
     def align(self, value: Value, nbytes: int) -> bool:
@@ -101,19 +100,21 @@ class RegionSite:
             raise ValueError(f"constant '{value.name}' was taken over by update_constants")
         return replaced
 
-    def call(self,
-             name: str,
-             body: str,
-             arguments: Sequence[Argument],
-             *,
-             match: Match | None = None,
-             includes: Iterable[str] = (),
-             helpers: tuple[str, ...] = (),
-             overlaps: tuple[Overlap, ...] = (),
-             macs: int | None = None,
-             note: str = "",
-             fails: bool = False,
-             device: bool = True) -> None:
+    def call(
+        self,
+        name: str,
+        body: str,
+        arguments: Sequence[Argument],
+        *,
+        match: Match | None = None,
+        includes: Iterable[str] = (),
+        helpers: tuple[str, ...] = (),
+        overlaps: tuple[Overlap, ...] = (),
+        macs: int | None = None,
+        note: str = "",
+        fails: bool = False,
+        device: bool = True,
+    ) -> None:
         """Add a call of a function with this C body, whose parameters are the arguments.
 
         Memory of an argument is a value of the region, Packed data or Scratch. match: what it computes, for
@@ -122,16 +123,17 @@ class RegionSite:
         before and close it after the call; the body has its context under the device's name. overlaps:
         outputs that may lie over inputs, by position.
         """
-        function = Function(name, (),
-                            body,
-                            frozenset(
-                                header_of(self.target, f"region {self.region.name}", h) for h in includes),
-                            helpers,
-                            note,
-                            fails=fails,
-                            device=self._offload.device if device else None,
-                            owner=self.target.name if self._offload.emit is not None else "",
-                            )
+        function = Function(
+            name,
+            (),
+            body,
+            frozenset(header_of(self.target, f"region {self.region.name}", h) for h in includes),
+            helpers,
+            note,
+            fails=fails,
+            device=self._offload.device if device else None,
+            owner=self.target.name if self._offload.emit is not None else "",
+        )
         self._add(function, arguments, overlaps, match, macs)
 
     def external(self, name: str, arguments: Sequence[Argument], *, header: str, match: Match | None = None,
@@ -141,12 +143,20 @@ class RegionSite:
         """
         headers = frozenset((header_of(self.target, f"region {self.region.name}", header),))
         self._add(
-            Function(name, (),
-                     "",
-                     headers,
-                     external=True,
-                     fails=fails,
-                     device=self._offload.device if device else None), arguments, (), match, macs)
+            Function(
+                name,
+                (),
+                "",
+                headers,
+                external=True,
+                fails=fails,
+                device=self._offload.device if device else None,
+            ),
+            arguments,
+            (),
+            match,
+            macs,
+        )
 
     def once(self, name: str, arguments: Sequence[Argument], *, header: str) -> None:
         """Have a function that `header` declares called before the calls of the region that follow, the first
@@ -159,18 +169,34 @@ class RegionSite:
         self.external(name, arguments, header=header, macs=0, fails=True, device=False)
         self._first.add(self.calls[-1])
 
-    def _add(self, function: Function, arguments: Sequence[Argument], overlaps: tuple[Overlap, ...],
-             match: Match | None, macs: int | None) -> None:
+    def _add(
+        self,
+        function: Function,
+        arguments: Sequence[Argument],
+        overlaps: tuple[Overlap, ...],
+        match: Match | None,
+        macs: int | None,
+    ) -> None:
         """Add a call of a function that has no parameters yet."""
         arguments = [self._argument(a) for a in arguments]
-        params, buffers = bound(arguments, self._memory, self._pack,
-                                match.result.name if match else self.region.name)
+        params, buffers = bound(
+            arguments, self._memory, self._pack, match.result.name if match else self.region.name
+        )
         op = f"{self.target.name}:{match.pattern if match else self.region.name}"
         layer = match.result.name if match else self._site.node.name
         work = macs if macs is not None else sum(m.macs for m in ([match] if match else self.region.matches))
         self.calls.append(
-            Call(replace(function, params=params), buffers, overlaps, layer, op, work, shapes_of(arguments),
-                 self.target.name))
+            Call(
+                replace(function, params=params),
+                buffers,
+                overlaps,
+                layer,
+                op,
+                work,
+                shapes_of(arguments),
+                self.target.name,
+            )
+        )
 
     def _argument(self, argument: Argument) -> Argument:
         """The argument, a constant as update_constants left it."""
@@ -181,9 +207,11 @@ class RegionSite:
             check_memory(memory.nbytes, memory.align)
         elif isinstance(memory, Packed):
             check_memory(np.asarray(memory.data).nbytes, memory.align)
-        return replace(
-            argument,
-            memory=self.constant(memory)) if isinstance(memory, Value) and memory.is_const else argument
+        return (
+            replace(argument, memory=self.constant(memory))
+            if isinstance(memory, Value) and memory.is_const
+            else argument
+        )
 
     def _memory(self, memory: Value | Strided) -> Buffer:
         assert isinstance(memory, Value)
@@ -214,22 +242,26 @@ class RegionSite:
         if len(set(names)) != len(names):
             raise wrong(self.target, where, f"two parameters of '{f.name}' have one name: {', '.join(names)}")
         if call in self._first:
-            if not all(b.root()[0].role is Role.CONSTANT
-                       for b in call.arguments) or any(p.access is not Access.READ for p in f.params):
-                raise wrong(self.target, where,
-                            f"'{f.name}' is called once, and gets something else than constants")
+            if not all(b.root()[0].role is Role.CONSTANT for b in call.arguments) or any(
+                p.access is not Access.READ for p in f.params
+            ):
+                raise wrong(
+                    self.target, where, f"'{f.name}' is called once, and gets something else than constants"
+                )
         elif not any(p.access is Access.WRITE for p in f.params):
             raise wrong(self.target, where, f"'{f.name}' writes nothing")
         if any(not 0 <= k < len(f.params) for o in call.overlaps for k in (o.input, o.output)):
-            raise wrong(self.target, where,
-                        f"an overlap of '{f.name}' is between parameters that it does not have")
+            raise wrong(
+                self.target, where, f"an overlap of '{f.name}' is between parameters that it does not have"
+            )
         for param, buffer in zip(f.params, call.arguments, strict=True):
             constant = buffer.root()[0].role is Role.CONSTANT
             if param.access is Access.READ and not constant and buffer not in filled:
                 raise wrong(self.target, where, f"'{f.name}' reads '{buffer.name}' before anything writes it")
             if param.access is Access.WRITE and (constant or buffer in self._given):
-                raise wrong(self.target, where,
-                            f"'{f.name}' writes '{buffer.name}', which is an input or a constant")
+                raise wrong(
+                    self.target, where, f"'{f.name}' writes '{buffer.name}', which is an input or a constant"
+                )
 
 
 def lower_region(site: Site, region: Region) -> None:
@@ -279,8 +311,9 @@ def _check_artifact(target: Target, hook: str, made: Source | Blob) -> None:
     checked(target, hook, lambda: check_memory(made.scratch, made.align))
     if isinstance(made, Blob) and not made.data:
         raise wrong(target, hook, "the blob is empty")
-    if isinstance(made, Source) and not (re.search(rf"\b{made.function}\s*\(", made.text)
-                                         if made.text else made.includes):
+    if isinstance(made, Source) and not (
+        re.search(rf"\b{made.function}\s*\(", made.text) if made.text else made.includes
+    ):
         raise wrong(target, hook, f"its text does not define '{made.function}'")
 
 
@@ -292,22 +325,29 @@ def _artifact(build: RegionSite, made: Source | Blob, device: Device | None) -> 
     if isinstance(made, Blob):
         body = _interpreter(build, made, device)
         blob = Packed("blob", np.frombuffer(made.data, np.uint8), made.align, code=True)
-        build.call(build.region.name,
-                   body, [Argument("blob", blob), *arguments],
-                   includes=(made.header,),
-                   fails=True,
-                   note=f"{len(made.data):,} bytes for {made.function}()")
+        build.call(
+            build.region.name,
+            body,
+            [Argument("blob", blob), *arguments],
+            includes=(made.header,),
+            fails=True,
+            note=f"{len(made.data):,} bytes for {made.function}()",
+        )
         return
     extra = [device.name] if device is not None and device.context is not None else []
-    body = ("    "
-            f"{'return ' if made.fails else ''}{made.function}("
-            f"{', '.join([*(a.name for a in arguments), *extra])});")
-    build.call(build.region.name,
-               body,
-               arguments,
-               includes=made.includes,
-               helpers=(made.text,) if made.text else (),
-               fails=made.fails)
+    body = (
+        "    "
+        f"{'return ' if made.fails else ''}{made.function}("
+        f"{', '.join([*(a.name for a in arguments), *extra])});"
+    )
+    build.call(
+        build.region.name,
+        body,
+        arguments,
+        includes=made.includes,
+        helpers=(made.text,) if made.text else (),
+        fails=made.fails,
+    )
 
 
 def _interpreter(build: RegionSite, made: Blob, device: Device | None) -> str:
@@ -315,7 +355,8 @@ def _interpreter(build: RegionSite, made: Blob, device: Device | None) -> str:
     lines = [
         f"    const void *const inputs[] = {{ "
         f"{', '.join(f'x{k}' for k in range(len(graph.inputs))) or 'NULL'} }};",
-        f"    void *const outputs[] = {{ {', '.join(f'y{k}' for k in range(len(graph.outputs)))} }};", "",
+        f"    void *const outputs[] = {{ {', '.join(f'y{k}' for k in range(len(graph.outputs)))} }};",
+        "",
     ]
     context = f", {device.name}" if device is not None and device.context is not None else ""
     lines.append(
@@ -335,8 +376,11 @@ def update_constants(region: Region) -> None:
     known = set(region.constant_values())
     for old, new in answer.items():
         if old not in known:
-            raise wrong(region.target, where,
-                        f"replaces {getattr(old, 'name', old)!r}, which is not a constant of the region")
+            raise wrong(
+                region.target,
+                where,
+                f"replaces {getattr(old, 'name', old)!r}, which is not a constant of the region",
+            )
         if new is not None and (not isinstance(new, Value) or new.data is None):
             raise wrong(region.target, where, f"gives {new!r} for '{old.name}', which is not a constant")
     region.constants.update(answer)

@@ -116,8 +116,9 @@ class _Search:
             candidates = checked(target, f"pattern '{rule.name}'", partial(_all, rule.pattern, out, start))
             for found in candidates:
                 match = Match.of(rule.name, node, found, self.dependence.place.__getitem__)
-                why = self._objection(match) or checked(target, f"check of pattern '{rule.name}'",
-                                                        partial(rule.check, match, target), str)
+                why = self._objection(match) or checked(
+                    target, f"check of pattern '{rule.name}'", partial(rule.check, match, target), str
+                )
                 if why is None:
                     return match
                 for member in match.nodes:
@@ -171,8 +172,11 @@ class _Search:
         node = matches[-1].nodes[-1]
         for before in self.dependence.read_by(node):
             other = of.get(self.dependence.group[before])
-            if other is not None and self.groups[other][0] is target and not self.dependence.makes_cycle(
-                [node, before]):
+            if (
+                other is not None
+                and self.groups[other][0] is target
+                and not self.dependence.makes_cycle([node, before])
+            ):
                 return other
         return None
 
@@ -187,9 +191,9 @@ class _Search:
                 yield Assignment(node.name, node.kind, target.name, match.pattern, tuple(refused))
                 continue
             silent = [t for t in targets if all(name != t.name for name, _, _ in refused)]
-            yield Assignment(node.name,
-                             node.kind,
-                             refused=(*refused, *((t.name, "", _no_match(t, node)) for t in silent)))
+            yield Assignment(
+                node.name, node.kind, refused=(*refused, *((t.name, "", _no_match(t, node)) for t in silent))
+            )
 
     def extract(self, known: Sequence[Region]) -> list[Region]:
         """Put each group into a region; the graph has one node for it then."""
@@ -215,8 +219,9 @@ class _Search:
         self.graph.nodes = nodes
         return regions
 
-    def _region(self, name: str, target: Target, members: Sequence[Node],
-                matches: Sequence[Match]) -> tuple[Region, Node]:
+    def _region(
+        self, name: str, target: Target, members: Sequence[Node], matches: Sequence[Match]
+    ) -> tuple[Region, Node]:
         """A region of nodes, and the node that calls it. Values at the border get a copy inside."""
         assert target.offloads is not None
         made = {v for n in members for v in n.outputs}
@@ -230,8 +235,15 @@ class _Search:
             node.outputs = [new.get(v, v) for v in node.outputs]
         body = Graph(name, [new[v] for v in inputs], [new[v] for v in outputs], list(members))
         renamed = tuple(
-            Match(m.pattern, m.nodes, m.result, m.named_nodes,
-                  {k: new.get(v, v) for k, v in m.named_values.items()}) for m in matches)
+            Match(
+                m.pattern,
+                m.nodes,
+                m.result,
+                m.named_nodes,
+                {k: new.get(v, v) for k, v in m.named_values.items()},
+            )
+            for m in matches
+        )
         region = Region(name, target, body, renamed)
         return region, Node(RegionCall(region), list(inputs), outputs, _layer(members))
 

@@ -31,17 +31,17 @@ class Match:
     named_values: Mapping[str, Value] = field(default_factory=dict)
 
     @classmethod
-    def of(cls,
-           pattern: str,
-           result: Node,
-           found: Bindings,
-           place: Callable[[Node], int] | None = None) -> Match:
+    def of(
+        cls, pattern: str, result: Node, found: Bindings, place: Callable[[Node], int] | None = None
+    ) -> Match:
         """What a search found. place: where a node is in the order of the graph; without it, the nodes are in
         no order.
         """
         nodes = tuple(
-            sorted(dict.fromkeys(found.nodes.values()), key=place) if place else dict.fromkeys(found.nodes.
-                                                                                               values()))
+            sorted(dict.fromkeys(found.nodes.values()), key=place)
+            if place
+            else dict.fromkeys(found.nodes.values())
+        )
         values = {p.name: v for p, v in found.values.items() if p.name and v is not None}
         return cls(pattern, nodes, result, {p.name: n for p, n in found.nodes.items() if p.name}, values)
 
@@ -71,14 +71,17 @@ class Match:
 
 def _macs(node: Node) -> int:
     """Multiply-accumulates: elements of the result times the weights that each needs."""
-    if node.kind not in ("Convolution", "ConvolutionTranspose", "MatMul", "Conv",
-                         "Gemm") or node.inputs[1] is None:
+    if (
+        node.kind not in ("Convolution", "ConvolutionTranspose", "MatMul", "Conv", "Gemm")
+        or node.inputs[1] is None
+    ):
         return 0
     weights, out = node.inputs[1].type, node.outputs[0].type
     if node.kind == "MatMul":
         return out.elements * (weights.shape[-2] if weights.rank > 1 else weights.elements)
-    channels = weights.shape[0] if node.kind != "Gemm" or getattr(node.op, "transB",
-                                                                  False) else weights.shape[-1]
+    channels = (
+        weights.shape[0] if node.kind != "Gemm" or getattr(node.op, "transB", False) else weights.shape[-1]
+    )
     return out.elements * (weights.elements // max(channels, 1))
 
 
@@ -105,7 +108,8 @@ class Region:
     def constant_values(self) -> list[Value]:
         """The constants that its nodes read, each once, in order."""
         return list(
-            dict.fromkeys(v for n in self.graph.nodes for v in n.inputs if v is not None and v.is_const))
+            dict.fromkeys(v for n in self.graph.nodes for v in n.inputs if v is not None and v.is_const)
+        )
 
     def border(self) -> tuple[list[TensorType], list[TensorType]]:
         """Types of the inputs and of the outputs."""

@@ -205,10 +205,14 @@ def _fold_into_bias(graph: Graph, node: Node, value: Value, keep: np.ndarray, ra
     if len(readers) == 1 and readers[0].kind == "Add" and out not in graph.outputs:
         place = 1 if readers[0].inputs[0] is out else 0
         bias = readers[0].inputs[place]
-        if bias is not None and bias.data is not None and (bias.data.size == 1
-                                                           or bias.shape[-1] == share.size):
-            readers[0].inputs[place] = constant(bias.name,
-                                                (bias.data.astype(np.int64) + share).astype(np.int32))
+        if (
+            bias is not None
+            and bias.data is not None
+            and (bias.data.size == 1 or bias.shape[-1] == share.size)
+        ):
+            readers[0].inputs[place] = constant(
+                bias.name, (bias.data.astype(np.int64) + share).astype(np.int32)
+            )
             out.stands_for = ()  # its share of the dropped channels is in the bias
             return
     inner = Value(f"{out.name}.live", out.type)

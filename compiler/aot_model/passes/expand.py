@@ -15,8 +15,12 @@ from aot_model.ops.registry import Build, bounded
 def _tables(node: Node, inner: list[Node]) -> None:
     """OperatorError when the expansion of a node has more constants than a program should hold."""
     given = {v: v.type.elements for v in node.inputs if v is not None and v.is_const}
-    made = {v: v.type.elements for one in inner for v in one.inputs
-            if v is not None and v.is_const and v not in given}
+    made = {
+        v: v.type.elements
+        for one in inner
+        for v in one.inputs
+        if v is not None and v.is_const and v not in given
+    }
     bounded(sum(made.values()), sum(given.values()))
 
 
@@ -47,21 +51,30 @@ def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True) -> 
             _tables(node, inner)
         except OperatorError as error:
             problems.append(
-                Problem(error.code, str(error), f"node '{printable(node.name)}' ({node.kind})", error.hint))
+                Problem(error.code, str(error), f"node '{printable(node.name)}' ({node.kind})", error.hint)
+            )
             nodes.append(node)
             continue
         # a number of the model that cannot be what an attribute says
         except (ValueError, ArithmeticError) as error:
             problems.append(
-                Problem("E301", f"attributes or inputs do not fit: {printable(str(error))}",
-                        f"node '{printable(node.name)}' ({node.kind})"))
+                Problem(
+                    "E301",
+                    f"attributes or inputs do not fit: {printable(str(error))}",
+                    f"node '{printable(node.name)}' ({node.kind})",
+                )
+            )
             nodes.append(node)
             continue
         for old, new in zip(node.outputs, results, strict=False):
             if new.type != old.type:
                 problems.append(
-                    Problem("E301", f"its inputs do not fit: they make {new.type}, not {old.type}",
-                            f"node '{printable(node.name)}' ({node.kind})"))
+                    Problem(
+                        "E301",
+                        f"its inputs do not fit: they make {new.type}, not {old.type}",
+                        f"node '{printable(node.name)}' ({node.kind})",
+                    )
+                )
             _rename(old, new, inner, renamed)
         pending.extend(reversed(inner))
     if problems:

@@ -1,7 +1,7 @@
 """Why a pass did not fire: passes say it here, `--explain PASS` shows it.
 
-    with reasons() as said:       the pass manager
-        fuse_affine(graph)        in the pass: refuse(node, "its result is read twice") and go on
+with reasons() as said:       the pass manager
+    fuse_affine(graph)        in the pass: refuse(node, "its result is read twice") and go on
 """
 
 from __future__ import annotations

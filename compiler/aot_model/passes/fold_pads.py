@@ -43,8 +43,12 @@ def _into_convolution(match: Match) -> list[Node] | str:
     around = pad.op.pads(pad.inputs)
     if any(around[0]) or any(around[-1]):
         return "it pads images or channels"
-    pads = tuple(old + new for old, new in zip(conv.op.pads, (*(b for b, _ in around[1:-1]),
-                                                              *(e for _, e in around[1:-1])), strict=True))
+    pads = tuple(
+        old + new
+        for old, new in zip(
+            conv.op.pads, (*(b for b, _ in around[1:-1]), *(e for _, e in around[1:-1])), strict=True
+        )
+    )
     if min(pads) < 0 or min(min(p) for p in around) < 0:
         return "it crops"
     inside = replace(conv.op, pads=pads)
@@ -57,6 +61,11 @@ def _into_convolution(match: Match) -> list[Node] | str:
     return [Node(inside, inputs, conv.outputs, conv.name)]
 
 
-RULES = (Rule(op("Convolution", op("Pad", value("x"), name="pad", mode="constant")), _into_convolution,
-              sole_reader=False),)
+RULES = (
+    Rule(
+        op("Convolution", op("Pad", value("x"), name="pad", mode="constant")),
+        _into_convolution,
+        sole_reader=False,
+    ),
+)
 """Other readers of the padded tensor keep it; mostly there are none, or they are convolutions as well."""

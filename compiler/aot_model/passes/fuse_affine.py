@@ -26,12 +26,16 @@ def fuse_affine(graph: Graph) -> bool:
 
 
 def per_channel(value: Value, like: Value) -> np.ndarray | str:
-    """A constant that depends on the last axis of another value only, as [channels]; else why it is not one.
+    """A constant that depends on the last axis of another value only, as [channels]; else why it is not
+    one.
     """
     assert value.data is not None
     channels = like.shape[-1]
-    if value.data.size not in (1, channels) or len(
-            value.shape) > like.type.rank or (value.data.size > 1 and value.shape[-1] != channels):
+    if (
+        value.data.size not in (1, channels)
+        or len(value.shape) > like.type.rank
+        or (value.data.size > 1 and value.shape[-1] != channels)
+    ):
         return f"'{value.name}' is not one number for each of {channels} channels"
     return np.broadcast_to(value.data.reshape(-1), (channels,))
 
@@ -79,9 +83,10 @@ def _is_float(value: Value) -> bool | str:
 
 
 SUMS = ("Convolution", "ConvolutionTranspose", "MatMul")
-WEIGHTS = any_constant("weights",
-                       where=lambda v: (v.type.rank >= 2 or "is no matrix")
-                       if v.dtype.is_float else "is not of floats")
+WEIGHTS = any_constant(
+    "weights",
+    where=lambda v: (v.type.rank >= 2 or "is no matrix") if v.dtype.is_float else "is not of floats",
+)
 FACTOR = any_constant("factor", where=_is_float)
 RULES = (
     Rule(op("Mul", op("Add", value("y"), any_constant("b"), name="total"), FACTOR), _before_addition),

@@ -48,12 +48,19 @@ def fuse_qdq(graph: Graph, pieces: int = MOST) -> bool:
     return _dequantise_constants(graph) or changed
 
 
-def _fused(graph: Graph, node: Node, producer: dict[Value, Node],
-           uses: dict[Value, list[Node]], pieces: int) -> list[Node] | None:
+def _fused(
+    graph: Graph, node: Node, producer: dict[Value, Node], uses: dict[Value, list[Node]], pieces: int
+) -> list[Node] | None:
     """The nodes on integers that give the result of a QuantizeLinear, None when there is no rule."""
     found, real, out = parameters(node), node.inputs[0], node.outputs[0]
-    if found is None or real is None or real not in producer or out.dtype not in NARROW or found[
-            0].size != 1 or found[1].size != 1:
+    if (
+        found is None
+        or real is None
+        or real not in producer
+        or out.dtype not in NARROW
+        or found[0].size != 1
+        or found[1].size != 1
+    ):
         return None
     low, high = out.dtype.limits
     target = QdqResult(out.dtype, float(found[0].reshape(-1)[0]), int(found[1].reshape(-1)[0]), low, high)
@@ -78,8 +85,12 @@ def _attempts(site: QdqSite, behind: Node) -> Iterator[Callable[[], Answer]]:
     start = behind
     site_range = (site.to.low, site.to.high)
     bounds: list[tuple[float | None, float | None]] = []
-    while start.kind in ("Relu", "Clip") and start.inputs[0] is not None and site.read_once(
-            start.inputs[0]) and start.inputs[0] in site.producer:
+    while (
+        start.kind in ("Relu", "Clip")
+        and start.inputs[0] is not None
+        and site.read_once(start.inputs[0])
+        and start.inputs[0] in site.producer
+    ):
         limits = _limits(start)
         if limits is None:
             break

@@ -85,9 +85,9 @@ class Observer:
 def _check_names(wanted: frozenset[str], known: list[str]) -> None:
     unknown = sorted(wanted - set(known))
     if unknown:
-        raise fail("E501",
-                   f"there is no pass '{unknown[0]}'",
-                   hint=f"there are: {', '.join(dict.fromkeys(known))}")
+        raise fail(
+            "E501", f"there is no pass '{unknown[0]}'", hint=f"there are: {', '.join(dict.fromkeys(known))}"
+        )
 
 
 def pieces(target: Target) -> int:
@@ -105,7 +105,8 @@ def nested(graph: Graph) -> Iterator[Graph]:
 
 
 def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -> Partition:
-    """Run all passes on a graph in place, and the partition among them, those of the targets at their phases.
+    """Run all passes on a graph in place, and the partition among them, those of the targets at their
+    phases.
     """
     observer = observer or Observer()
     kept = frozenset[str]().union(*(t.offloads.keep for t in target.asked() if t.offloads is not None))
@@ -128,7 +129,8 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
         for node in result.assignments:
             for who, pattern, why in node.refused:
                 observer.write(
-                    f";   {node.operator} '{node.node}': {who}{f':{pattern}' if pattern else ''}: {why}")
+                    f";   {node.operator} '{node.node}': {who}{f':{pattern}' if pattern else ''}: {why}"
+                )
     if "partition" in observer.dump_after:
         observer.write("\n".join([f"; after partition\n{graph}", *(str(r.graph) for r in result.regions)]))
     for name, function in (*rest, *_of_target(target, GRAPH_PHASES[1], graph)):
@@ -138,8 +140,11 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
         for name, function in _of_target(region.target, GRAPH_PHASES[1], region.graph):
             _run(region.graph, name, function, observer)
         if region.border() != border:
-            raise wrong(region.target, f"a pass ({GRAPH_PHASES[1]})",
-                        f"changes the inputs or outputs of region {region.name}")
+            raise wrong(
+                region.target,
+                f"a pass ({GRAPH_PHASES[1]})",
+                f"changes the inputs or outputs of region {region.name}",
+            )
         update_constants(region)
     return result
 
@@ -148,9 +153,11 @@ def _of_target(target: Target, phase: str, whole: Graph) -> list[tuple[str, Grap
     """The graph passes of a target and its ancestors for a phase, ancestors first, and what is said when one
     fails.
     """
-    return [(p.__name__, _guarded(p, owner, phase, whole.verify))
-            for owner in reversed(target.lineage())
-            for p in owner.graph_passes.get(phase, ())]
+    return [
+        (p.__name__, _guarded(p, owner, phase, whole.verify))
+        for owner in reversed(target.lineage())
+        for p in owner.graph_passes.get(phase, ())
+    ]
 
 
 def _expand_but(kept: frozenset[str]) -> GraphPass:
@@ -186,10 +193,9 @@ def _run(graph: Graph, name: str, function: GraphPass, observer: Observer) -> No
         observer.write(f"; after {name}\n{graph}")
 
 
-def run_program_passes(program: Program,
-                       target: Target,
-                       phase: str,
-                       placed: Collection[Buffer] | None = None) -> None:
+def run_program_passes(
+    program: Program, target: Target, phase: str, placed: Collection[Buffer] | None = None
+) -> None:
     """Run the program passes of a processor and the targets before it for a phase, ancestors first, in place.
 
     placed: the buffers that have addresses, once they have. CompileError E502 when a pass fails or leaves no
@@ -211,8 +217,9 @@ def run_program_passes(program: Program,
                 _guarded(function, owner, phase, verify)(program)
 
 
-def _guarded(function: Callable[[Any], Any], owner: Target, phase: str,
-             verify: Callable[[], None]) -> Callable[[Any], Any]:
+def _guarded(
+    function: Callable[[Any], Any], owner: Target, phase: str, verify: Callable[[], None]
+) -> Callable[[Any], Any]:
     """A target's pass whose failure, or that of the check afterwards, names the target and the hook:
     CompileError E502.
     """

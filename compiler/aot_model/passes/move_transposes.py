@@ -197,8 +197,9 @@ def _reordered(sweep: _Sweep, node: Node, value: Value, perm: Perm, rank: int, b
     shape = _padded(value.shape, rank)
     back = inverse(perm)
     if value.data is not None:
-        return constant(value.name, np.ascontiguousarray(value.data.reshape(shape).transpose(back)),
-                        value.quantisation)
+        return constant(
+            value.name, np.ascontiguousarray(value.data.reshape(shape).transpose(back)), value.quantisation
+        )
     if value.shape != shape:
         wide = _new_value(value, shape, "wide")
         before.append(Node(ReshapeTo(shape), [value], [wide], node.name))
@@ -232,8 +233,9 @@ def _reduction(sweep: _Sweep, node: Node) -> list[Node] | None:
     return _without(node, node.op, [source, axes_value], axes, bool(node.op.keepdims), perm)
 
 
-def _without(node: Node, op: Operator, inputs: list[Value | None], axes: list[int], keeps: bool,
-             perm: Perm) -> list[Node] | None:
+def _without(
+    node: Node, op: Operator, inputs: list[Value | None], axes: list[int], keeps: bool, perm: Perm
+) -> list[Node] | None:
     """What stands for a reduction of some axes; the others must keep their order where those are dropped."""
     if keeps:
         return _restored(node, op, inputs, perm)
@@ -275,9 +277,14 @@ def _concat(sweep: _Sweep, node: Node) -> list[Node] | None:
     perm = next((p for p in perms if p is not None), None)
     if perm is None:
         return None
-    gain = sum(v.type.elements if p ==
-               perm else 0 if v.is_const or moves_nothing(v.shape, inverse(perm)) else -v.type.elements
-               for v, p in zip(values, perms, strict=True))
+    gain = sum(
+        v.type.elements
+        if p == perm
+        else 0
+        if v.is_const or moves_nothing(v.shape, inverse(perm))
+        else -v.type.elements
+        for v, p in zip(values, perms, strict=True)
+    )
     if gain <= 0:
         refuse(node, "more elements would be transposed on the way in than are saved")
         return None
@@ -298,8 +305,9 @@ def _axis_operator(sweep: _Sweep, node: Node) -> list[Node] | None:
     source, perm = found
     rank = len(perm)
     if isinstance(node.op, Split):
-        return _restored(node, Split(perm[node.op.axis % rank], node.op.num_outputs),
-                         [source, *node.inputs[1:]], perm)
+        return _restored(
+            node, Split(perm[node.op.axis % rank], node.op.num_outputs), [source, *node.inputs[1:]], perm
+        )
     data = [None if v is None else v.data for v in node.inputs]
     slot = 3
     old = data[slot] if len(data) > slot else None
@@ -320,8 +328,9 @@ def _resampling(sweep: _Sweep, node: Node) -> list[Node] | None:
         return None
     source, perm = found
     assert isinstance(node.op, Resampling)
-    return _restored(node, replace(node.op, axes=tuple(perm[a] for a in node.op.axes)),
-                     [source, *node.inputs[1:]], perm)
+    return _restored(
+        node, replace(node.op, axes=tuple(perm[a] for a in node.op.axes)), [source, *node.inputs[1:]], perm
+    )
 
 
 def _view(sweep: _Sweep, node: Node) -> list[Node] | None:
@@ -385,8 +394,13 @@ def _into_weights(sweep: _Sweep, node: Node, source: Value, perm: Perm) -> list[
 
 def _multiplies_rows(reader: Node, rows: Value) -> bool:
     weights = reader.input(1)
-    return isinstance(reader.op, MatMul) and reader.inputs[
-        0] is rows and weights is not None and weights.data is not None and weights.type.rank == 2
+    return (
+        isinstance(reader.op, MatMul)
+        and reader.inputs[0] is rows
+        and weights is not None
+        and weights.data is not None
+        and weights.type.rank == 2
+    )
 
 
 _RULES: tuple[tuple[type[Operator] | tuple[type[Operator], ...], Rule], ...] = (

@@ -82,8 +82,13 @@ def _finer(n: QdqSite, w: Scaled, bias: np.ndarray | None, x: Scaled) -> Scaled:
     steps = data.astype(np.int64) - w.z
     least, most = int(steps.min(initial=0)), int(steps.max(initial=0))
     times = max(1 << k for k in range(8) if low <= w.z + (least << k) and w.z + (most << k) <= high)
-    return w if times == 1 else replace(
-        w, value=n.constant("weights", (steps * times + w.z).astype(data.dtype)), scale=w.scale / times)
+    return (
+        w
+        if times == 1
+        else replace(
+            w, value=n.constant("weights", (steps * times + w.z).astype(data.dtype)), scale=w.scale / times
+        )
+    )
 
 
 def _unfit(n: QdqSite, bias: np.ndarray | None, units: np.ndarray, x: Scaled, most: float) -> str:
@@ -158,8 +163,11 @@ def matrix_product(n: QdqSite, node: Node, extra: Value | None = None) -> Answer
             if isinstance(found, str):
                 return found
             w = found
-        elif (not second.single or second.value.dtype not in NARROW
-              or second.value.dtype.bits != a.value.dtype.bits):
+        elif (
+            not second.single
+            or second.value.dtype not in NARROW
+            or second.value.dtype.bits != a.value.dtype.bits
+        ):
             return "the second operand is not quantised with one scale, in as many bits"
         else:
             w = second
@@ -196,9 +204,14 @@ def _rescale(real: float, zero: int) -> Rescale:
 def addition(n: QdqSite, node: Node) -> Answer:
     for product, other in ((node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])):
         made = None if product is None else n.producer.get(product)
-        if node.kind == "Add" and made is not None and isinstance(
-                made.op,
-                MatMul) and product is not None and n.read_once(product) and n.real(other) is not None:
+        if (
+            node.kind == "Add"
+            and made is not None
+            and isinstance(made.op, MatMul)
+            and product is not None
+            and n.read_once(product)
+            and n.real(other) is not None
+        ):
             return matrix_product(n, made, other)
     pair = _pair(n, node)
     if isinstance(pair, str):
@@ -212,8 +225,16 @@ def addition(n: QdqSite, node: Node) -> Answer:
         return "the result's scale is too fine for sums of operands that are rounded"
     function = "add" if node.kind == "Add" else "sub"
     result = _rescale(twice / ((1 << left) * n.to.s), n.to.z)
-    sum_op = QuantisedSum(function, _rescale(a.s / twice, a.z), _rescale(b.s / twice, b.z), result, left,
-                          n.to.low, n.to.high, "even")
+    sum_op = QuantisedSum(
+        function,
+        _rescale(a.s / twice, a.z),
+        _rescale(b.s / twice, b.z),
+        result,
+        left,
+        n.to.low,
+        n.to.high,
+        "even",
+    )
     return n.build(sum_op, a.value, b.value)
 
 
@@ -232,8 +253,9 @@ def concatenation(n: QdqSite, node: Node) -> Answer:
     assert isinstance(node.op, Concat)
     parts = [n.tensor(v) for v in node.inputs]
     values = [n.rescaled(p) for p in parts if p is not None]
-    return n.build(node.op, *
-                   values) if len(values) == len(parts) else "a piece is not quantised with one scale"
+    return (
+        n.build(node.op, *values) if len(values) == len(parts) else "a piece is not quantised with one scale"
+    )
 
 
 def average(n: QdqSite, node: Node) -> Answer:
@@ -261,9 +283,11 @@ def average(n: QdqSite, node: Node) -> Answer:
         data = node.input(1)
         if data is not None and data.data is None:
             return "the axes are not constant"
-        axes = tuple(sorted({normal_axis(a, len(shape)) for a in ints(data.data)
-                             })) if data is not None and data.data is not None and data.data.size else tuple(
-                                 range(len(shape)))
+        axes = (
+            tuple(sorted({normal_axis(a, len(shape)) for a in ints(data.data)}))
+            if data is not None and data.data is not None and data.data.size
+            else tuple(range(len(shape)))
+        )
         keep = bool(getattr(node.op, "keepdims", 1))
         if getattr(node.op, "noop_with_empty_axes", 0):
             return "noop_with_empty_axes"
@@ -289,8 +313,11 @@ def _window_mean(n: QdqSite, x: Scaled, pool: Pool) -> Value:
     channels = x.value.shape[1]
     ones = n.constant("ones", np.ones((channels, *pool.kernel, 1), np.int8))
     build = n.build
-    acc = build(Convolution(pool.strides, pool.pads, pool.dilations, channels, x.z, 0),
-                channels_last(build, x.value), ones)
+    acc = build(
+        Convolution(pool.strides, pool.pads, pool.dilations, channels, x.z, 0),
+        channels_last(build, x.value),
+        ones,
+    )
     y = _divided(n, acc, x, math.prod(pool.kernel), 0)
     return channels_first(n.build, y)
 
@@ -303,8 +330,9 @@ def softmax(n: QdqSite, node: Node) -> Answer:
         return "not from 8 or 16 bits to 8 or 16"
     if not 2.0**-20 <= n.to.s <= 1 or not 2.0**-24 <= x.s <= 1024:
         return "its scales are beyond those of a softmax"
-    return n.build(RoundedSoftmax(x.s, n.to.s, node.op.axis, n.to.z, n.to.low, n.to.high, n.to.dtype),
-                   x.value)
+    return n.build(
+        RoundedSoftmax(x.s, n.to.s, node.op.axis, n.to.z, n.to.low, n.to.high, n.to.dtype), x.value
+    )
 
 
 def movement(n: QdqSite, node: Node) -> Answer:
@@ -354,8 +382,9 @@ def table(n: QdqSite) -> Answer:
         return "not a function of one quantised tensor with one scale"
     dtype = source.value.dtype
     low, high = dtype.limits
-    reals = ((np.arange(low - source.z, high - source.z + 1).astype(np.float32)
-              * np.float32(source.s)).astype(origin.dtype.numpy))
+    reals = (np.arange(low - source.z, high - source.z + 1).astype(np.float32) * np.float32(source.s)).astype(
+        origin.dtype.numpy
+    )
     i, argument = var("i", reals.size), Leaf(origin.dtype, "x")
 
     def at(value: Value, index: Index) -> Expr:
@@ -384,9 +413,17 @@ def table(n: QdqSite) -> Answer:
 Rule = Callable[[QdqSite, Node], Answer]
 
 WITH_RANGE: dict[str, Rule] = {
-    "Conv": convolution, "ConvTranspose": convolution, "MatMul": matrix_product, "Gemm": matrix_product,
-    "Add": addition, "Sub": addition, "Mul": multiplication, "Concat": concatenation,
-    "GlobalAveragePool": average, "AveragePool": average, "ReduceMean": average,
+    "Conv": convolution,
+    "ConvTranspose": convolution,
+    "MatMul": matrix_product,
+    "Gemm": matrix_product,
+    "Add": addition,
+    "Sub": addition,
+    "Mul": multiplication,
+    "Concat": concatenation,
+    "GlobalAveragePool": average,
+    "AveragePool": average,
+    "ReduceMean": average,
 }
 """Operators behind which a Relu or Clip is only a narrower range of the result."""
 

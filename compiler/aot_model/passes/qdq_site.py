@@ -23,8 +23,23 @@ from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.registry import Build
 from aot_model.ops.requantise import Requantise
 
-MOVEMENTS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split", "Gather",
-             "Identity", "Expand", "Tile", "Pad", "MaxPool", "DepthToSpace", "SpaceToDepth")
+MOVEMENTS = (
+    "Reshape",
+    "Flatten",
+    "Squeeze",
+    "Unsqueeze",
+    "Transpose",
+    "Slice",
+    "Split",
+    "Gather",
+    "Identity",
+    "Expand",
+    "Tile",
+    "Pad",
+    "MaxPool",
+    "DepthToSpace",
+    "SpaceToDepth",
+)
 """Operators that give the same elements whether they are integers or what those stand for, or zeros; the
 first input is the data.
 """
@@ -96,7 +111,8 @@ def _whole_bytes(value: Value) -> Value:
 
 @dataclass
 class QdqResult:
-    """What a QuantizeLinear makes: type, scale, zero point, and the range that activations before it leave.
+    """What a QuantizeLinear makes: type, scale, zero point, and the range that activations before it
+    leave.
     """
 
     dtype: DType
@@ -218,22 +234,31 @@ class QdqSite:
             low, high = (float(v) for v in kind.limits)
             whole = np.clip(np.rint(bias / units), low, high)
             acc = self.build(
-                op("Add"), acc,
-                self.constant("bias",
-                              np.broadcast_to(whole, (acc.shape[-1],)).astype(kind.numpy)))
+                op("Add"),
+                acc,
+                self.constant("bias", np.broadcast_to(whole, (acc.shape[-1],)).astype(kind.numpy)),
+            )
         reals = (units / self.to.s).reshape(-1)
-        rounding = "wide" if most >= 2**31 else "even" if any(
-            _meets_ties(r, most) for r in set(reals.tolist())) else "single"
-        return self.requantised(acc, reals if len(set(reals.tolist())) > 1 else reals[:1], 0, rounding,
-                                most=most)
+        rounding = (
+            "wide"
+            if most >= 2**31
+            else "even"
+            if any(_meets_ties(r, most) for r in set(reals.tolist()))
+            else "single"
+        )
+        return self.requantised(
+            acc, reals if len(set(reals.tolist())) > 1 else reals[:1], 0, rounding, most=most
+        )
 
-    def requantised(self,
-                    acc: Value,
-                    reals: Sequence[float] | np.ndarray,
-                    x_zero_point: int = 0,
-                    rounding: str = "even",
-                    *,
-                    most: float) -> Value:
+    def requantised(
+        self,
+        acc: Value,
+        reals: Sequence[float] | np.ndarray,
+        x_zero_point: int = 0,
+        rounding: str = "even",
+        *,
+        most: float,
+    ) -> Value:
         """Ties to even as the literal meaning has it; "single" (ties up) is less work, where no accumulator
         is a tie; "wide" where they are beyond 32 bits. most: no accumulator less its zero point is larger.
         """
@@ -248,8 +273,9 @@ class QdqSite:
             for v in ([m for m, _ in pairs], [s for _, s in pairs])
         ]
         node = Requantise(self.to.z, self.to.low, self.to.high, self.to.dtype, rounding, x_zero_point)
-        return self.build(node, acc, self.constant("multiplier", factors[0]),
-                          self.constant("shift", factors[1]))
+        return self.build(
+            node, acc, self.constant("multiplier", factors[0]), self.constant("shift", factors[1])
+        )
 
     def _cut(self, acc: Value, reals: np.ndarray, zero: int) -> Value:
         """Accumulators without those whose results would leave 32 bits: what they are cut to is beyond the
@@ -264,8 +290,11 @@ class QdqSite:
         """Integers in the wanted scale: through a table, or by a multiplication."""
         to = self.to
         least, most = to.dtype.limits
-        if x.value.dtype is to.dtype and (np.float32(x.s), x.z) == (np.float32(
-                to.s), to.z) and (to.low, to.high) == (least, most):
+        if (
+            x.value.dtype is to.dtype
+            and (np.float32(x.s), x.z) == (np.float32(to.s), to.z)
+            and (to.low, to.high) == (least, most)
+        ):
             return x.value
         if x.value.dtype.bits == 8:
             low, high = x.value.dtype.limits

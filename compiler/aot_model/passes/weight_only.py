@@ -61,13 +61,18 @@ def _flips(node: Node) -> Answer:
     return node.op.permutation(node.outputs[0].type.rank) == (1, 0) or "does not swap two axes"
 
 
-def _by_column(node: Node,
-               columns_first: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, int] | str:
+def _by_column(
+    node: Node, columns_first: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, int] | str:
     """(q, scales, zero points, block) of a matrix, each (columns, …); why it has none."""
     q, scale, zero = node.inputs[0], node.inputs[1], node.input(2)
-    assert isinstance(
-        node.op, DequantizeLinear
-    ) and q is not None and q.data is not None and scale is not None and scale.data is not None
+    assert (
+        isinstance(node.op, DequantizeLinear)
+        and q is not None
+        and q.data is not None
+        and scale is not None
+        and scale.data is not None
+    )
     along = 1 if columns_first else 0  # the axis that is summed
     axis, block = normal_axis(node.op.axis, 2), node.op.block_size
     depth, columns = q.shape[along], q.shape[1 - along]
@@ -109,8 +114,12 @@ def _product(match: Match) -> list[Node] | str:
 def _rows(match: Match) -> list[Node] | str:
     gather, behind, indices = match.result.op, match.node("matrix"), match.value("indices")
     q, scale, zero = behind.inputs[0], behind.inputs[1], behind.input(2)
-    assert isinstance(gather, Gather) and isinstance(behind.op,
-                                                     DequantizeLinear) and q is not None and scale is not None
+    assert (
+        isinstance(gather, Gather)
+        and isinstance(behind.op, DequantizeLinear)
+        and q is not None
+        and scale is not None
+    )
     axis, block = normal_axis(gather.axis, 2), behind.op.block_size
     nodes: list[Node] = []
     build = Build(nodes, match.result.name)
@@ -124,17 +133,24 @@ def _rows(match: Match) -> list[Node] | str:
     return nodes
 
 
-MATRIX = op("DequantizeLinear",
-            constant("q", rank=2, where=_worth_it),
-            constant("scale"),
-            constant("zero") | absent(),
-            name="matrix",
-            where=_small)
-RULES = (Rule(op(("MatMul", "Gemm"),
-                 value("x"),
-                 op("Transpose", MATRIX, name="flipped", where=_flips) | MATRIX,
-                 where=_plain),
-              _product,
-              sole_reader=False),
-         Rule(op("Gather", MATRIX, value("indices"), where=_of_float32), _rows, sole_reader=False),
-         )
+MATRIX = op(
+    "DequantizeLinear",
+    constant("q", rank=2, where=_worth_it),
+    constant("scale"),
+    constant("zero") | absent(),
+    name="matrix",
+    where=_small,
+)
+RULES = (
+    Rule(
+        op(
+            ("MatMul", "Gemm"),
+            value("x"),
+            op("Transpose", MATRIX, name="flipped", where=_flips) | MATRIX,
+            where=_plain,
+        ),
+        _product,
+        sole_reader=False,
+    ),
+    Rule(op("Gather", MATRIX, value("indices"), where=_of_float32), _rows, sole_reader=False),
+)

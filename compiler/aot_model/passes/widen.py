@@ -26,9 +26,11 @@ def widen(graph: Graph) -> bool:
         bodies = list(subgraphs(node))
         for body in bodies:
             changed |= widen(body)
-        touched = any(v is not None and v.dtype.storage
-                      for k, v in enumerate([*node.inputs, *node.outputs])
-                      if not _kept(node, k))
+        touched = any(
+            v is not None and v.dtype.storage
+            for k, v in enumerate([*node.inputs, *node.outputs])
+            if not _kept(node, k)
+        )
         if not touched or bodies or isinstance(node.op, Cast) or node.op.only_moves():
             nodes.append(node)
             continue

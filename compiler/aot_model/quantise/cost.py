@@ -90,14 +90,7 @@ def cost_of(
 ) -> Cost:
     """cycles_of: samples, the first of which is run in QEMU. CompileError E501, E601, E602, E604."""
     compiled = compile_model(
-        Request(
-            model,
-            "costed",
-            platform.target,
-            platform.options,
-            plugins=platform.plugins,
-            bounds=bounds,
-        )
+        Request(model, "costed", platform.target, platform.options, plugins=platform.plugins, bounds=bounds)
     )
     cycles = code = None
     if cycles_of is not None:

@@ -55,10 +55,7 @@ def with_tensors(candidate: Candidate, tensors: dict[str, TensorPlan], method: s
 
 
 def widened(
-    candidate: Candidate,
-    sensitivity: Sensitivity,
-    ram_of: Callable[[Candidate], int],
-    most_work: float,
+    candidate: Candidate, sensitivity: Sensitivity, ram_of: Callable[[Candidate], int], most_work: float
 ) -> Candidate | None:
     """The plan with 16 bits for tensors that make the most noise for their cost; None when there are none.
 

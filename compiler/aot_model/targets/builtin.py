@@ -21,12 +21,16 @@ from aot_model.targets.onednn import ONEDNN
 
 _OPTIMISE = Attribute("balanced", "what to prefer where speed and size differ", ("speed", "size", "balanced"))
 _ARITHMETIC = Attribute(
-    "tflm", "rounding of integer TFLite models: TensorFlow Lite Micro's or LiteRT's reference kernels'",
-    ("tflm", "litert-ref"))
+    "tflm",
+    "rounding of integer TFLite models: TensorFlow Lite Micro's or LiteRT's reference kernels'",
+    ("tflm", "litert-ref"),
+)
 
 _MEMORY = Attribute(
-    "", "what code and constants are in, for which the code is written: `aot-model time --memory`",
-    ("", *(memory.name for memory in MEMORIES)))
+    "",
+    "what code and constants are in, for which the code is written: `aot-model time --memory`",
+    ("", *(memory.name for memory in MEMORIES)),
+)
 
 _HAS_DSP = "defined(__ARM_FEATURE_DSP)"
 _HAS_MVE = "defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 3) == 3"
@@ -38,13 +42,14 @@ _USE_MVE = (f"{_HAS_MVE} && {_LITTLE}", "MVE vectors", "cortex-m55")
 _USE_DSP = (f"{_HAS_DSP} && {_LITTLE} && {_M_PROFILE}", "DSP instructions", "cortex-m4")
 _USE_VECTORS = ((_HAS_AVX2, "AVX2 vectors", "host"), (_HAS_NEON, "NEON vectors", "host"))
 
-C = Target("c",
-           "portable C99, any processor",
-           attributes={"optimize": _OPTIMISE, "arithmetic": _ARITHMETIC},
-           kernels=(*FLOAT32, *int8(PLAIN), *pairs(PLAIN_PAIRS)),
-           vector="scalar",
-           c_advice=(_USE_MVE, _USE_DSP, *_USE_VECTORS),
-           )
+C = Target(
+    "c",
+    "portable C99, any processor",
+    attributes={"optimize": _OPTIMISE, "arithmetic": _ARITHMETIC},
+    kernels=(*FLOAT32, *int8(PLAIN), *pairs(PLAIN_PAIRS)),
+    vector="scalar",
+    c_advice=(_USE_MVE, _USE_DSP, *_USE_VECTORS),
+)
 
 HOST = Target(
     "host",
@@ -55,12 +60,14 @@ HOST = Target(
             "auto",
             "widest float vector to write code for; auto: what the compiler has, where it is known (build "
             "rules, run, verify), else v8",
-            ("auto", "scalar", "v4", "v8", "v16", "neon")),
+            ("auto", "scalar", "v4", "v8", "v16", "neon"),
+        ),
         "dot": Attribute(
             "none",
             "instruction for products of 8-bit integers: VPDPBUSD of AVX-512 VNNI with vectors v8, SDOT with "
             "neon; set where the compiler's flags are known",
-            ("none", "vnni", "sdot"))
+            ("none", "vnni", "sdot"),
+        ),
     },
     kernels=(*int8(AVX512_VNNI)[:3], *int8(NEON_SDOT)[:3], *int8(HOST_INT8)),
     vector="v8",
@@ -81,8 +88,9 @@ _EXTENSIONS: dict[str, dict[str, Any]] = {
 
 def _faster_than(core: str) -> tuple[tuple[str, str, str], ...]:
     """What a compiler's flags may allow that the code for a core does not use."""
-    return {"cortex-m0": (_USE_MVE, _USE_DSP), "cortex-m3": (_USE_MVE, _USE_DSP),
-            "cortex-m55": ()}.get(core, (_USE_MVE,))
+    return {"cortex-m0": (_USE_MVE, _USE_DSP), "cortex-m3": (_USE_MVE, _USE_DSP), "cortex-m55": ()}.get(
+        core, (_USE_MVE,)
+    )
 
 
 def _targets_of_cores() -> tuple[Target, ...]:
@@ -90,8 +98,15 @@ def _targets_of_cores() -> tuple[Target, ...]:
     for core in CORES:
         own = {"c_checks": (), "c_advice": _faster_than(core.name), **_EXTENSIONS.get(core.name, {})}
         own["c_checks"] = (LITTLE_ENDIAN, *own["c_checks"])
-        made[core.name] = Target(core.name, core.description, made[core.parent], c_flags=core.flags,
-                                 vector=core.vector, unrolls=core.unrolls, **own)
+        made[core.name] = Target(
+            core.name,
+            core.description,
+            made[core.parent],
+            c_flags=core.flags,
+            vector=core.vector,
+            unrolls=core.unrolls,
+            **own,
+        )
     return tuple(made.values())[1:]
 
 

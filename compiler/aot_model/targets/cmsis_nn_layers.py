@@ -59,11 +59,13 @@ def _geometry(match: Match, x: Value, head: str, kernel: tuple[int, ...], group:
     pads = _pads(match)
     top, left = ((0, 0), *pads[1:-1])[-2:]
     extents = (1, *x.shape[1:-1])[-2:]
-    return replace(shape,
-                   in_h=extents[0],
-                   in_w=extents[1],
-                   pad_top=shape.pad_top + top[0],
-                   pad_left=shape.pad_left + left[0])
+    return replace(
+        shape,
+        in_h=extents[0],
+        in_w=extents[1],
+        pad_top=shape.pad_top + top[0],
+        pad_left=shape.pad_left + left[0],
+    )
 
 
 def _pads(match: Match) -> list[tuple[int, int]]:
@@ -81,20 +83,21 @@ def conv_shape_of(match: Match) -> ConvShape:
     s = _geometry(match, match.value("x"), "conv", w.shape[1:-1], node.op.group)
     if s.in_h != 1 or s.kernel_h != 1 or s.kernel_w == 1:
         return s
-    return replace(s,
-                   in_h=s.in_w,
-                   in_w=1,
-                   out_h=s.out_w,
-                   out_w=s.out_h,
-                   kernel_h=s.kernel_w,
-                   kernel_w=1,
-                   stride_h=s.stride_w,
-                   stride_w=s.stride_h,
-                   dilation_h=s.dilation_w,
-                   dilation_w=s.dilation_h,
-                   pad_top=s.pad_left,
-                   pad_left=s.pad_top,
-                   )
+    return replace(
+        s,
+        in_h=s.in_w,
+        in_w=1,
+        out_h=s.out_w,
+        out_w=s.out_h,
+        kernel_h=s.kernel_w,
+        kernel_w=1,
+        stride_h=s.stride_w,
+        stride_w=s.stride_h,
+        dilation_h=s.dilation_w,
+        dilation_w=s.dilation_h,
+        pad_top=s.pad_left,
+        pad_left=s.pad_top,
+    )
 
 
 def pool_shape_of(match: Match) -> ConvShape:
@@ -114,8 +117,10 @@ def check_convolution(match: Match, target: Target) -> str | None:
     if x.type.rank not in (3, 4):
         return f"{x.type.rank - 2} spatial axes; the library has two"
     if node.op.group not in (1, x.shape[-1]):
-        return (f"{node.op.group} groups of {x.shape[-1]} channels; not all versions of the library have "
-                "grouped convolutions")
+        return (
+            f"{node.op.group} groups of {x.shape[-1]} channels; not all versions of the library have "
+            "grouped convolutions"
+        )
     if set(match.value("w").shape[1:-1]) == {1} and (any(node.op.pads) or match.has("pad")):
         return "padding of a kernel of one element, where the library expects as many pixels out as in"
     return _check_pad(match, part.quant.x_zero_point) if match.has("pad") else None
@@ -156,8 +161,9 @@ def check_pool(match: Match, target: Target) -> str | None:
     kernel = node.op.kernel
     if any(p >= k for p, k in zip(node.op.pads, (*kernel, *kernel), strict=True)):
         return "a window may lie in the padding"
-    if match.has("clip") and not all(v is None or (v.data is not None and v.data.size == 1)
-                                     for v in match.node("clip").inputs[1:]):
+    if match.has("clip") and not all(
+        v is None or (v.data is not None and v.data.size == 1) for v in match.node("clip").inputs[1:]
+    ):
         return "limits that are not constants"
     return None
 
@@ -182,8 +188,9 @@ def _check_pairs(match: Match, rounding: str) -> str | None:
     if any(v.dtype is not DType.INT8 for v in values):
         return f"from {values[0].dtype.label} to {values[-1].dtype.label}; the library computes int8"
     if any(v.shape != values[-1].shape for v in values):
-        return (f"{values[0].type} and {values[1].type} are of different shapes; the library does not "
-                "broadcast")
+        return (
+            f"{values[0].type} and {values[1].type} are of different shapes; the library does not broadcast"
+        )
     return None if rounding == "double" else "rounded once; the library rounds twice"
 
 
@@ -195,8 +202,14 @@ def check_softmax(match: Match, target: Target) -> str | None:
     if normal_axis(node.op.axis, x.type.rank) != x.type.rank - 1:
         return f"along axis {node.op.axis}; the library takes the last"
     _, shift = softmax_factor(node.op)
-    return None if shift >= 0 else (f"an input scale of {node.op.scale:g} times beta {node.op.beta:g}, which "
-                                    "its fixed-point format does not hold")
+    return (
+        None
+        if shift >= 0
+        else (
+            f"an input scale of {node.op.scale:g} times beta {node.op.beta:g}, which "
+            "its fixed-point format does not hold"
+        )
+    )
 
 
 def softmax_factor(o: QuantisedSoftmax) -> tuple[int, int]:

@@ -27,8 +27,13 @@ def convolution(shape: ConvShape, extension: str) -> int:
 
 def depthwise(shape: ConvShape, extension: str) -> int:
     """arm_depthwise_conv_wrapper_s8() for more than one input channel."""
-    if (shape.in_c != shape.out_c or shape.batch != 1 or shape.dilation_h != 1 or shape.dilation_w != 1
-            or extension == "none"):
+    if (
+        shape.in_c != shape.out_c
+        or shape.batch != 1
+        or shape.dilation_h != 1
+        or shape.dilation_w != 1
+        or extension == "none"
+    ):
         return 0
     taps = shape.kernel_h * shape.kernel_w
     if extension == "mve":

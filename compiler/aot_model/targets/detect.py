@@ -23,7 +23,8 @@ _DEFINE = re.compile(r"^#define (\w+)(?: (.*))?$", re.MULTILINE)
 Macros = Mapping[str, str]
 
 _VECTORS_OF_FOUR = frozenset(
-    ("__SSE2__", "__ARM_NEON", "__ALTIVEC__", "__VX__", "__mips_msa", "__loongarch_sx", "__wasm_simd128__"))
+    ("__SSE2__", "__ARM_NEON", "__ALTIVEC__", "__VX__", "__mips_msa", "__loongarch_sx", "__wasm_simd128__")
+)
 """Machines that have vectors of four floats; elsewhere GCC makes four numbers of each, slower than one by
 one.
 """
@@ -39,17 +40,21 @@ def read_probe(path: Path) -> Macros:
         raise fail("E101", f"cannot be read: {error.strerror or error}", where=str(path)) from None
     _, mark, rest = data.partition(_MARK)
     if mark:
-        pairs = (pair.split("=", 1)
-                 for pair in rest.partition(b"\0")[0].decode("latin-1").split(";")
-                 if "=" in pair)
+        pairs = (
+            pair.split("=", 1)
+            for pair in rest.partition(b"\0")[0].decode("latin-1").split(";")
+            if "=" in pair
+        )
         return {name: value for name, value in pairs if name != value}
     if found := parse_macros(data.decode("latin-1")):
         return found
-    raise fail("E503",
-               "this is neither the object of the probe nor a list of predefined macros",
-               where=str(path),
-               hint="compile runtime/probe.c without link-time optimisation (-fno-lto), "
-               "or pass what `$CC $CFLAGS -dM -E -x c /dev/null` prints")
+    raise fail(
+        "E503",
+        "this is neither the object of the probe nor a list of predefined macros",
+        where=str(path),
+        hint="compile runtime/probe.c without link-time optimisation (-fno-lto), "
+        "or pass what `$CC $CFLAGS -dM -E -x c /dev/null` prints",
+    )
 
 
 def parse_macros(text: str) -> Macros:
@@ -71,18 +76,20 @@ def target_for(macros: Macros) -> str:
             "E503",
             f"the C compiler compiles for Armv{macros['__ARM_ARCH']}, which it takes when no flag names a "
             "core",
-            hint=
-            "give the library the flags of the firmware (-mcpu=...; in CMake: FLAGS_FROM <target that "
+            hint="give the library the flags of the firmware (-mcpu=...; in CMake: FLAGS_FROM <target that "
             "carries them>), "
-            "or name the target: TARGET cortex-m4, or TARGET c for plain C on exactly this processor")
+            "or name the target: TARGET cortex-m4, or TARGET c for plain C on exactly this processor",
+        )
     if "__aarch64__" in macros or "__x86_64__" in macros:
         return ",".join(["host", *_options(macros)])
     return "c"
 
 
 def _cortex_m(macros: Macros) -> str:
-    vectors, architecture = int(macros.get("__ARM_FEATURE_MVE", "0"),
-                                0), int(macros.get("__ARM_ARCH", "7"), 0)
+    vectors, architecture = (
+        int(macros.get("__ARM_FEATURE_MVE", "0"), 0),
+        int(macros.get("__ARM_ARCH", "7"), 0),
+    )
     if vectors & 3 == 3:
         return "cortex-m55"
     if "__ARM_FEATURE_DSP" not in macros:
@@ -109,8 +116,9 @@ def dot_for(macros: Macros) -> str:
     """The instruction for products of 8-bit integers that the flags allow: the option `dot` of the target
     `host`.
     """
-    if vector_for(macros) == "v8" and all(f"__AVX512{part}__" in macros
-                                          for part in ("F", "VL", "BW", "VNNI")):
+    if vector_for(macros) == "v8" and all(
+        f"__AVX512{part}__" in macros for part in ("F", "VL", "BW", "VNNI")
+    ):
         return "vnni"
     return "sdot" if vector_for(macros) == "neon" and "__ARM_FEATURE_DOTPROD" in macros else "none"
 
@@ -118,7 +126,8 @@ def dot_for(macros: Macros) -> str:
 def _options(macros: Macros) -> list[str]:
     """Of the target `host`, as they follow its name; those that are not the default."""
     return [
-        f"vector={vector_for(macros)}", *([f"dot={dot_for(macros)}"] if dot_for(macros) != "none" else [])
+        f"vector={vector_for(macros)}",
+        *([f"dot={dot_for(macros)}"] if dot_for(macros) != "none" else []),
     ]
 
 
@@ -135,9 +144,11 @@ def resolve(specification: str, probe: Path | None) -> str:
     last = names[-1]
     if words[last] == AUTO:
         if probe is None:
-            raise fail("E503",
-                       "--target auto needs --target-probe",
-                       hint="pass what `$CC $CFLAGS -dM -E -x c /dev/null` prints")
+            raise fail(
+                "E503",
+                "--target auto needs --target-probe",
+                hint="pass what `$CC $CFLAGS -dM -E -x c /dev/null` prints",
+            )
         name, *given = target_for(read_probe(probe)).split(",")
     elif words[last] == "host" and probe is not None:
         name, *given = "host", *_options(read_probe(probe))
@@ -145,4 +156,5 @@ def resolve(specification: str, probe: Path | None) -> str:
         return specification
     said = {word.partition("=")[0] for word in words[last + 1 :]}
     return ",".join(
-        [*words[:last], name, *(g for g in given if g.partition("=")[0] not in said), *words[last + 1:]])
+        [*words[:last], name, *(g for g in given if g.partition("=")[0] not in said), *words[last + 1 :]]
+    )

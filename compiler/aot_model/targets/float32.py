@@ -59,12 +59,14 @@ def _leading(position: Expr, shape: tuple[int, ...]) -> tuple[Expr, ...]:
     return unflatten_leaf(position, shape)
 
 
-def conv_shape(x: Value,
-               out: Value,
-               kernel: tuple[int, ...],
-               op: Convolution | ConvolutionTranspose | Pool,
-               groups: int,
-               window: Strided | None = None) -> ConvShape:
+def conv_shape(
+    x: Value,
+    out: Value,
+    kernel: tuple[int, ...],
+    op: Convolution | ConvolutionTranspose | Pool,
+    groups: int,
+    window: Strided | None = None,
+) -> ConvShape:
     """The geometry of a node, 1-D as 2-D with one row; strides where the input is read through a window."""
     d = x.type.rank - 2
     if d == 3:
@@ -77,20 +79,59 @@ def conv_shape(x: Value,
     if window is not None and window.source is not x:
         s = window.strides
         strides = (s[0], *planar(s[1:-1], 0), s[-1])
-    return ConvShape(x.shape[0], in_h, in_w, x.shape[-1], out_h, out_w, out.shape[-1], kernel_h, kernel_w,
-                     stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left, groups, strides,
-                     )
+    return ConvShape(
+        x.shape[0],
+        in_h,
+        in_w,
+        x.shape[-1],
+        out_h,
+        out_w,
+        out.shape[-1],
+        kernel_h,
+        kernel_w,
+        stride_h,
+        stride_w,
+        dilation_h,
+        dilation_w,
+        pad_top,
+        pad_left,
+        groups,
+        strides,
+    )
 
 
-def _deep(x: Value, out: Value, kernel: tuple[int, ...], op: Convolution | ConvolutionTranspose | Pool,
-          groups: int, window: Strided | None) -> ConvShape:
+def _deep(
+    x: Value,
+    out: Value,
+    kernel: tuple[int, ...],
+    op: Convolution | ConvolutionTranspose | Pool,
+    groups: int,
+    window: Strided | None,
+) -> ConvShape:
     """The geometry of a 3-D convolution."""
     s = window.strides if window is not None else _dense(x)
     depth = Depth(x.shape[1], out.shape[1], kernel[0], op.strides[0], op.dilations[0], op.pads[0], s[1])
     (in_h, in_w, in_c), (out_h, out_w, out_c) = x.shape[2:], out.shape[2:]
-    return ConvShape(x.shape[0], in_h, in_w, in_c, out_h, out_w, out_c, kernel[1], kernel[2], op.strides[1],
-                     op.strides[2], op.dilations[1], op.dilations[2], op.pads[1], op.pads[2], groups,
-                     (s[0], s[2], s[3], s[4]), depth)
+    return ConvShape(
+        x.shape[0],
+        in_h,
+        in_w,
+        in_c,
+        out_h,
+        out_w,
+        out_c,
+        kernel[1],
+        kernel[2],
+        op.strides[1],
+        op.strides[2],
+        op.dilations[1],
+        op.dilations[2],
+        op.pads[1],
+        op.pads[2],
+        groups,
+        (s[0], s[2], s[3], s[4]),
+        depth,
+    )
 
 
 def _windowed_reject(node: Node, chain: Chain, target: Target) -> str | None:
@@ -140,8 +181,10 @@ def _begin(site: Site, flat_pixels: bool = False) -> tuple[FusedTail, np.ndarray
     dialect = dialect_of(site.target)
     out = site.node.outputs[0]
     coordinates = pixel_coordinates(out) if flat_pixels else coordinates_of(out)
-    tail = site.tail(coordinates,  # type: ignore[arg-type]
-                     after=0 if bias is None else 1).with_dialect(dialect)
+    tail = site.tail(
+        coordinates,  # type: ignore[arg-type]
+        after=0 if bias is None else 1,
+    ).with_dialect(dialect)
     return tail, bias, dialect
 
 
@@ -186,15 +229,22 @@ def _convolution(site: Site) -> None:
         return
     row = conv_kernels.pixels_in_a_row(shape)
     tail, bias, dialect = _begin(site, flat_pixels=row is not None)
-    code = conv_kernels.conv(row or shape, _weights(w, shape, bias), tail, dialect, vector_tail=tail.vector,
-                             reading=_reading(site))
+    code = conv_kernels.conv(
+        row or shape, _weights(w, shape, bias), tail, dialect, vector_tail=tail.vector, reading=_reading(site)
+    )
     _emit(site, f"conv_{_size(shape)}", code, tail, shape.macs, window)
 
 
 def _depthwise(site: Site, shape: ConvShape, window: Strided, transposed: bool = False) -> None:
     tail, bias, dialect = _begin(site)
-    code = pool_kernels.depthwise(shape, _weights(site.input(1), shape, bias), tail, dialect,
-                                  vector_tail=tail.vector, transposed=transposed)
+    code = pool_kernels.depthwise(
+        shape,
+        _weights(site.input(1), shape, bias),
+        tail,
+        dialect,
+        vector_tail=tail.vector,
+        transposed=transposed,
+    )
     name = f"depthwise_transpose_{_size(shape)}" if transposed else f"depthwise_{_size(shape)}"
     _emit(site, name, code, tail, _transposed_macs(site) if transposed else shape.macs, window)
 
@@ -232,8 +282,9 @@ def _convolution_transpose(site: Site) -> None:
         _depthwise(site, shape, window, transposed=True)
         return
     tail, bias, dialect = _begin(site)
-    code = conv_kernels.conv_transpose(shape, _weights(w, shape, bias), tail, dialect,
-                                       vector_tail=tail.vector, reading=_reading(site))
+    code = conv_kernels.conv_transpose(
+        shape, _weights(w, shape, bias), tail, dialect, vector_tail=tail.vector, reading=_reading(site)
+    )
     _emit(site, f"conv_transpose_{_size(shape)}", code, tail, _transposed_macs(site), window)
 
 
@@ -282,14 +333,9 @@ def _matmul_packed(site: Site, a: Value, b: Value) -> None:
     window = site.window(0)
     strides = window.strides
     row_stride = strides[-2] if a.type.rank > 1 else k
-    shape = ConvShape(1,
-                      1,
-                      rows,
-                      k,
-                      1,
-                      rows,
-                      n,
-                      x_strides=(rows * row_stride, rows * row_stride, row_stride, strides[-1]))
+    shape = ConvShape(
+        1, 1, rows, k, 1, rows, n, x_strides=(rows * row_stride, rows * row_stride, row_stride, strides[-1])
+    )
     tail, bias, dialect = _begin(site, flat_pixels=True)
     weights = Weights(np.ascontiguousarray(b.data.T).reshape(n, 1, 1, k), bias)
     code = conv_kernels.conv(shape, weights, tail, dialect, vector_tail=tail.vector, reading=_reading(site))
@@ -325,9 +371,14 @@ def matmul_site(site: Site) -> tuple[tuple[Strided, ...], MatmulShape, Place]:
         own = [0 if d == 1 else s for d, s in zip(shape[:-2], strides[:-2], strict=True)]
         return (*[0] * (axes - len(own)), *own)
 
-    shape = MatmulShape((1,) * (axes - len(batch)) + batch, wide_a[-2], wide_b[-1], wide_a[-1],
-                        (*lead(wide_a, strides_a), strides_a[-2], strides_a[-1]),
-                        (*lead(wide_b, strides_b), strides_b[-2], strides_b[-1]))
+    shape = MatmulShape(
+        (1,) * (axes - len(batch)) + batch,
+        wide_a[-2],
+        wide_b[-1],
+        wide_a[-1],
+        (*lead(wide_a, strides_a), strides_a[-2], strides_a[-1]),
+        (*lead(wide_b, strides_b), strides_b[-2], strides_b[-1]),
+    )
 
     def coordinates(at: Coordinates) -> tuple[Expr, ...]:
         leading = at[2 - len(batch) : 2]
@@ -359,11 +410,19 @@ def _blocks(site: Site) -> None:
     x, q, scales, zeros = site.input(0), site.input(1), site.input(2), site.node.input(3)
     assert q.data is not None and scales.data is not None
     low = q.dtype.limits[0]
-    shift = 0 if zeros is None or zeros.data is None else zeros.data.astype(
-        np.float32 if zeros.dtype.is_float else np.int16)
+    shift = (
+        0
+        if zeros is None or zeros.data is None
+        else zeros.data.astype(np.float32 if zeros.dtype.is_float else np.int16)
+    )
     found = np.broadcast_to(np.asarray(shift) - np.asarray(low, np.int16), scales.shape)
-    matrix = blocks.Blocks((q.data.astype(np.int16) - low).astype(np.uint8), q.dtype.bits, scales.data, found,
-                           site.node.op.block)  # type: ignore[attr-defined]
+    matrix = blocks.Blocks(
+        (q.data.astype(np.int16) - low).astype(np.uint8),
+        q.dtype.bits,
+        scales.data,
+        found,
+        site.node.op.block,  # type: ignore[attr-defined]
+    )
     rows = x.type.elements // x.shape[-1]
     dialect = dialect_of(site.target)
     tail = site.tail(pixel_coordinates(site.node.outputs[0]))  # type: ignore[arg-type]

@@ -91,8 +91,13 @@ class Layer:
     most: int
 
 
-def _layer(family: Family, x: Value, w: Value, op: Convolution | ConvolutionTranspose | MatMul,
-           rows: Callable[[np.ndarray], np.ndarray]) -> Layer | str:
+def _layer(
+    family: Family,
+    x: Value,
+    w: Value,
+    op: Convolution | ConvolutionTranspose | MatMul,
+    rows: Callable[[np.ndarray], np.ndarray],
+) -> Layer | str:
     """rows: the weights [output channel, tap]."""
     found = _weights(w, op.w_zero_point)
     if isinstance(found, str):
@@ -166,8 +171,12 @@ def finish_of(node: Node, chain: Chain, start: np.ndarray, most: int) -> Finish 
             return None
         start, out, after = start + bias.astype(np.int64), first.outputs[0], 1
     step = chain.nodes[after] if len(chain.nodes) > after else None
-    if (step is None or not isinstance(step.op, Requantise) or step.inputs[0] is not out
-            or step.op.x_zero_point):
+    if (
+        step is None
+        or not isinstance(step.op, Requantise)
+        or step.inputs[0] is not out
+        or step.op.x_zero_point
+    ):
         return None
     op, multiplier, shift = step.op, *(per_channel(step.inputs[k], channels) for k in (1, 2))
     if multiplier is None or shift is None:
@@ -187,8 +196,9 @@ def _end(site: Site, layer: Layer, place: Place | None = None) -> tuple[Finish |
     return finish, None if tail.is_identity and place is None else tail
 
 
-def _add(site: Site, code: KernelCode, tail: FusedTail | None, shape: ConvShape, name: str,
-         whole: bool = True) -> None:
+def _add(
+    site: Site, code: KernelCode, tail: FusedTail | None, shape: ConvShape, name: str, whole: bool = True
+) -> None:
     """The call."""
     code = replace(code, body=indent(code.body.rstrip(), "    "), slack=code.slack if whole else None)
     x, w = site.input(0), site.input(1)
@@ -199,8 +209,17 @@ def _emit(site: Site, layer: Layer, shape: ConvShape, name: str, place: Place | 
     finish, tail = _end(site, layer, place)
     start = layer.start if finish is None and layer.start.any() else None
     result, accumulator = site.result.dtype, site.node.outputs[0].dtype
-    code = conv(shape, layer.weights, layer.x, layer.dots, finish, start, tail, accumulator.c_type,
-                (result.c_type, result.size))
+    code = conv(
+        shape,
+        layer.weights,
+        layer.x,
+        layer.dots,
+        finish,
+        start,
+        tail,
+        accumulator.c_type,
+        (result.c_type, result.size),
+    )
     _add(site, code, tail, shape, name, place is None)
 
 
@@ -237,17 +256,28 @@ def _depthwise(family: Family, site: Site, layer: Layer, shape: ConvShape) -> No
     result, weights = site.result.dtype, _by_channel(shape, layer)
     ending = Ending.of(finish) if family.mve else None
     gathers = ending is not None and depthwise_mve.applicable(shape, weights, layer.dots.most, ending)
-    if ending is not None and depthwise_lanes_mve.applicable(shape, weights, layer.dots.most) and (
-            not gathers or PAY * depthwise_lanes_mve.cycles(shape) < depthwise_mve.cycles(shape)):
+    if (
+        ending is not None
+        and depthwise_lanes_mve.applicable(shape, weights, layer.dots.most)
+        and (not gathers or PAY * depthwise_lanes_mve.cycles(shape) < depthwise_mve.cycles(shape))
+    ):
         code = depthwise_lanes_mve.depthwise(shape, weights, ending, own)
     elif ending is not None and gathers:
         code = depthwise_mve.depthwise(shape, weights, ending, own)
     elif _in_planes(family, site, shape, layer):
-        code = depthwise_dsp.depthwise(shape, weights, finish, own, out.dtype.c_type,
-                                       (result.c_type, result.size))
+        code = depthwise_dsp.depthwise(
+            shape, weights, finish, own, out.dtype.c_type, (result.c_type, result.size)
+        )
     else:
-        code = depthwise(shape, weights.astype(np.int16), layer.dots.most, finish, own, out.dtype.c_type,
-                         (result.c_type, result.size))
+        code = depthwise(
+            shape,
+            weights.astype(np.int16),
+            layer.dots.most,
+            finish,
+            own,
+            out.dtype.c_type,
+            (result.c_type, result.size),
+        )
     _add(site, code, own, shape, f"integer_depthwise_{shape.kernel_h}x{shape.kernel_w}")
 
 
@@ -271,8 +301,9 @@ def _convolution(family: Family) -> Callable[[Site], None]:
         assert isinstance(layer, Layer) and isinstance(op, Convolution)
         x, w, out = site.input(0), site.input(1), site.node.outputs[0]
         shape = conv_shape(x, out, w.shape[1:-1], op, op.group)
-        by_channel = op.group == shape.in_c > 1 and (shape.out_c == shape.in_c
-                                                     or _in_planes(family, site, shape, layer))
+        by_channel = op.group == shape.in_c > 1 and (
+            shape.out_c == shape.in_c or _in_planes(family, site, shape, layer)
+        )
         if by_channel and x.dtype is DType.INT16 and op.x_zero_point == 0:
             _depthwise(family, site, layer, shape)
         elif op.group > 1 and family.mve:
@@ -295,8 +326,12 @@ def _transposed(family: Family) -> Callable[[Site], None]:
         rest = layer.x.shift - layer.x.zero
         for phase in phases(whole, 0):
             taps = np.ascontiguousarray(phase.weights(weights)).reshape(whole.out_c, -1)
-            part = replace(layer, weights=taps, dots=replace(layer.dots, taps=taps.shape[1]),
-                           start=rest * taps.astype(np.int64).sum(axis=1))
+            part = replace(
+                layer,
+                weights=taps,
+                dots=replace(layer.dots, taps=taps.shape[1]),
+                start=rest * taps.astype(np.int64).sum(axis=1),
+            )
             size = f"{phase.shape.kernel_h}x{phase.shape.kernel_w}"
             _emit(site, part, phase.shape, f"integer_conv_{size}", phase.place(out.type.rank))
 
@@ -378,7 +413,11 @@ def kernels(family: Family) -> tuple[Kernel, ...]:
 
     return (
         Kernel(f"integer convolution ({family.name})", "Convolution", _convolution(family), convolution),
-        Kernel(f"integer transposed convolution ({family.name})", "ConvolutionTranspose", _transposed(family),
-               transposed),
+        Kernel(
+            f"integer transposed convolution ({family.name})",
+            "ConvolutionTranspose",
+            _transposed(family),
+            transposed,
+        ),
         Kernel(f"integer matrix product ({family.name})", "MatMul", _matmul(family), product),
     )

@@ -88,20 +88,39 @@ def _of_window(out: Value) -> Place:
 
 def _tail(site: Site, part: Integer, place: Place) -> FusedTail:
     known = part.quant.rounding is not None
-    return site.tail(place, after=part.after, low=part.quant.act_min if known else None,
-                     high=part.quant.act_max if known else None)
+    return site.tail(
+        place,
+        after=part.after,
+        low=part.quant.act_min if known else None,
+        high=part.quant.act_max if known else None,
+    )
 
 
-def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, shape: ConvShape,
-          weights: np.ndarray, place: Place, whole: bool = True,
-          wish: int | None = None, macs: int | None = None) -> None:
+def _emit(
+    family: Family,
+    site: Site,
+    part: Integer,
+    name: str,
+    writer: Writer,
+    shape: ConvShape,
+    weights: np.ndarray,
+    place: Place,
+    whole: bool = True,
+    wish: int | None = None,
+    macs: int | None = None,
+) -> None:
     """whole: the call computes all of the result, in the order of its pixels. macs: of the layer, where the
     shape has more.
     """
     tail = _tail(site, part, place)
     if part.after:
-        tail = by_rows(family, tail, site.chain.nodes[part.after:],
-                       site.chain.nodes[part.after - 1].outputs[0], adjacent=whole)
+        tail = by_rows(
+            family,
+            tail,
+            site.chain.nodes[part.after :],
+            site.chain.nodes[part.after - 1].outputs[0],
+            adjacent=whole,
+        )
     w = site.node.input(1)
     kind = w.dtype if w is not None and w.dtype in NIBBLES else None
     weights = weights if kind is None else weights.astype(kind.compute.numpy)
@@ -114,12 +133,26 @@ def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, 
         code = replace(code, slack=None)
     shapes = f"{site.input(0).type} * {w.type if w is not None else ''} -> {site.result.type}"
     wishes = [least for least in (wish, code.wish) if least is not None]
-    site.emit(name, code, used, shapes, shape.macs if macs is None else macs, (dense(site.input(0)),),
-              min(wishes, default=None))
+    site.emit(
+        name,
+        code,
+        used,
+        shapes,
+        shape.macs if macs is None else macs,
+        (dense(site.input(0)),),
+        min(wishes, default=None),
+    )
 
 
-def _with_nibbles(family: Family, site: Site, part: Integer, code: KernelCode, shape: ConvShape,
-                  weights: np.ndarray, tail: Tail | None) -> KernelCode:
+def _with_nibbles(
+    family: Family,
+    site: Site,
+    part: Integer,
+    code: KernelCode,
+    shape: ConvShape,
+    weights: np.ndarray,
+    tail: Tail | None,
+) -> KernelCode:
     """The kernel of a layer whose weights (here a byte each) have 4 bits: unpacked before, or read where they
     lie.
     """
@@ -139,8 +172,13 @@ def _with_nibbles(family: Family, site: Site, part: Integer, code: KernelCode, s
     room = None
     if family.dialects is None:
         once = shape.batch * shape.out_h * shape.out_w == 1
-        room = 0 if once else nibbles.ROOM[str(site.target.option("optimize"))] if site.target.has_option(
-            "optimize") else nibbles.ROOM["balanced"]
+        room = (
+            0
+            if once
+            else nibbles.ROOM[str(site.target.option("optimize"))]
+            if site.target.has_option("optimize")
+            else nibbles.ROOM["balanced"]
+        )
     return nibbles.staged(code, room) or conv_c.conv(shape, matrix, *plain, nibbles=True)
 
 
@@ -150,8 +188,9 @@ def _part(site: Site) -> Integer:
     return part
 
 
-def _winograd(site: Site, part: Integer, shape: ConvShape,
-              weights: np.ndarray) -> tuple[winograd.Variant | None, int | None]:
+def _winograd(
+    site: Site, part: Integer, shape: ConvShape, weights: np.ndarray
+) -> tuple[winograd.Variant | None, int | None]:
     """The variant of Winograd's convolution for which there is room, and the scratch memory from which on
     there is one.
     """
@@ -187,8 +226,9 @@ def _for_site(family: Family, site: Site, whole: bool) -> Family:
     w = site.node.input(1)
     known = whole and w is not None and w.dtype not in NIBBLES
     memory = memory_of_constants(site) if known else None
-    return family.reading(family, Reading(memory, OVERLAPS.get(core, True), site.room, _compact(site),
-                                   common=_common(site)))
+    return family.reading(
+        family, Reading(memory, OVERLAPS.get(core, True), site.room, _compact(site), common=_common(site))
+    )
 
 
 def _convolution(family: Family) -> Callable[[Site], None]:
@@ -219,8 +259,9 @@ def _of_pair(place: Place, single: ConvShape) -> Place:
     return lambda index: place(column_pairs.place_of_pair(single, index))
 
 
-def _windows(family: Family, site: Site, shape: ConvShape, weights: np.ndarray, place: Place,
-             whole: bool) -> None:
+def _windows(
+    family: Family, site: Site, shape: ConvShape, weights: np.ndarray, place: Place, whole: bool
+) -> None:
     """The call of a convolution; weights [out_c, kernel_h, kernel_w, in_c / groups]."""
     part, weights = _signed(family, site, _part(site), weights)
     size, macs = f"{shape.kernel_h}x{shape.kernel_w}", shape.macs
@@ -291,8 +332,9 @@ def _pool(family: Family) -> Callable[[Site], None]:
         writer = _for_site(family, site, True).pool
         code = writer(op.mode, shape, x.dtype.label, None if tail.is_identity else tail)
         name = f"{op.mode}_pool_{shape.kernel_h}x{shape.kernel_w}"
-        site.emit(name, code, None if tail.is_identity else tail, f"{x.type} -> {site.result.type}", 0,
-                  (dense(x),))
+        site.emit(
+            name, code, None if tail.is_identity else tail, f"{x.type} -> {site.result.type}", 0, (dense(x),)
+        )
 
     return emit
 
@@ -317,8 +359,8 @@ def _pool_rejecting(family: Family) -> Callable[[Node, Chain, Target], str | Non
 
 
 def _for_dialects(
-        family: Family, reject: Callable[[Node, Chain, Target],
-                                         str | None]) -> Callable[[Node, Chain, Target], str | None]:
+    family: Family, reject: Callable[[Node, Chain, Target], str | None]
+) -> Callable[[Node, Chain, Target], str | None]:
     def check(node: Node, chain: Chain, target: Target) -> str | None:
         if family.dialects is not None and target.dialect() not in family.dialects:
             return f"the target's vectors are {target.dialect()}"
@@ -332,10 +374,16 @@ def _for_dialects(
 def kernels(family: Family) -> tuple[Kernel, ...]:
     """The kernels of an instruction set for a target: those that multiply, then pooling."""
     check = _for_dialects(family, _rejecting(family))
-    return (Kernel(f"int8 convolution ({family.name})", "Convolution", _convolution(family), check),
-            Kernel(f"int8 matrix product ({family.name})", "MatMul", _matmul(family), check),
-            Kernel(f"int8 transposed convolution ({family.name})", "ConvolutionTranspose",
-                   _transposed(family), check),
-            Kernel(f"int8 pooling ({family.name})", "Pool", _pool(family),
-                   _for_dialects(family, _pool_rejecting(family))),
-            )
+    return (
+        Kernel(f"int8 convolution ({family.name})", "Convolution", _convolution(family), check),
+        Kernel(f"int8 matrix product ({family.name})", "MatMul", _matmul(family), check),
+        Kernel(
+            f"int8 transposed convolution ({family.name})", "ConvolutionTranspose", _transposed(family), check
+        ),
+        Kernel(
+            f"int8 pooling ({family.name})",
+            "Pool",
+            _pool(family),
+            _for_dialects(family, _pool_rejecting(family)),
+        ),
+    )

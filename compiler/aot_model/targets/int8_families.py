@@ -110,50 +110,72 @@ HOST = Family(
     "AVX2", conv_host.conv, _always, partial(_pool, windows=pooling_windows.AVX2), depthwise_host.depthwise,
     _always, sum_rows={DType.INT8: affine_sum.avx2_sum}, dialects=("v8", "v16"), accumulators=True,
 )  # fmt: skip
-AVX512_VNNI = replace(HOST,
-                      name=vectors.VNNI.name,
-                      conv=partial(conv_host.conv, dialect=vectors.VNNI),
-                      dot="vnni")
-NEON_SDOT = replace(PLAIN,
-                    name=vectors.SDOT.name,
-                    conv=partial(conv_host.conv, dialect=vectors.SDOT),
-                    dialects=("neon",),
-                    dot="sdot")
+AVX512_VNNI = replace(
+    HOST, name=vectors.VNNI.name, conv=partial(conv_host.conv, dialect=vectors.VNNI), dot="vnni"
+)
+NEON_SDOT = replace(
+    PLAIN,
+    name=vectors.SDOT.name,
+    conv=partial(conv_host.conv, dialect=vectors.SDOT),
+    dialects=("neon",),
+    dot="sdot",
+)
+
+
 def _dsp_for(family: Family, reading: Reading) -> Family:
-    return replace(family, conv=partial(conv_dsp.conv, reading=reading),
-                   pool=partial(_pool, dsp=True, compact=reading.compact),
-                   depthwise=partial(depthwise_dsp.depthwise,
-                                     overlaps=reading.overlaps,
-                                     paired_from=None if reading.compact else depthwise_dsp.PAIRED))
+    return replace(
+        family,
+        conv=partial(conv_dsp.conv, reading=reading),
+        pool=partial(_pool, dsp=True, compact=reading.compact),
+        depthwise=partial(
+            depthwise_dsp.depthwise,
+            overlaps=reading.overlaps,
+            paired_from=None if reading.compact else depthwise_dsp.PAIRED,
+        ),
+    )
 
 
-DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, partial(_pool, dsp=True),
-             depthwise_dsp.depthwise, depthwise_dsp.applicable,
-             pool_fits=_pooled_in_pairs,
-             accumulators=True,
-             sum_rows={DType.INT8: affine_sum.dsp_sum},
-             winograd=True,
-             nibbles=nibbles_dsp.conv,
-             column_pairs=True,
-             reading=_dsp_for,
-             int8_weights=True,
-             zero_points=True)
+DSP = Family(
+    "DSP extension",
+    conv_dsp.conv,
+    conv_dsp.applicable,
+    partial(_pool, dsp=True),
+    depthwise_dsp.depthwise,
+    depthwise_dsp.applicable,
+    pool_fits=_pooled_in_pairs,
+    accumulators=True,
+    sum_rows={DType.INT8: affine_sum.dsp_sum},
+    winograd=True,
+    nibbles=nibbles_dsp.conv,
+    column_pairs=True,
+    reading=_dsp_for,
+    int8_weights=True,
+    zero_points=True,
+)
+
+
 def _helium_for(family: Family, reading: Reading) -> Family:
-    return replace(family, conv=partial(conv_mve.conv, room=reading.room, compact=reading.compact),
-                   depthwise=partial(depthwise_mve.depthwise, room=reading.room, compact=reading.compact))
+    return replace(
+        family,
+        conv=partial(conv_mve.conv, room=reading.room, compact=reading.compact),
+        depthwise=partial(depthwise_mve.depthwise, room=reading.room, compact=reading.compact),
+    )
 
 
-HELIUM = Family("Helium",
-                conv_mve.conv,
-                conv_mve.applicable,
-                partial(_pool, windows=pooling_windows.HELIUM),
-                depthwise_mve.depthwise,
-                depthwise_mve.applicable,
-                pool_fits=_pooled_by_helium,
-                sum_rows={DType.INT8: affine_sum.mve_sum, DType.UINT8: affine_sum.mve_sum_of_uint8},
-                lookup_rows={kind: RowSum(f"aot_mve_lookup{of}", header=requantise_mve.HEADER)
-                             for kind, of in ((DType.INT8, ""), (DType.UINT8, "_uint8"))},
-                reading=_helium_for,
-                int8_weights=True,
-                zero_points=True,
-                )
+HELIUM = Family(
+    "Helium",
+    conv_mve.conv,
+    conv_mve.applicable,
+    partial(_pool, windows=pooling_windows.HELIUM),
+    depthwise_mve.depthwise,
+    depthwise_mve.applicable,
+    pool_fits=_pooled_by_helium,
+    sum_rows={DType.INT8: affine_sum.mve_sum, DType.UINT8: affine_sum.mve_sum_of_uint8},
+    lookup_rows={
+        kind: RowSum(f"aot_mve_lookup{of}", header=requantise_mve.HEADER)
+        for kind, of in ((DType.INT8, ""), (DType.UINT8, "_uint8"))
+    },
+    reading=_helium_for,
+    int8_weights=True,
+    zero_points=True,
+)

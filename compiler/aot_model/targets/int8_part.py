@@ -62,20 +62,34 @@ def integer_part(node: Node, chain: Chain) -> Integer | str:
     return Integer(bias, QuantSpec.accumulators(op.x_zero_point, x.dtype.label, op.w_zero_point), after)
 
 
-def _requantisation(step: Node, op: Convolution | ConvolutionTranspose | MatMul, dtype: DType,
-                    channels: int) -> QuantSpec | None:
+def _requantisation(
+    step: Node, op: Convolution | ConvolutionTranspose | MatMul, dtype: DType, channels: int
+) -> QuantSpec | None:
     """The requantisation of a node, where it is of a form that the kernels know."""
     rule, multiplier, shift = step.op, step.inputs[1], step.inputs[2]
     assert isinstance(rule, Requantise)
-    if multiplier is None or shift is None or not _per_channel(multiplier, channels) or not _per_channel(
-            shift, channels):
+    if (
+        multiplier is None
+        or shift is None
+        or not _per_channel(multiplier, channels)
+        or not _per_channel(shift, channels)
+    ):
         return None
     if rule.to not in BYTES or rule.rounding not in ROUNDINGS or rule.x_zero_point:
         return None
     assert multiplier.data is not None and shift.data is not None
-    return QuantSpec(op.x_zero_point, multiplier.data.reshape(-1).astype(np.int32),
-                     shift.data.reshape(-1).astype(np.int32), rule.zero_point, rule.low, rule.high,
-                     dtype.label, rule.to.label, ROUNDINGS[rule.rounding], op.w_zero_point)
+    return QuantSpec(
+        op.x_zero_point,
+        multiplier.data.reshape(-1).astype(np.int32),
+        shift.data.reshape(-1).astype(np.int32),
+        rule.zero_point,
+        rule.low,
+        rule.high,
+        dtype.label,
+        rule.to.label,
+        ROUNDINGS[rule.rounding],
+        op.w_zero_point,
+    )
 
 
 def _per_channel(value: Value, channels: int) -> bool:

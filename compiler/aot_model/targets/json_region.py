@@ -80,8 +80,11 @@ def _windows(node: Node) -> Attributes | str:
 def _convolution(node: Node) -> Operation | str:
     windows = _windows(node)
     assert isinstance(node.op, Convolution)
-    return windows if isinstance(windows, str) else Operation("conv2d", tuple(node.inputs),
-                                                              {**windows, "groups": node.op.group})
+    return (
+        windows
+        if isinstance(windows, str)
+        else Operation("conv2d", tuple(node.inputs), {**windows, "groups": node.op.group})
+    )
 
 
 def _pool(node: Node) -> Operation | str:
@@ -94,8 +97,9 @@ def _pool(node: Node) -> Operation | str:
     if o.ceil_mode:
         return "windows beyond the end"
     more: Attributes = {"kernel": list(o.kernel), "include_pad": int(bool(o.count_include_pad))}
-    return Operation("max_pool2d" if o.mode == "max" else "avg_pool2d", tuple(node.inputs),
-                     {**windows, **more})
+    return Operation(
+        "max_pool2d" if o.mode == "max" else "avg_pool2d", tuple(node.inputs), {**windows, **more}
+    )
 
 
 def _dense(node: Node) -> Operation | str:
@@ -139,19 +143,35 @@ def _concatenate(node: Node) -> Operation | str:
 
 
 _NODES: dict[str, Callable[[Node], Operation | str]] = {
-    "Convolution": _convolution, "MatMul": _dense, "Pool": _pool, "Softmax": _softmax, "ReduceMean": _mean,
-    "Reshape": _reshape, "ReshapeTo": _reshape, "Flatten": _reshape, "Squeeze": _reshape,
-    "Unsqueeze": _reshape, "Transpose": _transpose, "Concat": _concatenate, "Clip": _plain("clip", 1, 3),
-    "PRelu": _plain("prelu", 2), "Add": _plain("add", 2), "Sub": _plain("subtract",
-                                                                        2), "Mul": _plain("multiply", 2),
-    "Div": _plain("divide", 2), "Max": _plain("maximum", 2), "Min": _plain("minimum",
-                                                                           2), "Relu": _plain("relu", 1, 1),
-    "Sigmoid": _plain("sigmoid", 1, 1), "LibmSigmoid": _plain("sigmoid", 1, 1), "Tanh": _plain("tanh", 1, 1),
-    "LibmTanh": _plain("tanh", 1,
-                       1), "Exp": _plain("exp", 1,
-                                         1), "Sqrt": _plain("sqrt", 1,
-                                                            1), "Neg": _plain("negate", 1,
-                                                                              1), "Abs": _plain("abs", 1, 1),
+    "Convolution": _convolution,
+    "MatMul": _dense,
+    "Pool": _pool,
+    "Softmax": _softmax,
+    "ReduceMean": _mean,
+    "Reshape": _reshape,
+    "ReshapeTo": _reshape,
+    "Flatten": _reshape,
+    "Squeeze": _reshape,
+    "Unsqueeze": _reshape,
+    "Transpose": _transpose,
+    "Concat": _concatenate,
+    "Clip": _plain("clip", 1, 3),
+    "PRelu": _plain("prelu", 2),
+    "Add": _plain("add", 2),
+    "Sub": _plain("subtract", 2),
+    "Mul": _plain("multiply", 2),
+    "Div": _plain("divide", 2),
+    "Max": _plain("maximum", 2),
+    "Min": _plain("minimum", 2),
+    "Relu": _plain("relu", 1, 1),
+    "Sigmoid": _plain("sigmoid", 1, 1),
+    "LibmSigmoid": _plain("sigmoid", 1, 1),
+    "Tanh": _plain("tanh", 1, 1),
+    "LibmTanh": _plain("tanh", 1, 1),
+    "Exp": _plain("exp", 1, 1),
+    "Sqrt": _plain("sqrt", 1, 1),
+    "Neg": _plain("negate", 1, 1),
+    "Abs": _plain("abs", 1, 1),
 }
 
 
@@ -161,11 +181,13 @@ def operation(node: Node) -> Operation | str:
     if isinstance(found, str):
         return found
     for value in (*found.operands, *node.outputs):
-        if value is not None and (value.dtype is not DType.FLOAT32 or value.type.rank > _RANK
-                                  or value.type.elements > _ELEMENTS):
+        if value is not None and (
+            value.dtype is not DType.FLOAT32 or value.type.rank > _RANK or value.type.elements > _ELEMENTS
+        ):
             return f"{value.type}; it computes float32 of up to {_RANK} axes"
-    largest = max((max(a) if isinstance(a, list) else a for a in found.attributes.values() if a != []),
-                  default=0)
+    largest = max(
+        (max(a) if isinstance(a, list) else a for a in found.attributes.values() if a != []), default=0
+    )
     return f"an attribute of {largest}; the largest is {_LIMIT}" if largest > _LIMIT else found
 
 
@@ -192,8 +214,12 @@ def serialise(graph: Graph) -> tuple[bytes, int]:
     The same graph gives the same bytes. ValueError for a node that the interpreter does not have.
     """
     operations = [_operation(n) for n in graph.nodes]
-    values = dict.fromkeys(v for n, what in zip(graph.nodes, operations, strict=True)
-                           for v in (*what.operands, n.outputs[0]) if v is not None)
+    values = dict.fromkeys(
+        v
+        for n, what in zip(graph.nodes, operations, strict=True)
+        for v in (*what.operands, n.outputs[0])
+        if v is not None
+    )
     numbers = {v: k for k, v in enumerate(values)}
     offsets, temporary_bytes = _temporaries(graph, operations)
     constants, pieces = 0, []
@@ -210,15 +236,22 @@ def serialise(graph: Graph) -> tuple[bytes, int]:
         else:
             place = {"temporary": offsets[value]}
         tensors.append({"name": value.name, "shape": list(value.shape), **place})
-    nodes = [{
-        "op": what.name, "name": node.name,
-        "inputs": [-1 if v is None else numbers[v]
-                   for v in what.operands], "output": numbers[node.outputs[0]], **what.attributes
-    }
-             for node, what in zip(graph.nodes, operations, strict=True)]
+    nodes = [
+        {
+            "op": what.name,
+            "name": node.name,
+            "inputs": [-1 if v is None else numbers[v] for v in what.operands],
+            "output": numbers[node.outputs[0]],
+            **what.attributes,
+        }
+        for node, what in zip(graph.nodes, operations, strict=True)
+    ]
     document = {
-        "format": "aot-model-region", "version": VERSION, "symbol": graph.name, "tensors": tensors,
-        "nodes": nodes
+        "format": "aot-model-region",
+        "version": VERSION,
+        "symbol": graph.name,
+        "tensors": tensors,
+        "nodes": nodes,
     }
     text = json.dumps(document, separators=(",", ":")).encode()
     begin = -(-(32 + len(text)) // ALIGN) * ALIGN
@@ -258,17 +291,20 @@ def _claims(check: Callable[[Match, Target], str | None]) -> tuple[Claim, ...]:
     return tuple(Claim(name, op(name), check) for name in _NODES)
 
 
-JSON = Target("json",
-              "float layers as data for an interpreter in C; before any processor",
-              offload=Offload(_claims(_check),
-                              compile_region=_compile,
-                              update_constants=_take_over,
-                              keep=frozenset({"Softmax"})),
-              )
-JSON_WEIGHTLESS = Target("json-weightless",
-                         "json with the constants outside of the data, where parameters of the model are",
-                         offload=Offload(_claims(_check_weightless),
-                                         compile_region=_compile,
-                                         keep=frozenset({"Softmax"}),
-                                         constants_as_inputs=True),
-                         )
+JSON = Target(
+    "json",
+    "float layers as data for an interpreter in C; before any processor",
+    offload=Offload(
+        _claims(_check), compile_region=_compile, update_constants=_take_over, keep=frozenset({"Softmax"})
+    ),
+)
+JSON_WEIGHTLESS = Target(
+    "json-weightless",
+    "json with the constants outside of the data, where parameters of the model are",
+    offload=Offload(
+        _claims(_check_weightless),
+        compile_region=_compile,
+        keep=frozenset({"Softmax"}),
+        constants_as_inputs=True,
+    ),
+)

@@ -29,13 +29,15 @@ from aot_model.targets.float32 import planar
 Ints = tuple[int, ...]
 _RANK = 5
 
-DEVICE = Device("onednn",
-                "aot_model/onednn.h",
-                "struct aot_model_onednn",
-                "aot_model_onednn_activate",
-                open=None,
-                close=None,
-                deactivate=None)
+DEVICE = Device(
+    "onednn",
+    "aot_model/onednn.h",
+    "struct aot_model_onednn",
+    "aot_model_onednn_activate",
+    open=None,
+    close=None,
+    deactivate=None,
+)
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,11 @@ def _weights(shape: Ints, groups: int) -> tuple[Ints, Ints]:
     """(O, KH, KW, I) in memory as dimensions (O, I, KH, KW), or (G, O / G, I, KH, KW)."""
     o, i, (kh, kw) = shape[0], shape[-1], planar(shape[1:-1], 1)
     steps = (kh * kw * i, 1, kw * i, i)
-    return ((o, i, kh, kw), steps) if groups == 1 else ((groups, o // groups, i, kh, kw),
-                                                        (o // groups * kh * kw * i, *steps))
+    return (
+        ((o, i, kh, kw), steps)
+        if groups == 1
+        else ((groups, o // groups, i, kh, kw), (o // groups * kh * kw * i, *steps))
+    )
 
 
 def _dense(shape: Ints) -> tuple[Ints, Ints]:
@@ -92,8 +97,9 @@ def _convolution(match: Match) -> Layer | str:
     if isinstance(bias, str):
         return bias
     operands = ((x, *_images(x.shape)), (w, *_weights(w.shape, o.group)), bias)
-    return Layer("CONVOLUTION", "dnnl_convolution_direct", operands, _images(out.shape), _windows(o),
-                 _relu(match))
+    return Layer(
+        "CONVOLUTION", "dnnl_convolution_direct", operands, _images(out.shape), _windows(o), _relu(match)
+    )
 
 
 def _matmul(match: Match) -> Layer | str:
@@ -104,11 +110,9 @@ def _matmul(match: Match) -> Layer | str:
     if isinstance(bias, str):
         return bias
     operands = ((x, *_dense((rows, k))), (w, *_dense((k, n))), bias)
-    return Layer("MATMUL",
-                 "dnnl_alg_kind_undef",
-                 operands,
-                 _dense((out.type.elements // n, n)),
-                 numbers=_relu(match))
+    return Layer(
+        "MATMUL", "dnnl_alg_kind_undef", operands, _dense((out.type.elements // n, n)), numbers=_relu(match)
+    )
 
 
 def _bias(match: Match, channels: int, rank: int = 1) -> tuple[Value, Ints, Ints] | str | None:
@@ -139,8 +143,13 @@ def _pool(match: Match) -> Layer | str:
         return "a window may lie in the padding"
     average = f"avg_{'include' if o.count_include_pad else 'exclude'}_padding"
     windows = {**_windows(o), "kernel": planar(o.kernel, 1)}
-    return Layer("POOLING", f"dnnl_pooling_{'max' if o.mode == 'max' else average}",
-                 ((x, *_images(x.shape)), None, None), _images(out.shape), windows)
+    return Layer(
+        "POOLING",
+        f"dnnl_pooling_{'max' if o.mode == 'max' else average}",
+        ((x, *_images(x.shape)), None, None),
+        _images(out.shape),
+        windows,
+    )
 
 
 _BINARY = {"Add": "add", "Sub": "sub", "Mul": "mul", "Div": "div", "Max": "max", "Min": "min"}
@@ -159,13 +168,24 @@ def _binary(match: Match) -> Layer | str:
     if not 1 <= out.type.rank <= _RANK:
         return f"{out.type.rank} axes"
     second = (1,) * (out.type.rank - b.type.rank) + b.shape
-    return Layer("BINARY", f"dnnl_binary_{_BINARY[node.kind]}",
-                 ((a, *_dense(a.shape)), (b, *_dense(second)), None), _dense(out.shape))
+    return Layer(
+        "BINARY",
+        f"dnnl_binary_{_BINARY[node.kind]}",
+        ((a, *_dense(a.shape)), (b, *_dense(second)), None),
+        _dense(out.shape),
+    )
 
 
 _ELTWISE = {
-    "Relu": "relu", "Sigmoid": "logistic", "LibmSigmoid": "logistic", "Tanh": "tanh", "LibmTanh": "tanh",
-    "Exp": "exp", "Sqrt": "sqrt", "Abs": "abs", "Clip": "clip"
+    "Relu": "relu",
+    "Sigmoid": "logistic",
+    "LibmSigmoid": "logistic",
+    "Tanh": "tanh",
+    "LibmTanh": "tanh",
+    "Exp": "exp",
+    "Sqrt": "sqrt",
+    "Abs": "abs",
+    "Clip": "clip",
 }
 
 
@@ -180,7 +200,8 @@ def _eltwise(match: Match) -> Layer | str:
             if limit is not None and (limit.data is None or limit.data.size != 1):
                 return "limits that are not constants"
             bounds.append(
-                default if limit is None or limit.data is None else float(limit.data.reshape(-1)[0]))
+                default if limit is None or limit.data is None else float(limit.data.reshape(-1)[0])
+            )
         if not bounds[0] <= bounds[1]:
             return f"limits {bounds[0]:g} and {bounds[1]:g}"
         # The largest numbers instead of infinities, which have no literal.
@@ -189,10 +210,9 @@ def _eltwise(match: Match) -> Layer | str:
             for n, b in zip(("alpha", "beta"), bounds, strict=True)
         }
     flat = _dense((x.type.elements,))
-    return Layer("ELTWISE",
-                 f"dnnl_eltwise_{_ELTWISE[node.kind]}", ((x, *flat), None, None),
-                 flat,
-                 numbers=numbers)
+    return Layer(
+        "ELTWISE", f"dnnl_eltwise_{_ELTWISE[node.kind]}", ((x, *flat), None, None), flat, numbers=numbers
+    )
 
 
 def _softmax(match: Match) -> Layer | str:
@@ -201,10 +221,13 @@ def _softmax(match: Match) -> Layer | str:
     if not 1 <= x.type.rank <= _RANK:
         return f"{x.type.rank} axes"
     axis = normal_axis(node.op.axis, x.type.rank)
-    return Layer("SOFTMAX",
-                 "dnnl_alg_kind_undef", ((x, *_dense(x.shape)), None, None),
-                 _dense(x.shape),
-                 numbers={"axis": str(axis)})
+    return Layer(
+        "SOFTMAX",
+        "dnnl_alg_kind_undef",
+        ((x, *_dense(x.shape)), None, None),
+        _dense(x.shape),
+        numbers={"axis": str(axis)},
+    )
 
 
 # --- calls --------------------------------------------------------------------------------------------------
@@ -233,13 +256,16 @@ def _body(layer: Layer) -> str:
     fields = [f".kind = AOT_MODEL_ONEDNN_{layer.kind}", f".algorithm = {layer.algorithm}"]
     fields += [f".operands[{k}] = {_tensor(*o[1:])}" for k, o in enumerate(layer.operands) if o is not None]
     fields += [
-        f".y = {_tensor(*layer.y)}", *(f".{n} = {_list(v)}" for n, v in layer.windows.items()),
-        *(f".{n} = {v}" for n, v in layer.numbers.items())
+        f".y = {_tensor(*layer.y)}",
+        *(f".{n} = {_list(v)}" for n, v in layer.windows.items()),
+        *(f".{n} = {v}" for n, v in layer.numbers.items()),
     ]
     text = "".join(f"        {f},\n" for f in fields)
     names = [n if o is not None else "NULL" for n, o in zip(("x", "w", "bias"), layer.operands, strict=True)]
-    return (f"    static const aot_model_onednn_layer layer = {{\n{text}    }};\n\n    return "
-            f"aot_model_onednn_run(onednn, &layer, {', '.join(names)}, y);")
+    return (
+        f"    static const aot_model_onednn_layer layer = {{\n{text}    }};\n\n    return "
+        f"aot_model_onednn_run(onednn, &layer, {', '.join(names)}, y);"
+    )
 
 
 def _lower(region: Region, build: RegionSite) -> None:
@@ -251,13 +277,19 @@ def _lower(region: Region, build: RegionSite) -> None:
             for n, o in zip(("x", "w", "bias"), layer.operands, strict=True)
             if o is not None
         ]
-        note = "oneDNN: " + layer.kind.lower() + (f", {layer.algorithm}"
-                                                  if layer.algorithm != "dnnl_alg_kind_undef" else "")
-        build.call(f"onednn_{match.pattern}",
-                   _body(layer), [*arguments, written("y", match.result.outputs[0])],
-                   match=match,
-                   fails=True,
-                   note=note)
+        note = (
+            "oneDNN: "
+            + layer.kind.lower()
+            + (f", {layer.algorithm}" if layer.algorithm != "dnnl_alg_kind_undef" else "")
+        )
+        build.call(
+            f"onednn_{match.pattern}",
+            _body(layer),
+            [*arguments, written("y", match.result.outputs[0])],
+            match=match,
+            fails=True,
+            note=note,
+        )
 
 
 def _finished(accumulators: Pattern) -> Pattern:
@@ -270,22 +302,30 @@ def _plain(accumulators: Pattern) -> Pattern:
     return accumulators.optional(lambda p: op("Relu", p, name="relu"))
 
 
-_X, _CONV = value("x", constant=False), op("Convolution",
-                                           value("x", constant=False),
-                                           constant("w"),
-                                           name="conv")
+_X, _CONV = (
+    value("x", constant=False),
+    op("Convolution", value("x", constant=False), constant("w"), name="conv"),
+)
 _PRODUCT = op("MatMul", value("x", constant=False), constant("w", rank=2), name="product")
 
 _DESCRIBE: dict[str, Callable[[Match], Layer | str]] = {
-    "convolution": _convolution, "matmul": _matmul, "pool": _pool, "binary": _binary, "eltwise": _eltwise,
+    "convolution": _convolution,
+    "matmul": _matmul,
+    "pool": _pool,
+    "binary": _binary,
+    "eltwise": _eltwise,
     "softmax": _softmax,
 }
-_PATTERNS: tuple[tuple[str, Pattern],
-                 ...] = (("convolution", _finished(_CONV)), ("convolution", _plain(_CONV)),
-                         ("matmul", _finished(_PRODUCT)), ("matmul", _plain(_PRODUCT)), ("pool",
-                                                                                         op("Pool", _X)),
-                         ("softmax", op("Softmax", _X)), ("binary", op(_BINARY)), ("eltwise", op(_ELTWISE)),
-                         )
+_PATTERNS: tuple[tuple[str, Pattern], ...] = (
+    ("convolution", _finished(_CONV)),
+    ("convolution", _plain(_CONV)),
+    ("matmul", _finished(_PRODUCT)),
+    ("matmul", _plain(_PRODUCT)),
+    ("pool", op("Pool", _X)),
+    ("softmax", op("Softmax", _X)),
+    ("binary", op(_BINARY)),
+    ("eltwise", op(_ELTWISE)),
+)
 
 ONEDNN = Target(
     "onednn", "float layers as primitives of oneDNN 2; before host",

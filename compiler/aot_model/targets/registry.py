@@ -50,13 +50,16 @@ def targets(files: tuple[Path, ...] = ()) -> dict[str, Target]:
 
 
 def _load(file: Path) -> Iterable[object]:
-    """The TARGETS of a Python file, which runs as a module that nobody else imports. CompileError E101, E502.
+    """The TARGETS of a Python file, which runs as a module that nobody else imports. CompileError E101,
+    E502.
     """
     if not file.is_file():
-        raise fail("E101",
-                   "there is no such file",
-                   where=str(file),
-                   hint="--target-plugin takes a Python file that defines TARGETS")
+        raise fail(
+            "E101",
+            "there is no such file",
+            where=str(file),
+            hint="--target-plugin takes a Python file that defines TARGETS",
+        )
     name = f"aot_model_plugin_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
@@ -69,9 +72,11 @@ def _load(file: Path) -> Iterable[object]:
     except CompileError:
         raise
     except Exception as error:
-        raise fail("E502",
-                   f"target plug-in {file} cannot be loaded: {type(error).__name__}: {error}",
-                   hint="it defines TARGETS, a list of Target") from error
+        raise fail(
+            "E502",
+            f"target plug-in {file} cannot be loaded: {type(error).__name__}: {error}",
+            hint="it defines TARGETS, a list of Target",
+        ) from error
 
 
 def _add(found: dict[str, Target], plugin: str, given: Iterable[object]) -> None:
@@ -81,8 +86,9 @@ def _add(found: dict[str, Target], plugin: str, given: Iterable[object]) -> None
         if target.name in found:
             raise fail("E502", f"{plugin}: there is a target '{target.name}' already")
         if not target.name or any(c in ",= \t\n" for c in target.name):
-            raise fail("E502",
-                       f"{plugin}: '{target.name}' cannot be the name of a target: no comma, '=' or space")
+            raise fail(
+                "E502", f"{plugin}: '{target.name}' cannot be the name of a target: no comma, '=' or space"
+            )
         _check_names(target, plugin)
         found[target.name] = target
 
@@ -92,13 +98,20 @@ def _check_names(target: Target, plugin: str) -> None:
     would never run.
     """
     load_all()
-    asked = [("phase of graph passes", target.graph_passes, GRAPH_PHASES),
-             ("phase of program passes", target.program_passes, PROGRAM_PHASES),
-             ("operator", _operators_of(target), {name for _, name in OPERATORS})]
+    asked = [
+        ("phase of graph passes", target.graph_passes, GRAPH_PHASES),
+        ("phase of program passes", target.program_passes, PROGRAM_PHASES),
+        ("operator", _operators_of(target), {name for _, name in OPERATORS}),
+    ]
     unknown = [
-        Problem("E502", f"{plugin}: target '{target.name}' names the {kind} '{name}', which does not exist",
-                hint=_near(name, known))
-        for kind, given, known in asked for name in given if name not in known
+        Problem(
+            "E502",
+            f"{plugin}: target '{target.name}' names the {kind} '{name}', which does not exist",
+            hint=_near(name, known),
+        )
+        for kind, given, known in asked
+        for name in given
+        if name not in known
     ]
     if unknown:
         raise CompileError(unknown)
@@ -145,9 +158,11 @@ def parse_target(text: str, options: Mapping[str, str] | None = None, plugins: S
         elif equals or key not in known:
             near = difflib.get_close_matches(word, known, 1)
             hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(known)}"
-            raise fail("E501",
-                       f"unknown target '{word}'",
-                       hint=f"{hint}; a target's options are of the form key=value" if chosen else hint)
+            raise fail(
+                "E501",
+                f"unknown target '{word}'",
+                hint=f"{hint}; a target's options are of the form key=value" if chosen else hint,
+            )
         else:
             chosen.append((known[key], {}))
     _check_roles([t for t, _ in chosen])
@@ -159,8 +174,8 @@ def parse_target(text: str, options: Mapping[str, str] | None = None, plugins: S
         if processor[0].has_option(k) or not any(t.has_option(k) for t, _ in before)
     }
     partners = tuple(
-        t.with_options({**given, **{k: v for k, v in rest.items() if t.has_option(k)}}) for t, given in
-        before)
+        t.with_options({**given, **{k: v for k, v in rest.items() if t.has_option(k)}}) for t, given in before
+    )
     return replace(processor[0].with_options({**processor[1], **own}), before=partners)
 
 
@@ -179,12 +194,16 @@ def _check_roles(chosen: Sequence[Target]) -> None:
     *before, last = chosen
     for target in before:
         if target.offloads is None:
-            raise fail("E501",
-                       f"target '{target.name}' takes over no parts of a model: it can only be the last one",
-                       hint=f"'{last.name},{target.name}'?")
+            raise fail(
+                "E501",
+                f"target '{target.name}' takes over no parts of a model: it can only be the last one",
+                hint=f"'{last.name},{target.name}'?",
+            )
     if len({t.name for t in chosen}) != len(chosen):
         raise fail("E501", f"a target is named twice in '{','.join(t.name for t in chosen)}'")
     if not last.is_processor and last.offloads is not None:
-        raise fail("E501",
-                   f"target '{last.name}' takes over parts of a model only",
-                   hint=f"name what computes the rest: '{last.name},cortex-m4'")
+        raise fail(
+            "E501",
+            f"target '{last.name}' takes over parts of a model only",
+            hint=f"name what computes the rest: '{last.name},cortex-m4'",
+        )

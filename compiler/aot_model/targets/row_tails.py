@@ -64,8 +64,9 @@ def _by_rows(family: Family, tail: FusedTail, nodes: tuple[Node, ...], before: V
     return tail
 
 
-def _sum(row_kernel: Callable[[Affine], RowSum], tail: FusedTail, node: Node, op: QuantisedSum,
-         before: Value) -> FusedTail:
+def _sum(
+    row_kernel: Callable[[Affine], RowSum], tail: FusedTail, node: Node, op: QuantisedSum, before: Value
+) -> FusedTail:
     """The sum of the kernel's result and a tensor of the same place."""
     (other,) = tail.names
     if op.function != "add" or not tail.reads_in_place(other):

@@ -1,2 +1,3 @@
-"""What is known of text at compile time: regular expressions as automata, pairs of capital and small letters.
+"""What is known of text at compile time: regular expressions as automata, pairs of capital and small
+letters.
 """

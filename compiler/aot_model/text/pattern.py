@@ -71,10 +71,20 @@ def _ranges(text: str) -> Ranges:
 _WORD, _DIGIT, _SPACE = _ranges("09AZ__az"), _ranges("09"), _ranges("\t\n\f\r  ")
 _PERL = {"w": _WORD, "d": _DIGIT, "s": _SPACE}
 _POSIX = {
-    "alnum": _ranges("09AZaz"), "alpha": _ranges("AZaz"), "ascii": _ranges("\0\x7f"),
-    "blank": _ranges("\t\t  "), "cntrl": _ranges("\0\x1f\x7f\x7f"), "digit": _DIGIT, "graph": _ranges("!~"),
-    "lower": _ranges("az"), "print": _ranges(" ~"), "punct": _ranges("!/:@[`{~"), "space": _ranges("\t\r  "),
-    "upper": _ranges("AZ"), "word": _WORD, "xdigit": _ranges("09AFaf"),
+    "alnum": _ranges("09AZaz"),
+    "alpha": _ranges("AZaz"),
+    "ascii": _ranges("\0\x7f"),
+    "blank": _ranges("\t\t  "),
+    "cntrl": _ranges("\0\x1f\x7f\x7f"),
+    "digit": _DIGIT,
+    "graph": _ranges("!~"),
+    "lower": _ranges("az"),
+    "print": _ranges(" ~"),
+    "punct": _ranges("!/:@[`{~"),
+    "space": _ranges("\t\r  "),
+    "upper": _ranges("AZ"),
+    "word": _WORD,
+    "xdigit": _ranges("09AFaf"),
 }
 _CONTROL = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 _ASSERTIONS = {"A": Assertion.BEGIN, "z": Assertion.END, "b": Assertion.BOUNDARY, "B": Assertion.NO_BOUNDARY}
@@ -123,8 +133,11 @@ _QUOTED = re.compile(r"\\Q(.*?)(?:\\E|\Z)|\\.", re.DOTALL)
 
 def _unquoted(found: re.Match[str]) -> str:
     """\\Q…\\E with a backslash before each sign; other escapes as they are."""
-    return found[0] if found[1] is None else "".join(c if c.isalnum() or ord(c) > 127 else f"\\{c}"
-                                                     for c in found[1])
+    return (
+        found[0]
+        if found[1] is None
+        else "".join(c if c.isalnum() or ord(c) > 127 else f"\\{c}" for c in found[1])
+    )
 
 
 def parse(pattern: str) -> Tree:
@@ -210,7 +223,8 @@ class _Parser:
         if found := self._match(r"\((?:\?(?:P?<\w+>|([a-zA-Z-]*):))?"):
             if self.pattern.startswith("?", self.at):
                 raise PatternError(
-                    "has a group that RE2 does not know (looking ahead or behind, or a condition)")
+                    "has a group that RE2 does not know (looking ahead or behind, or a condition)"
+                )
             tree = self.choice(self._flags(found[1] or "", flags))
             if not self._take(")"):
                 raise PatternError("lacks a ')'")

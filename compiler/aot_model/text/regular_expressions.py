@@ -201,8 +201,9 @@ def _determinise(nfa: _Nfa) -> tuple[list[int], list[list[int]], list[bool]]:
             steps += len(reached)
             if steps > MAX_STEPS:
                 raise PatternError("is too large: it takes too long to make an automaton of it")
-            targets = frozenset(to for n in reached
-                                for low, high, to in nfa.nodes[n].bytes if low <= byte <= high)
+            targets = frozenset(
+                to for n in reached for low, high, to in nfa.nodes[n].bytes if low <= byte <= high
+            )
             key = (targets, after(byte) if targets else -1)
             if key not in known:
                 if len(known) >= MAX_STATES:
@@ -238,8 +239,7 @@ def _minimise(class_of: list[int], rows: list[list[int]], accepts: list[bool]) -
     while True:
         numbers: dict[tuple[int, ...], int] = {}
         refined = [
-            numbers.setdefault((group, *(groups[n]
-                                         for n in row)), len(numbers))
+            numbers.setdefault((group, *(groups[n] for n in row)), len(numbers))
             for group, row in zip(groups, rows, strict=True)
         ]
         if len(numbers) == len(set(groups)):
@@ -252,5 +252,10 @@ def _minimise(class_of: list[int], rows: list[list[int]], accepts: list[bool]) -
     columns: dict[tuple[int, ...], int] = {}
     merged = [columns.setdefault(column, len(columns)) for column in zip(*table, strict=True)]
     following = tuple(n for row in zip(*columns, strict=True) for n in row)
-    return Automaton(place[groups[1]], len(columns), tuple(merged[c] for c in class_of), following,
-                     tuple(accepts[s] for s in one_of))
+    return Automaton(
+        place[groups[1]],
+        len(columns),
+        tuple(merged[c] for c in class_of),
+        following,
+        tuple(accepts[s] for s in one_of),
+    )

@@ -60,13 +60,15 @@ def _segments(outputs: list[Segment]) -> list[Segment]:
     return found
 
 
-def conv_axis(size_in: int,
-              size_out: int,
-              kernel: int,
-              stride: int,
-              dilation: int,
-              pad: int,
-              padded_end: int | None = None) -> Axis:
+def conv_axis(
+    size_in: int,
+    size_out: int,
+    kernel: int,
+    stride: int,
+    dilation: int,
+    pad: int,
+    padded_end: int | None = None,
+) -> Axis:
     """Axis of a convolution or of pooling.
 
     padded_end: padding at the end; given where an average counts the padding.
@@ -81,7 +83,8 @@ def conv_axis(size_in: int,
         taps = max(0, min(kernel, -((start - size_in) // dilation)) - tap)
         area = taps if padded_end is None else min(kernel, -((start - size_in - padded_end) // dilation))
         outputs.append(
-            Segment(out, 1, start + tap * dilation if taps else 0, tap if taps else 0, taps, max(1, area)))
+            Segment(out, 1, start + tap * dilation if taps else 0, tap if taps else 0, taps, max(1, area))
+        )
     if outer > inner:
         outputs[inner] = replace(outputs[inner], count=outer - inner)
     return Axis(tuple(_segments(outputs)), 1, stride, dilation, range(kernel))
@@ -98,8 +101,10 @@ def transposed_axis(size_in: int, size_out: int, kernel: int, stride: int, dilat
         taps = classes.get((phase + pad) % stride, [])
         number = -(-(size_out - phase) // stride)
         if not taps:  # outputs as many as elements, over which the kernels walk without reading
-            segments += [Segment(phase + i * stride, min(size_in, number - i), 0, 0, 0, 1)
-                         for i in range(0, number, size_in)]
+            segments += [
+                Segment(phase + i * stride, min(size_in, number - i), 0, 0, 0, 1)
+                for i in range(0, number, size_in)
+            ]
             continue
         met = [(phase + pad - k * dilation) // stride for k in taps]
         # Outputs inner .. outer - 1 meet all the taps: one of them stands for all.
@@ -110,8 +115,16 @@ def transposed_axis(size_in: int, size_out: int, kernel: int, stride: int, dilat
             valid = [j for j, first in enumerate(met) if 0 <= first + i < size_in]
             count = outer - inner if i == inner < outer else 1
             if valid:
-                outputs.append(Segment(phase + i * stride, count, met[valid[0]] + i, len(order) + valid[0],
-                                       len(valid), len(valid)))
+                outputs.append(
+                    Segment(
+                        phase + i * stride,
+                        count,
+                        met[valid[0]] + i,
+                        len(order) + valid[0],
+                        len(valid),
+                        len(valid),
+                    )
+                )
             else:
                 outputs.append(Segment(phase + i * stride, 1, 0, 0, 0, 1))
         segments += _segments(outputs)

@@ -35,8 +35,11 @@ class Blocks:
     @property
     def zero(self) -> int | None:
         """The zero point that all blocks have."""
-        same = self.zeros.size > 0 and self.zeros.dtype.kind == "i" and bool(
-            (self.zeros == self.zeros.flat[0]).all())
+        same = (
+            self.zeros.size > 0
+            and self.zeros.dtype.kind == "i"
+            and bool((self.zeros == self.zeros.flat[0]).all())
+        )
         return int(self.zeros.flat[0]) if same else None
 
 
@@ -48,8 +51,9 @@ def tiles(values: np.ndarray, tile: int) -> np.ndarray:
     return np.asarray(padded.reshape(-1, tile, n).transpose(0, 2, 1))
 
 
-def block_matmul(rows: int, m: Blocks, tail: Tail, tile: int, together: int,
-                 helium: bool = False) -> KernelCode:
+def block_matmul(
+    rows: int, m: Blocks, tail: Tail, tile: int, together: int, helium: bool = False
+) -> KernelCode:
     """x (rows, depth) times the matrix; `tile` columns (even) of `together` rows at a time. helium: a tile of
     eight in vectors as well.
     """
@@ -60,8 +64,7 @@ def block_matmul(rows: int, m: Blocks, tail: Tail, tile: int, together: int,
         weights = weights[..., :half] | weights[..., half:] << 4
     constants = [
         Packed("weights", np.ascontiguousarray(weights).reshape(-1), admissible=ANYTHING),
-        Packed("scales",
-               np.ascontiguousarray(tiles(m.scales.astype(np.float32), tile)).reshape(-1))
+        Packed("scales", np.ascontiguousarray(tiles(m.scales.astype(np.float32), tile)).reshape(-1)),
     ]
     if m.zero is None:
         kind = np.float32 if m.zeros.dtype.kind == "f" else np.int16
@@ -75,11 +78,12 @@ def block_matmul(rows: int, m: Blocks, tail: Tail, tile: int, together: int,
     for row in range(whole, rows):
         with text.block():
             writer.rows(text, str(row), 1)
-    return KernelCode(str(text),
-                      tuple(constants),
-                      includes=blocks_mve.HEADERS if writer.helium else frozenset(),
-                      note=f"{counted(together, 'row')} x {counted(tile, 'column')}; {m.bits} bits in blocks "
-                           f"of {m.block}")
+    return KernelCode(
+        str(text),
+        tuple(constants),
+        includes=blocks_mve.HEADERS if writer.helium else frozenset(),
+        note=f"{counted(together, 'row')} x {counted(tile, 'column')}; {m.bits} bits in blocks of {m.block}",
+    )
 
 
 @dataclass(frozen=True)
@@ -108,16 +112,27 @@ class _Writer:
     def _tile(self, text: CText, row: str, column: str, count: int) -> None:
         for r in range(count):
             text.line(f"float sum{r}[{self.tile}] = {{0.0f}};")
-            text.line(f"const float *at{r} = x + ({row} + {r}) * {self.depth};" if row !=
-                      "0" else f"const float *at{r} = x + {r * self.depth};")
+            text.line(
+                f"const float *at{r} = x + ({row} + {r}) * {self.depth};"
+                if row != "0"
+                else f"const float *at{r} = x + {r * self.depth};"
+            )
         rest = self.depth % self.m.block
         length = str(min(self.m.block, self.depth))
         if rest and self.blocks > 1:
             length = f"(b == {self.blocks - 1} ? {rest} : {self.m.block})"
         if self.helium:
             text.line("#if AOT_MODEL_FLOAT_VECTORS")
-            blocks_mve.sums(text, count, str(self.blocks), self.blocks > 1, length, self.m.bits, self.zero,
-                            self._zero_type)
+            blocks_mve.sums(
+                text,
+                count,
+                str(self.blocks),
+                self.blocks > 1,
+                length,
+                self.m.bits,
+                self.zero,
+                self._zero_type,
+            )
             text.line("#else")
         self._sums(text, count, length)
         if self.helium:
@@ -129,8 +144,17 @@ class _Writer:
         with text.loop("j", left):
             for r in range(count):
                 text.line(
-                    self.tail.store(f"sum{r}[j]", ("0", "0", f"{row} + {r}" if row != "0" else str(r),
-                                                   f"{column} + j" if column != "0" else "j"), 1))
+                    self.tail.store(
+                        f"sum{r}[j]",
+                        (
+                            "0",
+                            "0",
+                            f"{row} + {r}" if row != "0" else str(r),
+                            f"{column} + j" if column != "0" else "j",
+                        ),
+                        1,
+                    )
+                )
 
     def _sums(self, text: CText, count: int, length: str) -> None:
         """Adds the products of all blocks to the sums of the rows."""

@@ -13,8 +13,9 @@ _HALVES = ("", " + 4")
 """The columns of a vector, from the first one of the tile on."""
 
 
-def sums(text: CText, rows: int, blocks: str, many: bool, length: str, bits: int, zero: int | None,
-         zero_type: str) -> None:
+def sums(
+    text: CText, rows: int, blocks: str, many: bool, length: str, bits: int, zero: int | None, zero_type: str
+) -> None:
     """Adds the products of all blocks to the arrays sum0, sum1, … of the rows at at0, at1, …, and moves them,
     w, s and z on.
 
@@ -26,8 +27,11 @@ def sums(text: CText, rows: int, blocks: str, many: bool, length: str, bits: int
             text.line(f"float32x4_t low{r} = vdupq_n_f32(0.0f), high{r} = vdupq_n_f32(0.0f);")
         if zero is None:
             for name, at in zip(("low", "high"), _HALVES, strict=True):
-                load = ("const float32x4_t z_{} = aot_model_load_f32(z{});" if zero_type == "float" else
-                        "const int32x4_t z_{} = vldrhq_s32(aot_model_read_int16_t(z{}));")
+                load = (
+                    "const float32x4_t z_{} = aot_model_load_f32(z{});"
+                    if zero_type == "float"
+                    else "const int32x4_t z_{} = vldrhq_s32(aot_model_read_int16_t(z{}));"
+                )
                 text.line(load.format(name, at))
         with text.block(f"for (const float *const end = at0 + {length}; at0 != end;)"):
             for r in range(rows):

@@ -31,8 +31,7 @@ def conv(
     s = shape
     rows = conv_axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top)
     cols = conv_axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left)
-    return _direct(s, (conv_planes(s), rows, cols), weights, tail, dialect, vector_tail,
-                   reading).emit(block)
+    return _direct(s, (conv_planes(s), rows, cols), weights, tail, dialect, vector_tail, reading).emit(block)
 
 
 def conv_transpose(
@@ -53,12 +52,20 @@ def conv_transpose(
     s = shape
     rows = transposed_axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top)
     cols = transposed_axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left)
-    return _direct(s, (transposed_planes(s), rows, cols), weights, tail, dialect, vector_tail,
-                   reading).emit(block)
+    return _direct(s, (transposed_planes(s), rows, cols), weights, tail, dialect, vector_tail, reading).emit(
+        block
+    )
 
 
-def _direct(s: ConvShape, axes: tuple[Axis | None, Axis, Axis], weights: Weights, tail: Tail,
-            dialect: VectorDialect, vector_tail: bool, reading: Reading) -> DirectConvolution:
+def _direct(
+    s: ConvShape,
+    axes: tuple[Axis | None, Axis, Axis],
+    weights: Weights,
+    tail: Tail,
+    dialect: VectorDialect,
+    vector_tail: bool,
+    reading: Reading,
+) -> DirectConvolution:
     """Blocks as calls where the dialect has functions for them and the shape fits, else written out."""
     tiled = TiledConvolution(s, *axes, weights, tail, dialect, vector_tail, reading)
     if dialect.sums_fpv4 and tiled.fits():
@@ -80,12 +87,6 @@ def pixels_in_a_row(shape: ConvShape) -> ConvShape | None:
     if (s.in_h > 1 and h != s.in_w * w) or (s.batch > 1 and n != s.in_h * s.in_w * w):
         return None
     pixels = s.batch * s.in_h * s.in_w
-    return ConvShape(1,
-                     1,
-                     pixels,
-                     s.in_c,
-                     1,
-                     pixels,
-                     s.out_c,
-                     groups=s.groups,
-                     x_strides=(pixels * w, pixels * w, w, c))
+    return ConvShape(
+        1, 1, pixels, s.in_c, 1, pixels, s.out_c, groups=s.groups, x_strides=(pixels * w, pixels * w, w, c)
+    )

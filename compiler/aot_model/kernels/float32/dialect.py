@@ -50,8 +50,9 @@ class Costs:
         fmas, loads = pixels * vectors, pixels + vectors
         if self.in_order:
             return self.fma * fmas + loads + self.loop / unroll
-        return max(fmas / self.fma_per_cycle, loads / self.loads_per_cycle, self.latency,
-                   far / self.far_bytes)
+        return max(
+            fmas / self.fma_per_cycle, loads / self.loads_per_cycle, self.latency, far / self.far_bytes
+        )
 
 
 @dataclass(frozen=True)
@@ -179,8 +180,9 @@ class VectorDialect:
 
         def horner(name: str, coefficients: tuple[float, ...]) -> str:
             steps = [f"{name} = {self.fma(name, 'square', number(c))};" for c in coefficients[1:]]
-            return "".join(f"    {line}\n" for line in (f"{self.ctype} {name} = {number(coefficients[0])};",
-                                                        *steps))
+            return "".join(
+                f"    {line}\n" for line in (f"{self.ctype} {name} = {number(coefficients[0])};", *steps)
+            )
 
         assert self.div_text is not None
         quotient = self.div_text.format(a=self.mul("odd", "x"), b="even")
@@ -191,7 +193,8 @@ class VectorDialect:
         return (
             f"static inline {self.ctype} {self.function(op)}({self.ctype} x)\n{{\n    x = {clamped};\n    "
             f"const {self.ctype} square = {self.mul('x', 'x')};\n"
-            f"{horner('odd', odd)}{horner('even', even)}    return {quotient};\n}}\n")
+            f"{horner('odd', odd)}{horner('even', even)}    return {quotient};\n}}\n"
+        )
 
 
 _RATIONAL = {
@@ -231,50 +234,59 @@ static inline float f32_fma(float a, float b, float acc)
     return acc + a * b; /* fmaf() would be a library call */
 #endif
 }
-""", "f32_max": """\
+""",
+    "f32_max": """\
 static inline float f32_max(float a, float b)
 {
     return a > b ? a : b;
 }
-""", "f32_min": """\
+""",
+    "f32_min": """\
 static inline float f32_min(float a, float b)
 {
     return a < b ? a : b;
 }
-""", "f32x4": """\
+""",
+    "f32x4": """\
 #pragma GCC diagnostic ignored "-Wpsabi" /* how vectors are passed where there are none: these functions are of this file */
 typedef float f32x4 __attribute__((vector_size(16)));
 typedef int32_t s32x4 __attribute__((vector_size(16)));
-""", "f32x4_load": """\
+""",  # noqa: E501
+    "f32x4_load": """\
 static inline f32x4 f32x4_load(const float *p)
 {
     f32x4 v;
     memcpy(&v, p, sizeof v);
     return v;
 }
-""", "f32x4_store": """\
+""",
+    "f32x4_store": """\
 static inline void f32x4_store(float *p, f32x4 v)
 {
     memcpy(p, &v, sizeof v);
 }
-""", "f32x4_splat": """\
+""",
+    "f32x4_splat": """\
 static inline f32x4 f32x4_splat(float s)
 {
     return (f32x4){s, s, s, s};
 }
-""", "f32x4_sum": """\
+""",
+    "f32x4_sum": """\
 static inline float f32x4_sum(f32x4 a)
 {
     return (a[0] + a[1]) + (a[2] + a[3]);
 }
-""", "f32x8_sum": """\
+""",
+    "f32x8_sum": """\
 static inline float f32x8_sum(__m256 a)
 {
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
-""", "f32x8_hold": """\
+""",
+    "f32x8_hold": """\
 static inline __m256 f32x8_hold(__m256 a)
 {
 #ifdef __GNUC__
@@ -282,7 +294,8 @@ static inline __m256 f32x8_hold(__m256 a)
 #endif
     return a;
 }
-""", "f32x16_hold": """\
+""",
+    "f32x16_hold": """\
 static inline __m512 f32x16_hold(__m512 a)
 {
 #ifdef __GNUC__
@@ -290,22 +303,25 @@ static inline __m512 f32x16_hold(__m512 a)
 #endif
     return a;
 }
-""", "mve_sum": """\
+""",
+    "mve_sum": """\
 static inline float mve_sum(float32x4_t a)
 {
     return (vgetq_lane_f32(a, 0) + vgetq_lane_f32(a, 1)) + (vgetq_lane_f32(a, 2) + vgetq_lane_f32(a, 3));
 }
-""", "f32x4_max": """\
+""",
+    "f32x4_max": """\
 static inline f32x4 f32x4_max(f32x4 a, f32x4 b)
 {
     const s32x4 m = a > b;
     return (f32x4)((m & (s32x4)a) | (~m & (s32x4)b));
 }
-""", "f32x4_min": """\
+""",
+    "f32x4_min": """\
 static inline f32x4 f32x4_min(f32x4 a, f32x4 b)
 {
     const s32x4 m = a < b;
     return (f32x4)((m & (s32x4)a) | (~m & (s32x4)b));
 }
-""",  # noqa: E501
+""",
 }

@@ -10,8 +10,9 @@ from __future__ import annotations
 from aot_model.kernels.float32.dialect import Costs, VectorDialect
 
 
-def _x86(name: str, lanes: int, bits: int, registers: int, sum_text: str, condition: str,
-         flags: str) -> VectorDialect:
+def _x86(
+    name: str, lanes: int, bits: int, registers: int, sum_text: str, condition: str, flags: str
+) -> VectorDialect:
     """AVX: the same intrinsics for 256 and 512 bits."""
     mm = f"_mm{bits}"
     return VectorDialect(
@@ -33,44 +34,44 @@ def _x86(name: str, lanes: int, bits: int, registers: int, sum_text: str, condit
         sum_text=sum_text,
         hold_text=f"f32x{lanes}_hold({{a}})",
         includes=frozenset({"immintrin.h"}),
-        check=
-        (condition,
-         f"compile with {flags}, or -march=native on a processor that has it; or pass --target "
-         "host,vector=v4 (any processor), host,vector=neon (AArch64)"
-         ),
+        check=(
+            condition,
+            f"compile with {flags}, or -march=native on a processor that has it; or pass --target "
+            "host,vector=v4 (any processor), host,vector=neon (AArch64)",
+        ),
     )
 
 
-_SUPERSCALAR = Costs(in_order=False,
-                     fma_per_cycle=2,
-                     loads_per_cycle=2,
-                     latency=5.5,
-                     pixel=2,
-                     pixels=8,
-                     near=24 * 1024,
-                     far_bytes=22,
-                     cache=256 * 1024,
-                     )
+_SUPERSCALAR = Costs(
+    in_order=False,
+    fma_per_cycle=2,
+    loads_per_cycle=2,
+    latency=5.5,
+    pixel=2,
+    pixels=8,
+    near=24 * 1024,
+    far_bytes=22,
+    cache=256 * 1024,
+)
 
 # 28 of the 32 single-precision registers: where loads are scheduled early (gcc for the M33) more of them
 # would spill
-SCALAR = VectorDialect("scalar",
-                       1,
-                       "float",
-                       28,
-                       Costs(in_order=True),
-                       fma_scalar_text="f32_fma({a}, {s}, {acc})")
+SCALAR = VectorDialect(
+    "scalar", 1, "float", 28, Costs(in_order=True), fma_scalar_text="f32_fma({a}, {s}, {acc})"
+)
 
 # Products and sums rounded one by one; on a Cortex-M4 VMUL and VADD take two cycles, VFMA three.
-APART = VectorDialect("apart",
-                      1,
-                      "float",
-                      26,
-                      Costs(in_order=True, fma=2.0),
-                      fma_text="{acc} + f32_product({a}, {b})",
-                      fma_scalar_text="{acc} + f32_product({a}, {s})",
-                      early_text="f32_early({a})",
-                      sums_fpv4=True)
+APART = VectorDialect(
+    "apart",
+    1,
+    "float",
+    26,
+    Costs(in_order=True, fma=2.0),
+    fma_text="{acc} + f32_product({a}, {b})",
+    fma_scalar_text="{acc} + f32_product({a}, {s})",
+    early_text="f32_early({a})",
+    sums_fpv4=True,
+)
 
 V4 = VectorDialect(
     name="v4",
@@ -88,27 +89,30 @@ V4 = VectorDialect(
     includes=frozenset({"string.h"}),
 )
 
-NEON = VectorDialect(name="neon",
-                     lanes=4,
-                     ctype="float32x4_t",
-                     registers=32,
-                     costs=_SUPERSCALAR,
-                     load_text="vld1q_f32({p})",
-                     store_text="vst1q_f32({p}, {a})",
-                     splat_text="vdupq_n_f32({s})",
-                     fma_text="vfmaq_f32({acc}, {a}, {b})",
-                     fma_scalar_text="vfmaq_n_f32({acc}, {a}, {s})",
-                     add_text="vaddq_f32({a}, {b})",
-                     sub_text="vsubq_f32({a}, {b})",
-                     mul_text="vmulq_f32({a}, {b})",
-                     div_text="vdivq_f32({a}, {b})",
-                     max_text="vmaxq_f32({a}, {b})",
-                     min_text="vminq_f32({a}, {b})",
-                     sum_text="vaddvq_f32({a})",
-                     includes=frozenset({"arm_neon.h"}),
-                     check=("defined(__aarch64__) && defined(__ARM_NEON)",
-                            "compile for AArch64, or pass --target host,vector=v4 (any processor)"),
-                     )
+NEON = VectorDialect(
+    name="neon",
+    lanes=4,
+    ctype="float32x4_t",
+    registers=32,
+    costs=_SUPERSCALAR,
+    load_text="vld1q_f32({p})",
+    store_text="vst1q_f32({p}, {a})",
+    splat_text="vdupq_n_f32({s})",
+    fma_text="vfmaq_f32({acc}, {a}, {b})",
+    fma_scalar_text="vfmaq_n_f32({acc}, {a}, {s})",
+    add_text="vaddq_f32({a}, {b})",
+    sub_text="vsubq_f32({a}, {b})",
+    mul_text="vmulq_f32({a}, {b})",
+    div_text="vdivq_f32({a}, {b})",
+    max_text="vmaxq_f32({a}, {b})",
+    min_text="vminq_f32({a}, {b})",
+    sum_text="vaddvq_f32({a})",
+    includes=frozenset({"arm_neon.h"}),
+    check=(
+        "defined(__aarch64__) && defined(__ARM_NEON)",
+        "compile for AArch64, or pass --target host,vector=v4 (any processor)",
+    ),
+)
 
 MVE = VectorDialect(
     name="mve",

@@ -42,7 +42,8 @@ columns.
 
 @dataclass(frozen=True)
 class _Channels:
-    """A block of output channels. `first` and `weights` are C expressions: channel, offset into the weights.
+    """A block of output channels. `first` and `weights` are C expressions: channel, offset into the
+    weights.
     """
 
     vectors: int
@@ -107,8 +108,10 @@ class DirectConvolution:
     def choose(self) -> Block:
         planes = max(g.taps for g in self.planes.segments) if self.planes else 1
         work = Work(
-            {(pixels, down * planes, along * self.in_c): number
-             for (pixels, down, along), number in self.kinds().items()},
+            {
+                (pixels, down * planes, along * self.in_c): number
+                for (pixels, down, along), number in self.kinds().items()
+            },
             self.out_c,
             self.shape.out_c * self.taps_size(),
         )
@@ -158,8 +161,16 @@ class DirectConvolution:
         """Code that packs its weights itself where they are an input."""
         if not self.weights.given:
             return code
-        return repacked(code, self.weights, self.vectors(block), self.dialect.lanes, self.shape.groups,
-                        self.out_c, self.weights.given_order(self._reordered), int(self.bias is not None))
+        return repacked(
+            code,
+            self.weights,
+            self.vectors(block),
+            self.dialect.lanes,
+            self.shape.groups,
+            self.out_c,
+            self.weights.given_order(self._reordered),
+            int(self.bias is not None),
+        )
 
     def pack(self, block: Block) -> np.ndarray:
         w = self._reordered(np.asarray(self.weights.values, np.float32)).T
@@ -177,8 +188,9 @@ class DirectConvolution:
 
     # ---- order
 
-    def slack(self, block: Block, begins: Callable[[int], np.ndarray] | None = None,
-              reread: bool = True) -> tuple[int | None, int | None]:
+    def slack(
+        self, block: Block, begins: Callable[[int], np.ndarray] | None = None, reread: bool = True
+    ) -> tuple[int | None, int | None]:
         """See overlap.py: of the input, and of a residual; the result is dense channels last.
 
         begins: the first pixels of the blocks of a rectangle of so many. reread: each block of channels reads
@@ -193,8 +205,11 @@ class DirectConvolution:
         for n in range(s.batch):
             for r, c in self.rectangles():
                 y, x = np.divmod(np.arange(r.count * c.count), c.count)
-                read = n * n_stride + (r.first + y * self.rows.in_step) * h + (c.first
-                                                                               + x * self.cols.in_step) * w
+                read = (
+                    n * n_stride
+                    + (r.first + y * self.rows.in_step) * h
+                    + (c.first + x * self.cols.in_step) * w
+                )
                 if r.taps * c.taps == 0:
                     read = np.full_like(read, size)
                 row = n * s.out_h + r.out + y * self.rows.out_step
@@ -206,8 +221,10 @@ class DirectConvolution:
         channel_blocks = s.groups * sum(count for _, count, _ in self.vectors(block))
         every = np.concatenate(ends)
         reread = reread and channel_blocks > 1
-        return (slack(np.concatenate(reads), every, reread=reread, size=size, element=4),
-                slack(np.concatenate(begun), every, reread=True, size=int(every.max()), element=4))
+        return (
+            slack(np.concatenate(reads), every, reread=reread, size=size, element=4),
+            slack(np.concatenate(begun), every, reread=True, size=int(every.max()), element=4),
+        )
 
     # ---- code
 
@@ -230,15 +247,21 @@ class DirectConvolution:
         over, residual = (None, None) if channels_outside else self.slack(block)
         code = KernelCode(
             body=body,
-            constants=(Packed("weights", self.pack(block), 4 * self.dialect.lanes,
-                              layout="for each block of channels: bias, if any; for each tap those of the "
-                              "block"),),
+            constants=(
+                Packed(
+                    "weights",
+                    self.pack(block),
+                    4 * self.dialect.lanes,
+                    layout="for each block of channels: bias, if any; for each tap those of the block",
+                ),
+            ),
             includes=self.dialect.includes,
             helpers=self.dialect.helpers(body),
             slack=over,
             residual=residual,
             note=f"{counted(block.pixels, 'pixel')} x "
-                 f"{counted(block.vectors * self.dialect.lanes, 'channel')} in registers{order}")
+            f"{counted(block.vectors * self.dialect.lanes, 'channel')} in registers{order}",
+        )
         return self.packed_by(code, block)
 
     def _declare(self, text: CText) -> None:
@@ -332,8 +355,9 @@ class DirectConvolution:
                 deep = product("kz", self.planes.tap_step * depth.x_stride)
             self._rows_of_taps(text, pixels, vectors, unroll, (group, deep))
 
-    def _rows_of_taps(self, text: CText, pixels: int, vectors: int, unroll: int,
-                      offsets: tuple[str, str]) -> None:
+    def _rows_of_taps(
+        self, text: CText, pixels: int, vectors: int, unroll: int, offsets: tuple[str, str]
+    ) -> None:
         """The taps of a plane."""
         _, h, w, c = self.shape.strides
         width = vectors * self.dialect.lanes
@@ -348,8 +372,9 @@ class DirectConvolution:
                     self._run(text, pixels, vectors, product(self._cols.taps, self.in_c), c, unroll)
                 elif self.unrolled:
                     with text.loop("kx", self._cols.taps):
-                        self._steps(text, pixels, vectors, [i * c for i in range(self.in_c)],
-                                    self.cols.tap_step * w)
+                        self._steps(
+                            text, pixels, vectors, [i * c for i in range(self.in_c)], self.cols.tap_step * w
+                        )
                 else:
                     with text.loop("kx", self._cols.taps):
                         self._run(text, pixels, vectors, str(self.in_c), c, unroll)

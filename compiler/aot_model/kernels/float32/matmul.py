@@ -72,8 +72,13 @@ def matmul(
     s = shape
     text = CText()
     contiguous = s.b_strides[-1] == 1 and s.n > 1
-    dots = dialect.lanes > 1 and not contiguous and s.b_strides[-2] == 1 and s.a_strides[
-        -1] == 1 and s.k >= dialect.lanes
+    dots = (
+        dialect.lanes > 1
+        and not contiguous
+        and s.b_strides[-2] == 1
+        and s.a_strides[-1] == 1
+        and s.k >= dialect.lanes
+    )
     body = _Dots(s, tail, dialect, a, b) if dots else _OuterProducts(s, tail, dialect, a, b, vector_tail)
     with ExitStack() as loops:
         for name, size in zip(s.variables, s.batch, strict=True):
@@ -144,8 +149,10 @@ class _OuterProducts(_Product):
             with text.loop("mb", str(count), needed=count > 1):
                 row = total(product("mb", pixels) if count > 1 else "0", str(first))
                 for dialect, column, blocks, width in columns:
-                    with text.loop("nb", str(blocks), needed=blocks
-                                   > 1), text.block() if blocks == 1 else nullcontext():
+                    with (
+                        text.loop("nb", str(blocks), needed=blocks > 1),
+                        text.block() if blocks == 1 else nullcontext(),
+                    ):
                         col = total(product("nb", width * dialect.lanes) if blocks > 1 else "0", str(column))
                         self._block(text, dialect, pixels, width, row, col)
         return f"{counted(b.pixels, 'row')} x {counted(b.vectors * d.lanes, 'column')} in registers"
@@ -236,12 +243,16 @@ class _Dots(_Product):
             with text.loop("mb", str(count), needed=count > 1):
                 row = total(product("mb", rows) if count > 1 else "0", str(first))
                 for column, blocks, cols in _parts(s.n, b.vectors):
-                    with text.loop("nb", str(blocks), needed=blocks
-                                   > 1), text.block() if blocks == 1 else nullcontext():
+                    with (
+                        text.loop("nb", str(blocks), needed=blocks > 1),
+                        text.block() if blocks == 1 else nullcontext(),
+                    ):
                         col = total(product("nb", cols) if blocks > 1 else "0", str(column))
                         self._block(text, rows, cols, row, col)
-        return (f"{counted(b.pixels, 'row')} x {counted(b.vectors, 'column')}, partial sums of {d.lanes} in "
-                "registers")
+        return (
+            f"{counted(b.pixels, 'row')} x {counted(b.vectors, 'column')}, partial sums of {d.lanes} in "
+            "registers"
+        )
 
     def _block(self, text: CText, rows: int, cols: int, row: str, col: str) -> None:
         s, d = self.shape, self.dialect

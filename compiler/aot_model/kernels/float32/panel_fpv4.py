@@ -77,10 +77,14 @@ class PanelSums(Sums):
         }}
     }}"""
         return assembly_function(
-            FPV4, self.name,
+            FPV4,
+            self.name,
             f"Sums of {p} x {v} (pixels x channels): x = for each step an element of each pixel, weights\n"
             " * w = start of each channel, then those of each step; products and sums are rounded each.",
-            ("float *sums", "const float *w", "const float *x", "int32_t steps"), self.assembly, twin)
+            ("float *sums", "const float *w", "const float *x", "int32_t steps"),
+            self.assembly,
+            twin,
+        )
 
 
 def pack_panel(text: CText, steps: int, pixels: int, size: str) -> None:
@@ -94,4 +98,3 @@ def pack_panel(text: CText, steps: int, pixels: int, size: str) -> None:
                 step = f"{u} * {size}" if size == "now" else str(u * pixels)
                 text.line(f"to[{step}] = at[{p}][{total('i', str(u))}];")
             text.line(f"to += {together} * {size};" if size == "now" else f"to += {together * pixels};")
-

@@ -51,13 +51,12 @@ def panel_matmul(rows: int, m: Blocks, tail: Tail, dialect: VectorDialect, vecto
         packed = packed[..., : tile // 2] | packed[..., tile // 2 :] << 4
     constants = [Packed("weights", np.ascontiguousarray(packed).reshape(-1), admissible=ANYTHING)]
     constants += [
-        Packed("scales",
-               np.ascontiguousarray(tiles(m.scales.astype(np.float32), tile)).reshape(-1))
+        Packed("scales", np.ascontiguousarray(tiles(m.scales.astype(np.float32), tile)).reshape(-1))
     ]
     if m.zero is None:
         constants.append(
-            Packed("zeros",
-                   np.ascontiguousarray(tiles(m.zeros.astype(np.float32), tile)).reshape(-1)))
+            Packed("zeros", np.ascontiguousarray(tiles(m.zeros.astype(np.float32), tile)).reshape(-1))
+        )
     whole, rest = columns - columns % tile, columns % tile
     text = CText()
     text.line("const uint8_t *code = weights;")
@@ -74,35 +73,44 @@ def panel_matmul(rows: int, m: Blocks, tail: Tail, dialect: VectorDialect, vecto
                 helpers[_UNPACK[dialect.name]] = None
                 includes |= dialect.includes
             shape = MatmulShape((1, 1), rows, width, depth, (0, 0, depth, 1), (0, 0, tile, 1))
-            code = matmul(shape,
-                          _Shifted(tail, column),
-                          dialect,
-                          b="panel",
-                          vector_tail=vector_tail and width % dialect.lanes == 0,
-                          block=block)
+            code = matmul(
+                shape,
+                _Shifted(tail, column),
+                dialect,
+                b="panel",
+                vector_tail=vector_tail and width % dialect.lanes == 0,
+                block=block,
+            )
             text.line(code.body)
             includes |= code.includes
             helpers |= dict.fromkeys(code.helpers)
     scratch = Scratch("panel", 4 * depth * tile, 4, "float")
-    note = (f"panels of {counted(tile, 'column')}, {counted(block.pixels, 'row')} at a time; {m.bits} bits "
-            f"in blocks of {m.block}")
+    note = (
+        f"panels of {counted(tile, 'column')}, {counted(block.pixels, 'row')} at a time; {m.bits} bits "
+        f"in blocks of {m.block}"
+    )
     return KernelCode(str(text), tuple(constants), (scratch,), frozenset(includes), tuple(helpers), note=note)
 
 
 _UNPACK = {
-    "v8": ("""\
+    "v8": (
+        """\
 static inline __m256 panel_codes_v8(const uint8_t *p, int shift, int mask)
 {
     const __m256i v = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
     return _mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srli_epi32(v, shift), _mm256_set1_epi32(mask)));
 }
-"""), "v16": ("""\
+"""
+    ),
+    "v16": (
+        """\
 static inline __m512 panel_codes_v16(const uint8_t *p, int shift, int mask)
 {
     const __m512i v = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
     return _mm512_cvtepi32_ps(_mm512_and_si512(_mm512_srli_epi32(v, (unsigned int)shift), _mm512_set1_epi32(mask)));
 }
-"""),  # noqa: E501
+"""  # noqa: E501
+    ),
 }
 """By dialect: the codes of as many bytes as a vector has lanes, as floats."""
 
@@ -122,7 +130,8 @@ def _dequantise(text: CText, m: Blocks, tile: int, d: VectorDialect) -> bool:
     text.line("float *real = panel;")
     with text.loop("b", str(count), needed=count > 1):
         with text.block(
-                f"for (const float *const end = real + {length} * {tile}; real != end; real += {tile})"):
+            f"for (const float *const end = real + {length} * {tile}; real != end; real += {tile})"
+        ):
             if by_vector:
                 for first, shift in halves:
                     for j in range(0, packed, d.lanes):

@@ -65,7 +65,8 @@ class Walk:
         exact = all(size % self.pixels == 0 for size in self.sizes)
         at = []
         with text.block(
-                f"for (int32_t left = {times(rows.count, cols.count)}; left > 0; left -= {self.pixels})"):
+            f"for (int32_t left = {times(rows.count, cols.count)}; left > 0; left -= {self.pixels})"
+        ):
             for p in range(self.pixels):
                 at.append(self._pixel(text, p))
                 # past the last pixel the block repeats it, unless it is always full

@@ -45,14 +45,20 @@ def each_plane(text: CText, shape: ConvShape, axis: Axis | None) -> Iterator[Non
         yield
         return
     planes, batch = segments_of(axis), shape.batch
-    with text.loop("volume", str(batch), needed=batch > 1), \
-            text.loop("z", str(planes.number), needed=planes.number > 1), \
-            text.loop("o", planes.count, needed=planes.repeated):
+    with (
+        text.loop("volume", str(batch), needed=batch > 1),
+        text.loop("z", str(planes.number), needed=planes.number > 1),
+        text.loop("o", planes.count, needed=planes.repeated),
+    ):
         volume, o = "volume" if batch > 1 else "0", "o" if planes.repeated else "0"
         if number_of(shape) == "n":
             out = total(product(volume, d.out), planes.out, product(o, axis.out_step))
             text.line(f"const int32_t n = {out};")
-        start = total("x", product(volume, shape.strides[0]), product(planes.first, d.x_stride),
-                      product(o, axis.in_step * d.x_stride))
+        start = total(
+            "x",
+            product(volume, shape.strides[0]),
+            product(planes.first, d.x_stride),
+            product(o, axis.in_step * d.x_stride),
+        )
         text.line(f"const float *const plane = {start};")
         yield

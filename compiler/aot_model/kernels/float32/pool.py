@@ -29,21 +29,22 @@ def _along_row(s: ConvShape, tail: Tail) -> tuple[ConvShape, Tail]:
     if s.depth is not None or s.in_w != 1 or s.out_w != 1 or s.kernel_w != 1 or s.pad_left:
         return s, tail
     n, h, w, c = s.strides
-    row = replace(s,
-                  in_h=1,
-                  in_w=s.in_h,
-                  out_h=1,
-                  out_w=s.out_h,
-                  kernel_h=1,
-                  kernel_w=s.kernel_h,
-                  stride_h=1,
-                  stride_w=s.stride_h,
-                  dilation_h=1,
-                  dilation_w=s.dilation_h,
-                  pad_top=0,
-                  pad_left=s.pad_top,
-                  x_strides=(n, w, h, c),
-                  )
+    row = replace(
+        s,
+        in_h=1,
+        in_w=s.in_h,
+        out_h=1,
+        out_w=s.out_h,
+        kernel_h=1,
+        kernel_w=s.kernel_h,
+        stride_h=1,
+        stride_w=s.stride_h,
+        dilation_h=1,
+        dilation_w=s.dilation_h,
+        pad_top=0,
+        pad_left=s.pad_top,
+        x_strides=(n, w, h, c),
+    )
     return row, _Turned(tail)
 
 

@@ -41,8 +41,16 @@ class Weights:
         return order
 
 
-def repacked(code: KernelCode, weights: Weights, blocks: Sequence[tuple[int, int, int]], lanes: int,
-             groups: int, out_c: int, order: np.ndarray, head: int) -> KernelCode:
+def repacked(
+    code: KernelCode,
+    weights: Weights,
+    blocks: Sequence[tuple[int, int, int]],
+    lanes: int,
+    groups: int,
+    out_c: int,
+    order: np.ndarray,
+    head: int,
+) -> KernelCode:
     """A kernel that reads constant `weights` [group][block][head, then taps][channel of the block], as one
     that packs them itself. blocks: (first channel, number of blocks, vectors of a block); channels beyond the
     last of a group are zeros. out_c: channels of a group; order: which of the given taps is each packed one

@@ -71,13 +71,19 @@ class Spectrum:
         """Reads x, writes y; constants and scratch as above."""
         text = CText()
         last = 1 if self.real else 2
-        with text.loop("o", str(self.outer), needed=self.outer > 1), text.loop("i", str(self.inner),
-                                                                             needed=self.inner > 1):
-            for kind, name, size, parts in (("const float", "in", self.count, self.parts),
-                                            ("float", "result", self.bins, last)):
-                at = total("x" if name == "in" else "y",
-                           product("o", size * self.inner * parts) if self.outer > 1 else "0",
-                           product("i", parts) if self.inner > 1 else "0")
+        with (
+            text.loop("o", str(self.outer), needed=self.outer > 1),
+            text.loop("i", str(self.inner), needed=self.inner > 1),
+        ):
+            for kind, name, size, parts in (
+                ("const float", "in", self.count, self.parts),
+                ("float", "result", self.bins, last),
+            ):
+                at = total(
+                    "x" if name == "in" else "y",
+                    product("o", size * self.inner * parts) if self.outer > 1 else "0",
+                    product("i", parts) if self.inner > 1 else "0",
+                )
                 text.line(f"{kind} *const {name} = {at};")
             text.line(f"float *const out = {'result' if self._in_place else 'work'};")
             if self._halved and self.real:

@@ -42,8 +42,9 @@ class Accumulators:
         for p, (y, x) in enumerate(self.at):
             with text.block(f"if ({self.left} > {p})") if self.left and p else nullcontext():
                 for v, name in enumerate(self.names[p]):
-                    text.line(tail.store(name, (self.n, y, x, total(self.channel, str(v * d.lanes))),
-                                         d.lanes))
+                    text.line(
+                        tail.store(name, (self.n, y, x, total(self.channel, str(v * d.lanes))), d.lanes)
+                    )
 
     def _from_memory(self, text: CText, tail: Tail, lanes: int) -> None:
         d = self.dialect
@@ -62,8 +63,10 @@ class Accumulators:
             if self.left and pixels > 1:
                 text.line(f"const int32_t pixels = {self.left} < {pixels} ? {self.left} : {pixels};")
                 count = "pixels"
-            with text.loop("p", count, needed=pixels > 1), text.loop("l", str(channels), lanes,
-                                                                     channels > lanes):
+            with (
+                text.loop("p", count, needed=pixels > 1),
+                text.loop("l", str(channels), lanes, channels > lanes),
+            ):
                 p = "p" if pixels > 1 else "0"
                 lane = "l" if channels > lanes else "0"
                 acc = f"done[{p}][{lane}]" if lanes == 1 else d.load(total(f"done[{p}]", lane))

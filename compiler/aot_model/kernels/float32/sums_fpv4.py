@@ -98,8 +98,11 @@ class Sums:
 
     def _begin(self, first: list[str]) -> list[str]:
         """The other pixels' sums start as the first's."""
-        return [f"vmov.f32 {self._sum(p, v)}, {first[v]}"
-                for p in range(1, self.pixels) for v in range(self.channels)]
+        return [
+            f"vmov.f32 {self._sum(p, v)}, {first[v]}"
+            for p in range(1, self.pixels)
+            for v in range(self.channels)
+        ]
 
     def _step(self, number: int) -> Iterator[str]:
         """One element of each pixel by a weight of each channel."""
@@ -131,15 +134,19 @@ class Sums:
         """sums in r0, w in r1, x in r2, taps in r3."""
         first = [self._sum(0, v) for v in range(self.channels)]
         step = 4 * len(list(self._step(0)))
-        before = [  # r2: steps of the loop that are not of a run; lr: where to enter it
-            "ldr r9, [r3, #8]",
-            *_remainder("r2", "r9", self.unroll),
-            "adr.w lr, 3f",
-            f"mov r9, #{step}",
-            "mla lr, r2, r9, lr",
-            "orr lr, lr, #1",
-            *self._advance("sub {p}, {p}, r2, lsl #2"),
-        ] if self.uneven else []
+        before = (
+            [  # r2: steps of the loop that are not of a run; lr: where to enter it
+                "ldr r9, [r3, #8]",
+                *_remainder("r2", "r9", self.unroll),
+                "adr.w lr, 3f",
+                f"mov r9, #{step}",
+                "mla lr, r2, r9, lr",
+                "orr lr, lr, #1",
+                *self._advance("sub {p}, {p}, r2, lsl #2"),
+            ]
+            if self.uneven
+            else []
+        )
         return [
             "push {r4-r11, lr}",
             "vpush {s16-s31}",
@@ -188,11 +195,11 @@ class Sums:
         p, v = self.pixels, self.channels
         return f"""\
 /* Sums of {p} x {v} (pixels x channels): weights w = start of each channel, then those of each tap; products
- * and sums are rounded one by one. taps = {', '.join(TAPS)}. */
+ * and sums are rounded one by one. taps = {", ".join(TAPS)}. */
 {FPV4}
 {naked_function(self.name, arguments, self.assembly)}#else
 AOT_MODEL_OPAQUE static void {self.name}(
-    {', '.join(arguments)})
+    {", ".join(arguments)})
 {{
     const float *at[{p}] = {{0}};
     for (int32_t p = 0; p < {p}; p++) {{
@@ -231,8 +238,13 @@ def _remainder(to: str, of: str, unroll: int) -> list[str]:
     """What is missing to a multiple of `unroll`: to = -of modulo unroll."""
     if unroll & (unroll - 1) == 0:
         return [f"rsb {to}, {of}, #0", f"and {to}, {to}, #{unroll - 1}"]
-    return [f"add {to}, {of}, #{unroll - 1}", f"mov lr, #{unroll}", f"udiv {to}, {to}, lr",
-            f"mul {to}, {to}, lr", f"sub {to}, {to}, {of}"]
+    return [
+        f"add {to}, {of}, #{unroll - 1}",
+        f"mov lr, #{unroll}",
+        f"udiv {to}, {to}, lr",
+        f"mul {to}, {to}, lr",
+        f"sub {to}, {to}, {of}",
+    ]
 
 
 def span(first: str, last: str) -> str:

@@ -91,8 +91,9 @@ class TiledConvolution(DirectConvolution):
 
     def walk(self, taps: int) -> tuple[int, int]:
         """(runs, steps) of a row with so many taps."""
-        return {"row": (1, taps * self.in_c), "taps": (taps, self.in_c),
-                "channels": (self.in_c, taps)}[str(self.order)]
+        return {"row": (1, taps * self.in_c), "taps": (taps, self.in_c), "channels": (self.in_c, taps)}[
+            str(self.order)
+        ]
 
     @property
     def staged(self) -> int:
@@ -172,8 +173,9 @@ class TiledConvolution(DirectConvolution):
         cycles = 0.0
         every = channel_vectors(self.out_c, 1, tiling.channels)
         for (pixels, down, along), number in self.kinds().items():
-            cost = {n: sum(self._cycles(n, v, down, along) for v in every) + 30 + 10 * n
-                    for n in tiling.sizes}
+            cost = {
+                n: sum(self._cycles(n, v, down, along) for v in every) + 30 + 10 * n for n in tiling.sizes
+            }
             blocks, rest = divmod(pixels, tiling.pixels)
             cycles += number * blocks * cost[tiling.pixels]
             if rest and rest < tiling.enough:
@@ -196,7 +198,8 @@ class TiledConvolution(DirectConvolution):
                 for few in range(1, min(3, pixels)):
                     costs = [self._cycles(n, channels, *taps) for n in (pixels, few)]
                     enough = next(
-                        (n for n in range(1, pixels) if ceil(n / few) * costs[1] >= costs[0]), pixels)
+                        (n for n in range(1, pixels) if ceil(n / few) * costs[1] >= costs[0]), pixels
+                    )
                     two = Tiling(pixels, channels, few, enough)
                     if enough > 1:
                         found.append((self._of_rectangles(two) / _GAIN, two))
@@ -223,15 +226,23 @@ class TiledConvolution(DirectConvolution):
         widths = dict.fromkeys(channel_vectors(self.out_c, 1, tiling.channels))
         functions = [self.sums(n, v) for n in tiling.sizes for v in widths]
         helpers = self.dialect.helpers(body)
-        scratch = (Scratch("staged", 4 * tiling.pixels * self.staged, 4, "float"),
-                   Scratch("copied", 4 * copied, 4, "float"))
+        scratch = (
+            Scratch("staged", 4 * tiling.pixels * self.staged, 4, "float"),
+            Scratch("copied", 4 * copied, 4, "float"),
+        )
         packed = Block(tiling.pixels, tiling.channels)
         over, residual = self.slack(packed, tiling.begins, reread=not self.staged)
         few = f", of the last {counted(tiling.few, 'pixel')}" if tiling.few else ""
         code = KernelCode(
             body=body,
-            constants=(Packed("weights", self.pack(packed), 4,
-                              layout="for each block of channels: bias; for each tap those of the block"),),
+            constants=(
+                Packed(
+                    "weights",
+                    self.pack(packed),
+                    4,
+                    layout="for each block of channels: bias; for each tap those of the block",
+                ),
+            ),
             helpers=(*helpers, *dict.fromkeys(f.text() for f in functions)),
             includes=frozenset({"string.h"} if copied else ()),
             scratch=tuple(piece for piece in scratch if piece.nbytes),
@@ -239,7 +250,8 @@ class TiledConvolution(DirectConvolution):
             slack=over,
             residual=residual,
             note=f"{counted(tiling.pixels, 'pixel')} x {counted(tiling.channels, 'channel')} in registers"
-                 f"{few}")
+            f"{few}",
+        )
         return self.packed_by(code, packed)
 
     def _rectangle(self, text: CText, tiling: Tiling) -> None:
@@ -317,14 +329,22 @@ class TiledConvolution(DirectConvolution):
         _, h, _, _ = self.shape.strides
         rows, cols, planes = self._rows, self._cols, segments_of(axis)
         some = [*self.rows.segments, *self.cols.segments]
-        count = planes.taps if all(g.taps for g in some) else (
-            f"{rows.taps} > 0 && {cols.taps} > 0 ? {planes.taps} : 0")
+        count = (
+            planes.taps
+            if all(g.taps for g in some)
+            else (f"{rows.taps} > 0 && {cols.taps} > 0 ? {planes.taps} : 0")
+        )
         down = self.rows.tap_step * h
-        return (count, rows.taps, steps, _less(str(down), steps),
-                _less(str(axis.tap_step * depth.x_stride), product(rows.taps, down)),
-                total(product(planes.tap, self.plane_size), begin),
-                product(_less(str(self.cols.taps), cols.taps), self.in_c),
-                product(_less(str(self.rows.taps), rows.taps), self.cols.taps * self.in_c))
+        return (
+            count,
+            rows.taps,
+            steps,
+            _less(str(down), steps),
+            _less(str(axis.tap_step * depth.x_stride), product(rows.taps, down)),
+            total(product(planes.tap, self.plane_size), begin),
+            product(_less(str(self.cols.taps), cols.taps), self.in_c),
+            product(_less(str(self.rows.taps), rows.taps), self.cols.taps * self.in_c),
+        )
 
     def _channel_blocks(self, text: CText, tiling: Tiling, pixels: int, size: str | None) -> None:
         for channels in self._channels(text, Block(tiling.pixels, tiling.channels)):
@@ -376,8 +396,10 @@ class TiledConvolution(DirectConvolution):
         head = text.block(f"for (int32_t p = 0; p < {size} && p < left; p++)") if several else text.block()
         with head:
             p = "p" if several else "0"
-            y, x = (f"{name}[{p}]" if axis.repeated else axis.out
-                    for name, axis in (("y_at", rows), ("x_at", cols)))
+            y, x = (
+                f"{name}[{p}]" if axis.repeated else axis.out
+                for name, axis in (("y_at", rows), ("x_at", cols))
+            )
             for name, value in (("py", y), ("px", x)):
                 if not value.isdigit():
                     text.line(f"const int32_t {name} = {value};")

@@ -29,8 +29,11 @@ def can_vectorise(element: Expr, index: tuple[Expr, ...], accumulator: Leaf, dia
         if x is accumulator or isinstance(x, Const):
             continue
         if isinstance(x, Cell):
-            if x.value.dtype is not DType.FLOAT32 or not _along(x.position, channel) or any(
-                    isinstance(n, Cell) for n in walk(x.position)):
+            if (
+                x.value.dtype is not DType.FLOAT32
+                or not _along(x.position, channel)
+                or any(isinstance(n, Cell) for n in walk(x.position))
+            ):
                 # a row that is looked up, as of an embedding, is a position that reads memory itself
                 return False
         elif isinstance(x, Call) and x.op in operations and x.dtype is DType.FLOAT32:
@@ -74,8 +77,9 @@ class VectorText:
     """Writes a tail over vectors. names: C names of the tensors that are read; mapping: the tail's indices
     and accumulator to what they are where the vector is stored."""
 
-    def __init__(self, dialect: VectorDialect, names: dict[Value, str], channel: Expr | None,
-                 mapping: dict[Expr, Expr]) -> None:
+    def __init__(
+        self, dialect: VectorDialect, names: dict[Value, str], channel: Expr | None, mapping: dict[Expr, Expr]
+    ) -> None:
         self.dialect = dialect
         self.names = names
         self.channel = channel

@@ -53,26 +53,33 @@ class Window(WindowPlan):
                     self._row(text, blocks)
         body = str(text)
         dialects = {d.name: d for d, _, _ in self.channel_loops()}.values()
-        note = ", ".join(f"{counted(b.pixels, 'output')}" + (f" {b.repeat} times" if b.repeat > 1 else "")
-                         for b in blocks or [])
+        note = ", ".join(
+            f"{counted(b.pixels, 'output')}" + (f" {b.repeat} times" if b.repeat > 1 else "")
+            for b in blocks or []
+        )
         read = self.weights is not None and not self.as_given and "weights" in body
-        code = KernelCode(body=body,
-                          constants=(Packed("weights", self.pack(), 4
-                                            * self.dialect.lanes),) if read else (),
-                          includes=frozenset().union(*(d.includes for d in dialects),
-                                                     {"math.h"} if "INFINITY" in body else set()),
-                          helpers=tuple(dict.fromkeys(h for d in dialects for h in d.helpers(body))),
-                          slack=self.slack(blocks),
-                          note=f"each row in blocks of {note}" if blocks else "gathered tap by tap",
-                          )
+        code = KernelCode(
+            body=body,
+            constants=(Packed("weights", self.pack(), 4 * self.dialect.lanes),) if read else (),
+            includes=frozenset().union(
+                *(d.includes for d in dialects), {"math.h"} if "INFINITY" in body else set()
+            ),
+            helpers=tuple(dict.fromkeys(h for d in dialects for h in d.helpers(body))),
+            slack=self.slack(blocks),
+            note=f"each row in blocks of {note}" if blocks else "gathered tap by tap",
+        )
         return self.packed_by(code) if read else code
 
     def _row(self, text: CText, blocks: list[Columns] | None) -> None:
         """A row of outputs."""
         s, rows, repeated = self.shape, self._rows, self._rows.repeated
         _, h, _, _ = s.strides
-        start = total(image_of(s), product("n", s.strides[0]) if s.batch > 1 and not s.depth else "0",
-                      product(rows.first, h), product("j", self.rows.in_step * h) if repeated else "0")
+        start = total(
+            image_of(s),
+            product("n", s.strides[0]) if s.batch > 1 and not s.depth else "0",
+            product(rows.first, h),
+            product("j", self.rows.in_step * h) if repeated else "0",
+        )
         seen = not blocks or any(g.taps for g in self.cols.segments)
         padding = f"(void){image_of(s)}; /* nothing but padding */"
         text.line(f"const float *const row = {start};" if seen else padding)
@@ -131,8 +138,9 @@ class Window(WindowPlan):
             in_c = str(int(channel) // self.multiplier)
         else:
             in_c = f"({channel}) / {self.multiplier}"
-        return product(in_c if in_c.isidentifier() or self.shape.strides[3] == 1 else f"({in_c})",
-                       self.shape.strides[3])
+        return product(
+            in_c if in_c.isidentifier() or self.shape.strides[3] == 1 else f"({in_c})", self.shape.strides[3]
+        )
 
     def _weight_offset(self, d: VectorDialect, first: int, vectors: int) -> str:
         size = self.taps_size + self.head
@@ -149,8 +157,10 @@ class Window(WindowPlan):
             move = product("k", along) if b.repeat > 1 else "0"
             ox = total(product("k", b.pixels) if b.repeat > 1 else "0", str(b.out))
             for d, first, vectors in self.channel_loops():
-                with text.loop("c", str(vectors), needed=vectors
-                               > 1), text.block() if vectors == 1 else nullcontext():
+                with (
+                    text.loop("c", str(vectors), needed=vectors > 1),
+                    text.block() if vectors == 1 else nullcontext(),
+                ):
                     channel = self._channel(d, first, vectors)
                     if self.weights is not None and (pairs or self.bias is not None):
                         offset = self._weight_offset(d, first, vectors)
@@ -172,8 +182,9 @@ class Window(WindowPlan):
         return GIVEN if self.as_given else "weights"
 
     @contextmanager
-    def _each_tap_plane(self, text: CText, d: VectorDialect, inputs: list[str],
-                        weights: list[str]) -> Iterator[None]:
+    def _each_tap_plane(
+        self, text: CText, d: VectorDialect, inputs: list[str], weights: list[str]
+    ) -> Iterator[None]:
         """A loop over the planes of a window, for pointers to its first element and tap; of a 2-D operator
         what is in it.
         """
@@ -192,8 +203,9 @@ class Window(WindowPlan):
                 text.line(f"{name} = {total(f'all_{name}', step)};")
             yield
 
-    def _slide_rows(self, text: CText, d: VectorDialect, pairs: list[tuple[int, int, int]],
-                    left: int) -> None:
+    def _slide_rows(
+        self, text: CText, d: VectorDialect, pairs: list[tuple[int, int, int]], left: int
+    ) -> None:
         """All rows of taps."""
         if self.weights is not None:
             skip = total(product(self._rows.tap, self.cols.taps * d.lanes), str(self.head * d.lanes))
@@ -218,9 +230,9 @@ class Window(WindowPlan):
         # conv.py)
         by_column = len({p for _, _, p in pairs}) >= len({k for k, _, _ in pairs})
         loaded: set[str] = set()
-        order = sorted(pairs,
-                       key=lambda t: (t[1], t[0]) if by_column else (t[0], t[1]),
-                       reverse=self._rows.taps != "1")
+        order = sorted(
+            pairs, key=lambda t: (t[1], t[0]) if by_column else (t[0], t[1]), reverse=self._rows.taps != "1"
+        )
         for k, col, p in order:
             weight, element = f"w{k}", f"e{col - left}"
             if self.weights is not None and weight not in loaded:
@@ -251,19 +263,23 @@ class Window(WindowPlan):
         _, _, w, _ = self.shape.strides
         cols = self._cols
         repeated = cols.repeated
-        with text.loop("s", str(cols.number), needed=cols.number > 1), text.loop("k",
-                                                                                 self._cols.count,
-                                                                                 needed=repeated):
+        with (
+            text.loop("s", str(cols.number), needed=cols.number > 1),
+            text.loop("k", self._cols.count, needed=repeated),
+        ):
             x = total(self._cols.out, product("k", self.cols.out_step)) if repeated else self._cols.out
-            move = total(product(self._cols.first, w),
-                         product("k", self.cols.in_step * w) if repeated else "0")
+            move = total(
+                product(self._cols.first, w), product("k", self.cols.in_step * w) if repeated else "0"
+            )
             if not x.isdigit():
                 text.line(f"const int32_t ox = {x};")
                 x = "ox"
             for d, first, vectors in self.channel_loops():
                 at_once = _GATHERED if self.multiplier == 1 else 1
-                for begin, count, width in ((0, vectors // at_once, at_once), (vectors - vectors % at_once, 1,
-                                                                               vectors % at_once)):
+                for begin, count, width in (
+                    (0, vectors // at_once, at_once),
+                    (vectors - vectors % at_once, 1, vectors % at_once),
+                ):
                     if count and width:
                         self._gather_channels(text, d, first + begin * d.lanes, count, width, y, x, move)
 
@@ -309,8 +325,7 @@ class Window(WindowPlan):
                         text.line(f"w{v} += {d.lanes};")
                     text.line(self._step(d, f"acc{v}", f"e{v}", weight))
                 text.line(f"a += {self.cols.tap_step * w};")
-            text.line(
-                f"a += {self.rows.tap_step * h} - {product(self._cols.taps, self.cols.tap_step * w)};")
+            text.line(f"a += {self.rows.tap_step * h} - {product(self._cols.taps, self.cols.tap_step * w)};")
             if self.weights is not None and self._cols.taps != str(self.cols.taps):
                 for v in range(width):
                     text.line(

@@ -111,8 +111,9 @@ class WindowPlan:
         if self.weights is None or not self.weights.given or self.head:
             return False
         alone = all(d.lanes == 1 for d, _, _ in self.channel_loops())
-        return alone and np.array_equal(self.weights.given_order(self._in_order),
-                                        np.arange(self.weights.of_channel))
+        return alone and np.array_equal(
+            self.weights.given_order(self._in_order), np.arange(self.weights.of_channel)
+        )
 
     def pack(self) -> np.ndarray:
         """[vector of channels][bias][tap plane][tap row][tap column][channel of the vector]."""
@@ -131,8 +132,16 @@ class WindowPlan:
         if self.weights is None or not self.weights.given or self.as_given:
             return code
         blocks = [(first, vectors, d.lanes) for d, first, vectors in self.channel_loops()]
-        return repacked(code, self.weights, blocks, 1, 1, self.shape.out_c,
-                        self.weights.given_order(self._in_order), self.head)
+        return repacked(
+            code,
+            self.weights,
+            blocks,
+            1,
+            1,
+            self.shape.out_c,
+            self.weights.given_order(self._in_order),
+            self.head,
+        )
 
     # ---- columns
 

@@ -20,8 +20,10 @@ def declared(finish: Finish | None) -> list[str]:
         return []
     f, first = finish, [int(v) for v in finish.rows[0]]
     width, shift = (0 if f.literal else f.width), first[3] if f.uniform_shift else 0
-    fields = (f".rule = {_RULES[f.rule]}, .left = {f.left}, .width = {width}, .shift = {shift}, "
-              f".odd = {f.zero % 2}, .low = {f.low}, .high = {f.high}")
+    fields = (
+        f".rule = {_RULES[f.rule]}, .left = {f.left}, .width = {width}, .shift = {shift}, "
+        f".odd = {f.zero % 2}, .low = {f.low}, .high = {f.high}"
+    )
     lines = [f"static const aot_model_finish finish = {{{fields}}};"]
     if f.literal:
         lines.append(f"static const int32_t constants[3] = {{{', '.join(str(v) for v in first[:3])}}};")

@@ -86,16 +86,20 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
     pointwise = s.kernel_h == s.kernel_w == s.stride_h == s.stride_w == 1 and same_size
     direct = x.dtype == "int16" and pointwise and s.pad_top == s.pad_left == 0
     ending = Ending.of(finish) if dots.mve else None
-    in_order = quads_dsp.packed(weights) if quads else np.concatenate(
-        [dots.packed(part, columns) for part in np.split(weights, groups)])
+    in_order = (
+        quads_dsp.packed(weights)
+        if quads
+        else np.concatenate([dots.packed(part, columns) for part in np.split(weights, groups)])
+    )
     constants = [Packed("weights", in_order, admissible=ANYTHING)]
     helpers: list[str] = []
     scratch: list[Scratch] = []
     if ending is not None:
         kernel, text = dot_mve.dot(taps, s.out_c, 8 * weights.dtype.itemsize, pixels, ending)
         helpers.append(text)
-        constants = [Packed("weights", dot_mve.pack(weights, ending), admissible=ANYTHING,
-                            layout=dot_mve.LAYOUT)]
+        constants = [
+            Packed("weights", dot_mve.pack(weights, ending), admissible=ANYTHING, layout=dot_mve.LAYOUT)
+        ]
         if tail is not None:
             scratch.append(Scratch("row", pixels * s.out_c * ending.finish.to.size, 4, ending.pointer[:-2]))
     elif paired is not None and finish is not None:
@@ -146,8 +150,10 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
         if dots.mve:
             lines += [*block_mve.sums(dots, p, c), *block_mve.finished(finish, p, c, "c")]
             if finish is not None and tail is None and c == 4:
-                return [*lines, *(put_four(finish.to, f"y + (pixel + {i}) * {s.out_c} + c", i)
-                                  for i in range(p))]
+                return [
+                    *lines,
+                    *(put_four(finish.to, f"y + (pixel + {i}) * {s.out_c} + c", i) for i in range(p)),
+                ]
             return [*lines, *(t for i in range(p) for j in range(c) for t in store(i, j))]
         lines += dots.lines(p, c)
         if finish is not None:
@@ -160,7 +166,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
         last = str(whole) if groups == 1 else f"{first} + {whole}"
         lines = [
             f"for (int32_t c = {first}; c < {last}; c += {columns}) {{",
-            *("    " + t for t in block(p, columns)), "}"
+            *("    " + t for t in block(p, columns)),
+            "}",
         ]
         if own_out % columns:
             rest = block(p, own_out % columns)
@@ -201,7 +208,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
             lines += [
                 f"for (int32_t c = 0; c < {s.out_c}; c++) {{",
                 f"    const {kind} v = ({kind})row[{f'{i * s.out_c} + ' if i else ''}c];",
-                *tail.store("v", ("0", "0", f"pixel + {i}" if i else "pixel", "c"), 1).splitlines(), "}"
+                *tail.store("v", ("0", "0", f"pixel + {i}" if i else "pixel", "c"), 1).splitlines(),
+                "}",
             ]
         return lines
 
@@ -232,7 +240,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
     lines = block_mve.declared(finish) if dots.mve and ending is None else []
     lines += [
         f"for (int32_t pixel = 0; pixel < {whole}; pixel += {pixels}) {{",
-        *("    " + t for t in group(pixels)), "}"
+        *("    " + t for t in group(pixels)),
+        "}",
     ]
     if count % pixels:
         lines += ["{", f"    const int32_t pixel = {whole};", *("    " + t for t in group(1)), "}"]
@@ -258,10 +267,14 @@ def _gather(s: ConvShape, x: Elements, mve: bool) -> tuple[str, str]:
     _, sy, sx, _ = s.strides
     fast = ""
     if s.dilation_w == 1:
-        copy = f"    memcpy(to, from, {2 * run}u);" if x.size == 2 and x.shift == 0 else f"""\
+        copy = (
+            f"    memcpy(to, from, {2 * run}u);"
+            if x.size == 2 and x.shift == 0
+            else f"""\
         for (int32_t k = 0; k < {run}; k++) {{
             to[k] = {x.narrowed("from[k]")};
         }}"""
+        )
         if mve:
             copy = f"    aot_model_take_{x.dtype}(to, from, {x.shift}, {run});"
         fast = f"""    if (row >= 0 && row < {s.in_h} && column >= 0 && column <= {s.in_w - s.kernel_w}) {{
@@ -271,11 +284,14 @@ def _gather(s: ConvShape, x: Elements, mve: bool) -> tuple[str, str]:
     }}
 """
     at = f"row * {sy} + column * {sx}"
-    each = f"""\
+    each = (
+        f"""\
         for (int32_t c = 0; c < {s.in_c}; c++) {{
             *to++ = (int16_t)(inside ? {x.narrowed(f"x[{at} + c]")} : {outside});
         }}
-""" if not mve or s.in_c == 1 else f"""\
+"""
+        if not mve or s.in_c == 1
+        else f"""\
         if (inside) {{
             aot_model_take_{x.dtype}(to, x + {at}, {x.shift}, {s.in_c});
         }} else {{
@@ -283,6 +299,7 @@ def _gather(s: ConvShape, x: Elements, mve: bool) -> tuple[str, str]:
         }}
         to += {s.in_c};
 """
+    )
     if mve and s.dilation_w == 1:
         return name, _clipped_gather(s, x, name, outside)
     text = f"""/* {s.kernel_w} x {s.in_c} taps at (row, column); outside of the image: the zero point. */

@@ -21,8 +21,15 @@ WRITTEN_OUT = 8
 """A side of a kernel of up to so many taps is written out."""
 
 
-def depthwise(s: ConvShape, weights: npt.NDArray[np.int16], most: int, finish: Finish | None,
-              tail: Tail | None, sum_type: str, result: tuple[str, int]) -> KernelCode:
+def depthwise(
+    s: ConvShape,
+    weights: npt.NDArray[np.int16],
+    most: int,
+    finish: Finish | None,
+    tail: Tail | None,
+    sum_type: str,
+    result: tuple[str, int],
+) -> KernelCode:
     """weights [kernel_h, kernel_w, channel], one for each channel of x, which is int16 without a zero point.
 
     most: no product is larger. sum_type: of the tail's accumulator. result: type and bytes of y's elements.
@@ -31,8 +38,9 @@ def depthwise(s: ConvShape, weights: npt.NDArray[np.int16], most: int, finish: F
     # the longer side of the kernel that can be is written out: its taps, their steps in x and in the weights
     down = (s.kernel_h, s.dilation_h * sy, s.kernel_w, "ky", "begin", "end")
     across = (s.kernel_w, s.dilation_w * sx, 1, "kx", "first", "last")
-    outer, inner = (across, down) if s.kernel_w < s.kernel_h <= WRITTEN_OUT or s.kernel_w == 1 else (
-        down, across)
+    outer, inner = (
+        (across, down) if s.kernel_w < s.kernel_h <= WRITTEN_OUT or s.kernel_w == 1 else (down, across)
+    )
     taps, x_step, w_taps, index, start, stop = inner
     own = "int32_t" if s.kernel_h * s.kernel_w * most <= INT32 else "int64_t"
     largest = most >> 15  # of the weights, int8 or int16 before they were widened
@@ -71,8 +79,13 @@ def depthwise(s: ConvShape, weights: npt.NDArray[np.int16], most: int, finish: F
 
     def block(width: int) -> list[str]:
         every = [t for k in range(taps) for t in tap(width, str(k) if k else "")]
-        some = [f"for (int32_t {index} = {start}; {index} < {stop}; {index}++) {{",
-                *_indented(tap(width, "")), f"    from += {x_step};", f"    w += {w_taps * channels};", "}"]
+        some = [
+            f"for (int32_t {index} = {start}; {index} < {stop}; {index}++) {{",
+            *_indented(tap(width, "")),
+            f"    from += {x_step};",
+            f"    w += {w_taps * channels};",
+            "}",
+        ]
         row = [
             f"const int32_t begins = corner + {outer[3]} * {outer[1]} + {start} * {x_step};",
             "const int16_t *from = x + (begins + c);",
@@ -113,8 +126,16 @@ def depthwise(s: ConvShape, weights: npt.NDArray[np.int16], most: int, finish: F
     ]
     slack = by_pixels(s, 1, reread=True, through_images=True, sizes=(2, result[1]))
     note = f"{CHANNELS} channels, pairs of int16"
-    return KernelCode("\n".join(body) + "\n", tuple(constants), (), frozenset({HEADER}), (), slack,
-                      sizes=(2, result[1]), note=note)
+    return KernelCode(
+        "\n".join(body) + "\n",
+        tuple(constants),
+        (),
+        frozenset({HEADER}),
+        (),
+        slack,
+        sizes=(2, result[1]),
+        note=note,
+    )
 
 
 def _clipped(start: str, first: str, last: str, dilation: int, size: int) -> list[str]:

@@ -60,8 +60,13 @@ def applicable(shape: ConvShape, weights: npt.NDArray[np.integer], most: int, fi
     most: no product is larger.
     """
     taps = shape.kernel_h * shape.kernel_w
-    return (shape.groups == shape.in_c and weights.dtype == np.int8 and taps * most <= INT32
-            and shape.out_h * shape.out_w >= LEAST_OUTPUTS and (_whole(finish) or taps >= LEAST_TAPS))
+    return (
+        shape.groups == shape.in_c
+        and weights.dtype == np.int8
+        and taps * most <= INT32
+        and shape.out_h * shape.out_w >= LEAST_OUTPUTS
+        and (_whole(finish) or taps >= LEAST_TAPS)
+    )
 
 
 def _whole(finish: Finish | None) -> bool:
@@ -90,8 +95,11 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], finish: Finish
                             finish.low if finish.low > least else None,
                             finish.high if finish.high < greatest else None, lift=finish.left)  # fmt: skip
     plane = plane_of(shape, plane_bytes, once=tail is not None)
-    grid = weights.astype(np.int64).transpose(2, 1, 0) if plane.transposed else weights.astype(
-        np.int64).transpose(2, 0, 1)
+    grid = (
+        weights.astype(np.int64).transpose(2, 1, 0)
+        if plane.transposed
+        else weights.astype(np.int64).transpose(2, 0, 1)
+    )
     out = finish.to.label if finish is not None else result[0].removesuffix("_t")
     quant = QuantSpec(0, np.zeros(1, np.int32), np.zeros(1, np.int32), 0, 0, 0, "int16", out, None)
     ending = _Ending() if whole else _Ending(finish=finish, own=sum_type)
@@ -108,13 +116,19 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], finish: Finish
     if whole:
         assert finish is not None
         width = finish.width
-        ranges = (Range(-finish.room, finish.room, 0, words),
-                  Range(-_LARGEST_OFFSET, _LARGEST_OFFSET, words - width + 2, words))
+        ranges = (
+            Range(-finish.room, finish.room, 0, words),
+            Range(-_LARGEST_OFFSET, _LARGEST_OFFSET, words - width + 2, words),
+        )
         ranges += () if rq.uniform_shift else (Range(1, 30, words - 1, words),)
     elif finish is not None:
         constants = finish.table()
-    packed = Packed("weights", stream, admissible=ranges,
-                    layout="for each channel: start value of the sums, taps, numbers of the requantisation")
+    packed = Packed(
+        "weights",
+        stream,
+        admissible=ranges,
+        layout="for each channel: start value of the sums, taps, numbers of the requantisation",
+    )
     scratch = loops.scratch(kernel.pairs.beyond)
     scratch += [Scratch("taps", 4 * kernel.scratch, 4, "int32_t")] if kernel.scratch else []
     more = ", taps" if kernel.scratch else ""

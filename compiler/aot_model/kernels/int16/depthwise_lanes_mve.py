@@ -59,7 +59,7 @@ def _packed(walk: Walk, ending: Ending, matrix: np.ndarray) -> np.ndarray:
     channels first.
     """
     padded = np.zeros((walk.taps, walk.blocks * LANES), np.int8)
-    padded[:, :matrix.shape[1]] = matrix
+    padded[:, : matrix.shape[1]] = matrix
     stream = []
     for first in range(0, walk.blocks * LANES, LANES):
         lanes = first + np.arange(LANES)
@@ -84,11 +84,19 @@ def _row_kernel(walk: Walk, e: Ending) -> tuple[str, str]:
     size = f.to.size
     lines += ["vmovnt.i32 q6, q7", f"vstr{ {1: 'b', 2: 'h'}[size] }.16 q6, [r3], #{LANES * size}"]
     begin = [*e.limits(), *(core_constant("r8", f.zero) if f.zero else [])]
-    parameters = [("const int16_t *", "x", "r2"), ("const int8_t *", "w", "r11"),
-                  *([("const int32_t *", "moves", "r10")] if walk.slots else []), (e.pointer, "y", "r3")]
-    return row_kernel(f"int16_mve_depthwise_l{walk.taps}_c{s.in_c}",
-                      f"{counted(s.out_w, 'output')} in a row, {s.in_c} channels, {walk.taps} taps each.",
-                      parameters, walk.row_lines(begin, lines, size), _twin(walk, e))
+    parameters = [
+        ("const int16_t *", "x", "r2"),
+        ("const int8_t *", "w", "r11"),
+        *([("const int32_t *", "moves", "r10")] if walk.slots else []),
+        (e.pointer, "y", "r3"),
+    ]
+    return row_kernel(
+        f"int16_mve_depthwise_l{walk.taps}_c{s.in_c}",
+        f"{counted(s.out_w, 'output')} in a row, {s.in_c} channels, {walk.taps} taps each.",
+        parameters,
+        walk.row_lines(begin, lines, size),
+        _twin(walk, e),
+    )
 
 
 def _twin(walk: Walk, e: Ending) -> str:

@@ -84,7 +84,7 @@ def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail 
     order = np.arange(s.out_c).reshape(s.in_c, -1).T.reshape(-1)  # one run per multiple
     rows, records = f.rows[order], np.zeros((s.out_c, layer.record), np.int8)
     by_column = weights.reshape(s.kernel_h, s.kernel_w, s.out_c).transpose(2, 1, 0)
-    records[:, :s.kernel_h * s.kernel_w] = by_column.reshape(s.out_c, -1)[order]
+    records[:, : s.kernel_h * s.kernel_w] = by_column.reshape(s.out_c, -1)[order]
     if not f.uniform_shift:
         records[:, -1] = -rows[:, 3]
     outputs = scattered(False, s.out_c * f.to.size)
@@ -105,8 +105,18 @@ def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail 
         call = f"{name}({x}, {own_w}, {own_k}, {places}, {to} + m);\n"
         return f"for (int32_t m = 0; m < {p.multiplier}; m++) {{\n{call}}}\n"
 
-    return layer_code(p.slots, p.row, s, ending, tail, (name, text), constants, taps, calls,
-                      f"{p.chunks} gather(s) of 8 taps per output, {p.slots} buffered rows")
+    return layer_code(
+        p.slots,
+        p.row,
+        s,
+        ending,
+        tail,
+        (name, text),
+        constants,
+        taps,
+        calls,
+        f"{p.chunks} gather(s) of 8 taps per output, {p.slots} buffered rows",
+    )
 
 
 def _halved(ending: Ending) -> int:
@@ -124,32 +134,55 @@ def _row_kernel(layer: _Layer) -> tuple[str, str]:
     per_channel = ["ldrd r12, r8, [r7], #8"]
     per_channel += [] if f.uniform_shift else [f"ldrsb r10, [r5, #{8 * p.chunks}]"]
     per_channel += [f"vldrb.s16 q{1 + i}, [r5, #{8 * i}]" for i in range(p.chunks) if resident]
-    lines = [*p.resident_offsets, "vldrw.32 q6, [r2]",
-             *([f"mov r0, #{pixels}", "vctp.32 r0"] if pixels < 4 else []),
-              f"movw r9, #{s.in_c}"]
+    lines = [
+        *p.resident_offsets,
+        "vldrw.32 q6, [r2]",
+        *([f"mov r0, #{pixels}", "vctp.32 r0"] if pixels < 4 else []),
+        f"movw r9, #{s.in_c}",
+    ]
     size = f.to.size
     # r5 moves on at the end of a channel, before the loop's own count.
-    loop = channel_loop(per_channel, block, s.out_w, pixels, (pixels * p.step, pixels * s.out_c * size),
-                        (2, size * p.multiplier))
+    loop = channel_loop(
+        per_channel,
+        block,
+        s.out_w,
+        pixels,
+        (pixels * p.step, pixels * s.out_c * size),
+        (2, size * p.multiplier),
+    )
     lines += [*loop[:-2], f"addw r5, r5, #{layer.record}", *loop[-2:]]
-    parameters = [("const int16_t *", "x", "r1"), ("const int8_t *", "w", "r5"),
-                  ("const int32_t *", "k", "r7"), ("const uint16_t *", "taps", "r11"),
-                  ("const uint16_t *", "scatter", "r2"), (layer.ending.pointer, "y", "r3")]
+    parameters = [
+        ("const int16_t *", "x", "r1"),
+        ("const int8_t *", "w", "r5"),
+        ("const int32_t *", "k", "r7"),
+        ("const uint16_t *", "taps", "r11"),
+        ("const uint16_t *", "scatter", "r2"),
+        (layer.ending.pointer, "y", "r3"),
+    ]
     multiplier = f"(int32_t)((uint32_t)k[2 * c + 1] << {_halved(layer.ending)})"
-    scalar = layer.ending.scalar("acc", "k[2 * c]", multiplier,
-                             f"w[{layer.record} * c + {8 * p.chunks}]")
+    scalar = layer.ending.scalar("acc", "k[2 * c]", multiplier, f"w[{layer.record} * c + {8 * p.chunks}]")
     put = f"(int{f.to.bits}_t){f'(uint{f.to.bits}_t)' if f.to.c_type.startswith('u') else ''}v"
     channel = f"c * {p.multiplier}" if p.multiplier > 1 else "c"
     place = f"column * {s.out_c} + (int32_t)(to[lane] / {size}u) + {channel}"
     store = "\n".join([*scalar, f"y[{place}] = {put};"])
     twin = "uint32_t to[4];\nmemcpy(to, scatter, sizeof to);\n" + rows_twin(
-        s.in_c, s.out_w, pixels, str(pixels),
-        f"const int16_t *from = x + (column + lane) * {p.step // 2} + c;", 8 * p.chunks,
-        f"from[taps[tap] / 2u] * w[{layer.record} * c + tap]", store)
+        s.in_c,
+        s.out_w,
+        pixels,
+        str(pixels),
+        f"const int16_t *from = x + (column + lane) * {p.step // 2} + c;",
+        8 * p.chunks,
+        f"from[taps[tap] / 2u] * w[{layer.record} * c + tap]",
+        store,
+    )
     count = s.kernel_h * s.kernel_w
-    return row_kernel(f"int16_mve_depthwise_t{count}_c{s.out_c}",
-                      f"One row of {s.out_w} outputs, {s.in_c} channels, {count} taps at given offsets.",
-                      parameters, lines, twin)
+    return row_kernel(
+        f"int16_mve_depthwise_t{count}_c{s.out_c}",
+        f"One row of {s.out_w} outputs, {s.in_c} channels, {count} taps at given offsets.",
+        parameters,
+        lines,
+        twin,
+    )
 
 
 def _finished(layer: _Layer, pixels: int) -> list[str]:
@@ -178,8 +211,18 @@ def _finished(layer: _Layer, pixels: int) -> list[str]:
     return [*lines, *(["vpst"] if t else []), f"{e.store.format(t=t)} q0, [r3, q6]", f"addw r3, r3, #{step}"]
 
 
-def layer_code(slots: int, row: int, s: ConvShape, ending: Ending, tail: Tail | None, kernel: tuple[str, str],
-               constants: list[Packed], table: str, calls: Callable[[str], str], note: str) -> KernelCode:
+def layer_code(
+    slots: int,
+    row: int,
+    s: ConvShape,
+    ending: Ending,
+    tail: Tail | None,
+    kernel: tuple[str, str],
+    constants: list[Packed],
+    table: str,
+    calls: Callable[[str], str],
+    note: str,
+) -> KernelCode:
     """The kernel around calls of a function, name and text, that makes a row of outputs. slots: rows of `row`
     bytes in the ring; 0: there is none. table: C before the calls; calls: theirs, for where the results go.
     """
@@ -187,10 +230,23 @@ def layer_code(slots: int, row: int, s: ConvShape, ending: Ending, tail: Tail | 
     scratch = [Scratch("ring", slots * row, 4, "int16_t")] if slots else []
     if tail is not None:
         scratch.append(Scratch("results", s.out_w * s.out_c * size, 4, ending.pointer[:-2]))
-    slack = by_pixels(s, s.out_w, reread=True, sizes=(2, size)) if not slots else by_rows(
-        s.batch, s.in_h, 2 * s.in_w * s.in_c, s.out_h, size * s.out_w * s.out_c, 1, ring_unread(s))
-    return KernelCode(_body(slots, row // 2, s, ending, tail, table, calls), tuple(constants), tuple(scratch),
-                      frozenset({HEADER, block_mve.HEADER}), (kernel[1],), slack, sizes=(2, size), note=note)
+    slack = (
+        by_pixels(s, s.out_w, reread=True, sizes=(2, size))
+        if not slots
+        else by_rows(
+            s.batch, s.in_h, 2 * s.in_w * s.in_c, s.out_h, size * s.out_w * s.out_c, 1, ring_unread(s)
+        )
+    )
+    return KernelCode(
+        _body(slots, row // 2, s, ending, tail, table, calls),
+        tuple(constants),
+        tuple(scratch),
+        frozenset({HEADER, block_mve.HEADER}),
+        (kernel[1],),
+        slack,
+        sizes=(2, size),
+        note=note,
+    )
 
 
 def _body(slots: int, row: int, s: ConvShape, ending: Ending, tail: Tail | None, table: str,
@@ -203,13 +259,16 @@ def _body(slots: int, row: int, s: ConvShape, ending: Ending, tail: Tail | None,
     inner, before = "", ""
     if slots:
         used = max(min(s.in_w, row // s.in_c - s.pad_left), 0) * s.in_c
-        inner = ring_loop(s, f"""\
+        inner = ring_loop(
+            s,
+            f"""\
 int16_t *slot = ring + filled % {slots} * {row} + {s.pad_left * s.in_c};
 if (line >= 0 && line < {s.in_h}) {{
     aot_model_take_int16(slot, image + line * {image_row}, 0, {used});
 }} else {{
     aot_model_fill_int16(slot, 0, {used});
-}}""")
+}}""",
+        )
         before = f"int32_t filled = 0;\naot_model_fill_int16(ring, 0, {slots * row});\n"
     inner += table + calls(to)
     if tail is not None:

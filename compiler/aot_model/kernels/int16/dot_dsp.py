@@ -25,8 +25,10 @@ LEAST, LEAST_TAIL = 32, 256
 """Products of a pixel that are worth a call; where the results go to a tail behind it."""
 ORDER = [0, 2, 1, 3]
 """Of the taps in a word, so that SXTB16 gives neighbours."""
-LAYOUT = ("for each two channels: two start values of the sums, four taps of the one and of the other, "
-          "numbers of the requantisation")
+LAYOUT = (
+    "for each two channels: two start values of the sums, four taps of the one and of the other, "
+    "numbers of the requantisation"
+)
 _SATURATE = {(-32768, 32767): ("ssat", 16), (0, 65535): ("usat", 16), (0, 32767): ("usat", 15),
              (-128, 127): ("ssat", 8), (0, 255): ("usat", 8)}  # fmt: skip
 _SUMS = (("r3", "r5"), ("r4", "r6"))
@@ -76,7 +78,7 @@ def rows_of(dots: Dots, weights: npt.NDArray[np.integer], finish: Finish | None,
     pairs = channel_pairs(channels, False, groups)
     parts = []
     for pair in pairs:
-        ends = finish.rows[pair][:, 1:finish.width]
+        ends = finish.rows[pair][:, 1 : finish.width]
         parts += [wrapped(finish.rows[pair][:, 0]), quads[pair].T.reshape(-1), wrapped(ends.reshape(-1))]
     stream = np.concatenate(parts).astype(np.int32)
     size, whole = len(stream) // len(pairs), channels // 2
@@ -123,12 +125,18 @@ def _finish(f: Finish, rows: int) -> list[str]:
         for s in sums[:rows]:
             lines += [f"lsl {s}, {s}, #{f.left}"] if f.left else []
             if f.rule == "even":  # a tie has no fraction left, and goes to the even one of its neighbours
-                lines += [f"smull r11, {s}, {s}, r7", f"add {s}, {s}, r8",
-                          f"lsl r12, {s}, {'r10' if shift is None else f'#{32 - shift}'}",
-                          "orrs r12, r12, r11",
-                          f"asr {s}, {s}, {'r9' if shift is None else f'#{shift}'}"]
-                lines += ["it eq", f"biceq {s}, {s}, #1"] if f.zero % 2 == 0 else [
-                    "itt eq", f"subeq {s}, {s}, #1", f"orreq {s}, {s}, #1"]
+                lines += [
+                    f"smull r11, {s}, {s}, r7",
+                    f"add {s}, {s}, r8",
+                    f"lsl r12, {s}, {'r10' if shift is None else f'#{32 - shift}'}",
+                    "orrs r12, r12, r11",
+                    f"asr {s}, {s}, {'r9' if shift is None else f'#{shift}'}",
+                ]
+                lines += (
+                    ["it eq", f"biceq {s}, {s}, #1"]
+                    if f.zero % 2 == 0
+                    else ["itt eq", f"subeq {s}, {s}, #1", f"orreq {s}, {s}, #1"]
+                )
                 lines.append(f"{kind} {s}, #{bits}, {s}")
                 continue
             if f.rule == "up":
@@ -155,8 +163,8 @@ def _kernel(left: int, f: Finish, rows: int) -> tuple[str, str]:
         "push {r4-r11, lr}",
         "sub sp, sp, #20",
         "strd r0, r1, [sp]",
-        "str r3, [sp, #8]",          # end of the stream
-        "ldr r3, [sp, #64]",         # fours of taps
+        "str r3, [sp, #8]",  # end of the stream
+        "ldr r3, [sp, #64]",  # fours of taps
         "str r3, [sp, #16]",
         *enter,
         "1:",
@@ -168,7 +176,7 @@ def _kernel(left: int, f: Finish, rows: int) -> tuple[str, str]:
         *loop,
         *_left(left, rows),
         *_finish(f, rows),
-        "ldrd r7, r8, [sp, #56]",    # where the results go
+        "ldrd r7, r8, [sp, #56]",  # where the results go
         f"{store}.w r4, [r7, #{size}]",
         f"{store} r3, [r7], #{2 * size}",
         *([f"{store}.w r6, [r8, #{size}]", f"{store} r5, [r8], #{2 * size}"] if rows == 2 else []),
@@ -183,10 +191,15 @@ def _kernel(left: int, f: Finish, rows: int) -> tuple[str, str]:
     away = f.rule == "away"
     sign = " + (high >> 31)" if away and shift != "s0" else ""
     moved = "n[2]" if shift == "v" else shift[1:]
-    tie = [
-        f"if ((uint32_t)product == 0u && (uint32_t)word << (32 - {moved}) == 0u) {{",
-        "v = (v - 1) | 1;" if f.zero % 2 else "v -= v & 1;", "}"
-    ] if f.rule == "even" else []
+    tie = (
+        [
+            f"if ((uint32_t)product == 0u && (uint32_t)word << (32 - {moved}) == 0u) {{",
+            "v = (v - 1) | 1;" if f.zero % 2 else "v -= v & 1;",
+            "}",
+        ]
+        if f.rule == "even"
+        else []
+    )
     body = [
         "static const int32_t places[4] = {0, 16, 8, 24};",
         f"const int32_t taps = 4 * quads + {left}, width = {f.width - 1};",
@@ -207,6 +220,13 @@ def _kernel(left: int, f: Finish, rows: int) -> tuple[str, str]:
         f"(i == 0 ? y0 : y1)[j] = ({to})v;", "}", "}", "y0 += 2;", "y1 += 2;", "}",
     ]  # fmt: skip
     comment = f"{'Two rows' if rows == 2 else 'A row'} of int16 x all pairs of channels of the stream."
-    parameters = ("const int16_t *x0", "const int16_t *x1", "const int32_t *stream", "const int32_t *end",
-                  f"{to} *y0", f"{to} *y1", "int32_t quads")
+    parameters = (
+        "const int16_t *x0",
+        "const int16_t *x1",
+        "const int32_t *stream",
+        "const int32_t *end",
+        f"{to} *y0",
+        f"{to} *y1",
+        "int32_t quads",
+    )
     return name, dsp_function(name, comment, parameters, lines, body)

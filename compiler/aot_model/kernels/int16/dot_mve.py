@@ -23,8 +23,10 @@ BLOCK, LANES = 4, 8
 STRAIGHT = 12
 """Groups of a block that are written without a loop; their offsets from a row's begin are in the loads."""
 UNROLL = 8
-LAYOUT = ("for each block of four channels: for each eight taps those of each channel; numbers of the "
-          "requantisation")
+LAYOUT = (
+    "for each block of four channels: for each eight taps those of each channel; numbers of the "
+    "requantisation"
+)
 
 
 def pack(weights: np.ndarray, ending: Ending, begin: int = 0) -> np.ndarray:
@@ -37,10 +39,8 @@ def pack(weights: np.ndarray, ending: Ending, begin: int = 0) -> np.ndarray:
     padded[:channels] = weights
     stream: list[np.ndarray] = []
     for first in range(0, blocks * BLOCK, BLOCK):
-        rows = padded[first:first + BLOCK]
-        stream += [
-            np.frombuffer(rows[:, k:k + LANES].tobytes(), np.int8) for k in range(0, taps, LANES)
-        ]
+        rows = padded[first : first + BLOCK]
+        stream += [np.frombuffer(rows[:, k : k + LANES].tobytes(), np.int8) for k in range(0, taps, LANES)]
         stream.append(ending.record(begin + first + np.arange(BLOCK)))
     return np.concatenate(stream)
 
@@ -65,8 +65,12 @@ def dot(taps: int, channels: int, w_bits: int, rows: int, ending: Ending) -> tup
     pinned = _pinned([*low, "left", *x], ending.pointer)
     outs = [*low, "left", *([] if straight else x)]
     ins = x if straight else []
-    parameters = [*(f"const int16_t *{p}" for p in x), "const int8_t *w", "int32_t channels",
-                  *(f"{ending.pointer}{p}" for p in y)]
+    parameters = [
+        *(f"const int16_t *{p}" for p in x),
+        "const int8_t *w",
+        "int32_t channels",
+        *(f"{ending.pointer}{p}" for p in y),
+    ]
     body = f"""\
 {{
 #if AOT_MODEL_MVE
@@ -88,8 +92,9 @@ def _pinned(operands: list[str], result: str) -> str:
     types = {"left": "int32_t ", "w": "const int8_t *", "y0": result, "y1": result}
     return "".join(
         f'    register {types.get(name, "const int16_t *")}{name}_ __asm__("{register}") = '
-        f'{"channels" if name == "left" else name};\n'
-        for name, register in zip(operands, ("r1", "r3", "r5", "r7", "r9", "r11"), strict=False))
+        f"{'channels' if name == 'left' else name};\n"
+        for name, register in zip(operands, ("r1", "r3", "r5", "r7", "r9", "r11"), strict=False)
+    )
 
 
 def _group(count: int, w_bits: int, rows: int, first: bool, offset: int | None) -> list[str]:
@@ -109,9 +114,7 @@ def _group(count: int, w_bits: int, rows: int, first: bool, offset: int | None) 
 
 def _straight(groups: int, rest: int, w_bits: int, rows: int) -> list[str]:
     counts = [LANES] * groups + ([rest] if rest else [])
-    return [
-        line for i, n in enumerate(counts) for line in _group(n, w_bits, rows, i == 0, 2 * LANES * i)
-    ]
+    return [line for i, n in enumerate(counts) for line in _group(n, w_bits, rows, i == 0, 2 * LANES * i)]
 
 
 def _looped(groups: int, rest: int, w_bits: int, rows: int) -> list[str]:
@@ -156,8 +159,11 @@ def _twin(taps: int, w_bits: int, rows: int, ending: Ending) -> str:
     fetch = "" if size == 1 else f"int16_t weight;\n memcpy(&weight, from + {size} * k, {size});\n"
     put = f"(int{f.to.bits}_t){f'(uint{f.to.bits}_t)' if f.to.c_type.startswith('u') else ''}v"
     stores = "".join(
-        "{\n" + "\n".join(ending.scalar(f"sum{p}", "start", "multiplier", f"numbers[{8 * BLOCK} + c]")) +
-        f"\ny{p}[first + c] = {put};\n}}\n" for p in range(rows))
+        "{\n"
+        + "\n".join(ending.scalar(f"sum{p}", "start", "multiplier", f"numbers[{8 * BLOCK} + c]"))
+        + f"\ny{p}[first + c] = {put};\n}}\n"
+        for p in range(rows)
+    )
     sums = "".join(f"int32_t sum{p} = 0;\n" for p in range(rows))
     adds = "".join(f"sum{p} += x{p}[begin + k] * {weight};\n" for p in range(rows))
     return f"""\

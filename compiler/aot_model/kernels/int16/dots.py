@@ -56,8 +56,8 @@ class Dots:
         if not self.dsp:
             return rows.reshape(-1)
         count = len(rows) - len(rows) % columns
-        parts = [self._block(rows[k:k + columns]) for k in range(0, count, columns)]
-        return np.concatenate([*parts, *(self._block(rows[k:k + 1]) for k in range(count, len(rows)))])
+        parts = [self._block(rows[k : k + columns]) for k in range(0, count, columns)]
+        return np.concatenate([*parts, *(self._block(rows[k : k + 1]) for k in range(count, len(rows)))])
 
     def _block(self, rows: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
         whole = self.taps - self.taps % self.step
@@ -97,7 +97,8 @@ class Dots:
         cast = "" if self.chunk else "(int64_t)"
         body = [
             f"    {name}{i}{j} += {cast}(r{i}[k] * w[k{f' + {j * self.taps}' if j else ''}]);"
-            for i in range(rows) for j in range(columns)
+            for i in range(rows)
+            for j in range(columns)
         ]
         moved = [*(f"r{i} += {taps};" for i in range(rows)), f"w += {taps};"]
         return [f"for (int32_t k = 0; k < {taps}; k++) {{", *body, "}", *moved]

@@ -66,18 +66,20 @@ class Finish:
             return ()
         ranges = [
             Range(-self.room, self.room, 0, self.width),
-            Range(-_LARGEST_OFFSET, _LARGEST_OFFSET, 2, self.width)
+            Range(-_LARGEST_OFFSET, _LARGEST_OFFSET, 2, self.width),
         ]
         if not self.uniform_shift:
             ranges.append(Range(1, 30, 3, self.width))
-        rows = np.ascontiguousarray(self.rows[:, :self.width].astype(np.int32)).reshape(-1)
-        return (Packed("requantisation", rows, admissible=tuple(ranges)), )
+        rows = np.ascontiguousarray(self.rows[:, : self.width].astype(np.int32)).reshape(-1)
+        return (Packed("requantisation", rows, admissible=tuple(ranges)),)
 
     def row(self, name: str, channel: str) -> list[str]:
         """C that declares a pointer to a channel's constants."""
-        return [] if self.literal else [
-            f"const int32_t *const {name} = requantisation + ({channel}) * {self.width};"
-        ]
+        return (
+            []
+            if self.literal
+            else [f"const int32_t *const {name} = requantisation + ({channel}) * {self.width};"]
+        )
 
     def lines(self, total: str, row: str) -> list[str]:
         """C that computes `v`, of the result's type, from a sum; row: what `row` declared."""

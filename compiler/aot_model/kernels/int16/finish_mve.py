@@ -53,9 +53,11 @@ class Ending:
     def limits(self) -> list[str]:
         """Instructions before all, which spoil r0."""
         pairs = zip(LIMITS, (self.finish.low, self.finish.high), strict=True)
-        return [] if self.saturates else [
-            line for q, value in pairs for line in (*core_constant("r0", value), f"vdup.32 {q}, r0")
-        ]
+        return (
+            []
+            if self.saturates
+            else [line for q, value in pairs for line in (*core_constant("r0", value), f"vdup.32 {q}, r0")]
+        )
 
     def record(self, channels: np.ndarray) -> np.ndarray:
         """Constants of some channels as bytes: starts, multipliers (int32), shifts where they differ."""

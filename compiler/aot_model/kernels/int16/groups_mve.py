@@ -46,8 +46,9 @@ def conv(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail | Non
         scratch.append(Scratch("row", 2 * s.out_c * own.size, 4, own.c_type))
     fill = f"{patch.name}(patch + i * {depth}, image, places, oy, ox);\n"
     pixel = f"(n * {s.out_h} + oy) * {s.out_w} + ox"
-    body = pairs_of_pixels(s, g, kernel, depth, len(streams[0]), fill, tail, ("int16_t", own.c_type),
-                           ("0", "0", pixel))
+    body = pairs_of_pixels(
+        s, g, kernel, depth, len(streams[0]), fill, tail, ("int16_t", own.c_type), ("0", "0", pixel)
+    )
     return KernelCode(
         body,
         (Packed("w", np.concatenate(streams), admissible=ANYTHING, layout=dot_mve.LAYOUT), places),

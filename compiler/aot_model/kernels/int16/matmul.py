@@ -28,8 +28,9 @@ class Operands:
     """C type of the tail's accumulator."""
 
 
-def matmul(shape: MatmulShape, operands: Operands, dots: Dots, finish: Finish | None,
-           tail: Tail) -> KernelCode:
+def matmul(
+    shape: MatmulShape, operands: Operands, dots: Dots, finish: Finish | None, tail: Tail
+) -> KernelCode:
     """Activations x0 and x1; the tail gets the index (i, j, m, n). dots.taps: k, filled up."""
     s, k = shape, dots.taps
     text = CText()
@@ -49,10 +50,12 @@ def matmul(shape: MatmulShape, operands: Operands, dots: Dots, finish: Finish | 
     pieces = [Scratch("packed", 2 * k * s.n, 4, "int16_t")]
     if not direct:
         pieces.append(Scratch("rows", 2 * k * rows, 4, "int16_t"))
-    return KernelCode(str(text),
-                      scratch=tuple(pieces),
-                      includes=frozenset({HEADER, *([block_mve.HEADER] if dots.mve else [])}),
-                      note=f"{rows} rows x {columns} columns, {'rows' if dots.mve else 'pairs'} of int16")
+    return KernelCode(
+        str(text),
+        scratch=tuple(pieces),
+        includes=frozenset({HEADER, *([block_mve.HEADER] if dots.mve else [])}),
+        note=f"{rows} rows x {columns} columns, {'rows' if dots.mve else 'pairs'} of int16",
+    )
 
 
 def _parts(size: int, width: int) -> list[tuple[int, int, int]]:
@@ -64,8 +67,11 @@ def _pack(text: CText, s: MatmulShape, b: Elements, dots: Dots, columns: int, at
     """The columns of b as rows, in groups of `columns`."""
     k, step = dots.taps, dots.step
     source = total("x1", product(at[0], s.b_strides[0]), product(at[1], s.b_strides[1]))
-    text.line(f"const {b.dtype}_t *const matrix = {source};" if at != (
-        "0", "0") else f"const {b.dtype}_t *const matrix = x1;")
+    text.line(
+        f"const {b.dtype}_t *const matrix = {source};"
+        if at != ("0", "0")
+        else f"const {b.dtype}_t *const matrix = x1;"
+    )
     for first, count, width in _parts(s.n, columns):
         with text.block(f"for (int32_t n = {first}; n < {first + count * width}; n += {width})"):
             for j in range(width):
@@ -106,8 +112,11 @@ def _rows(text: CText, s: MatmulShape, operands: Operands, dots: Dots, columns: 
         text.line(f"const {a.dtype}_t *const from{i} = {start};\nint16_t *const row{i} = rows + {i * k};")
     if not direct:
         if dots.mve and s.a_strides[3] == 1:
-            text.line("\n".join(f"aot_model_take_{a.dtype}(row{i}, from{i}, {a.shift}, {s.k});"
-                                for i in range(height)))
+            text.line(
+                "\n".join(
+                    f"aot_model_take_{a.dtype}(row{i}, from{i}, {a.shift}, {s.k});" for i in range(height)
+                )
+            )
         else:
             place = product("t", s.a_strides[3])
             with text.loop("t", str(s.k)):
@@ -119,8 +128,11 @@ def _rows(text: CText, s: MatmulShape, operands: Operands, dots: Dots, columns: 
     for first, count, width in _parts(s.n, columns):
         with text.block(f"for (int32_t n = {first}; n < {first + count * width}; n += {width})"):
             own = [f"const int16_t *r{i} = row{i};" for i in range(height)]
-            own += [*block_mve.sums(dots, height, width), *block_mve.finished(finish, height, width, "n")
-                    ] if dots.mve else dots.lines(height, width)
+            own += (
+                [*block_mve.sums(dots, height, width), *block_mve.finished(finish, height, width, "n")]
+                if dots.mve
+                else dots.lines(height, width)
+            )
             text.line("\n".join(own))
             for i in range(height):
                 for j in range(width):

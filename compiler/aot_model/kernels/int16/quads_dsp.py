@@ -88,7 +88,7 @@ def kernel(distance: int, rows: int, whole: bool) -> tuple[str, str]:
     """
     step = _two_rows(distance) if rows == 2 else _one_row()
     name = f"sums{rows}x4_{distance}" if whole else f"parts2x4_{distance}" if rows == 2 else "parts1x4"
-    registers = _SUMS[:CHANNELS * rows]
+    registers = _SUMS[: CHANNELS * rows]
     enter, loop = unrolled(step, UNROLL, 8, ["ldr r10, [sp, #4]", "cmp r0, r10"])
     lines = [
         "push {r4-r11, lr}",
@@ -114,8 +114,10 @@ def kernel(distance: int, rows: int, whole: bool) -> tuple[str, str]:
         *(f"sums[{k}] = {r};" for k, r in enumerate(registers)),
     ]  # fmt: skip
     taps = f"{distance} " if whole else ""
-    comment = (f"{'Two rows' if rows == 2 else 'A row'} of {taps}int16 x four channels; w: of each two taps "
-               "two words, each with the taps of two channels in turn.")
+    comment = (
+        f"{'Two rows' if rows == 2 else 'A row'} of {taps}int16 x four channels; w: of each two taps "
+        "two words, each with the taps of two channels in turn."
+    )
     parameters = ["const int16_t *x", "const int8_t *w", "int32_t *sums"]
     parameters += [] if whole else ["int32_t taps"]
     return name, dsp_function(name, comment, parameters, lines, body)

@@ -62,8 +62,10 @@ def channel_loop(per_channel: list[str], block: list[str], outputs: int, across:
             lines += advance(register, -(size - rest) * steps[i] // across, "r0")
             moved[i] += rest * steps[i] // across
         lines += last
-    lines += [*advance("r1", next_channel[0] - moved[0], "r0"),
-              *advance("r3", next_channel[1] - moved[1], "r0")]
+    lines += [
+        *advance("r1", next_channel[0] - moved[0], "r0"),
+        *advance("r3", next_channel[1] - moved[1], "r0"),
+    ]
     return [*lines, "subs r9, r9, #1", "bne 1b"]
 
 
@@ -162,7 +164,8 @@ def finished_eight(rq: Requantiser, first: str, step: int, temp: str, zero: str 
 
 def row_kernel(base: str, comment: str, parameters: list[tuple[str, str, str]], lines: list[str],
                twin: str) -> tuple[str, str]:  # fmt: skip
-    """(name, text) of a function whose assembly finds its parameters, (type, name, register), in registers.
+    """(name, text) of a function whose assembly finds its parameters, (type, name, register), in
+    registers.
     """
     body = f"""\
 {{
@@ -253,7 +256,7 @@ class ChannelRows:
         order = np.arange(len(matrix))
         if self.apart:
             order = order.reshape(self.channels, self.calls).T.reshape(-1)
-        records[:, before:before + matrix.shape[1]] = matrix[order]
+        records[:, before : before + matrix.shape[1]] = matrix[order]
         if rq.common_right is None:
             records[:, -1] = rq.signed_shift[order]
         return [Packed("w", records.reshape(-1), admissible=ANYTHING),
@@ -275,8 +278,9 @@ class ChannelRows:
                      *finished_eight(rq, first, s.out_c, "q7", zero, offsets, reload)]  # fmt: skip
         shift = [f"ldrsb r10, [r5, #{record - 1}]"] if rq.common_right is None else []
         lines = [*before, f"mov {reload}, r2" if reload else "vldrw.32 q6, [r2]"]
-        lines += [f"mov r0, #{pixels}", "vctp.32 r0"] if pixels < FOUR else even_lanes(
-            s.out_w) if eight else []
+        lines += (
+            [f"mov r0, #{pixels}", "vctp.32 r0"] if pixels < FOUR else even_lanes(s.out_w) if eight else []
+        )
         lines += [*(rq.zero_point_constant(zero) if zero else []), f"movw r9, #{self.channels}"]
         loop = channel_loop([*load_numbers(rq), *shift, *load], block, s.out_w, across,
                             (across * self.step, across * s.out_c), self.next_channel,
@@ -296,15 +300,20 @@ class ChannelRows:
         `y`; x, too, may name call `m`. down: the shape's rows are the columns of the layer.
         """
         s = self.shape
-        to = self.ends.row if tail is not None else (
-            f"{self.ends.y} + (n * {s.out_h} + oy) * {s.out_w * s.out_c}")
+        to = (
+            self.ends.row
+            if tail is not None
+            else (f"{self.ends.y} + (n * {s.out_h} + oy) * {s.out_w * s.out_c}")
+        )
         if self.calls == 1:
             text = f"{kernel}({x}, w, k, {tables}, {to});\n"
         else:
             own = f"w + m * {self.record * self.channels}, k + m * {self.rq.numbers.shape[1] * self.channels}"
             further = "m" if self.apart else f"m * {self.channels}"
-            text = (f"for (int32_t m = 0; m < {self.calls}; m++) {{\n"
-                    f"{kernel}({x}, {own}, {tables}, {to} + {further});\n}}\n")
+            text = (
+                f"for (int32_t m = 0; m < {self.calls}; m++) {{\n"
+                f"{kernel}({x}, {own}, {tables}, {to} + {further});\n}}\n"
+            )
         index = ("n", "ox", "0") if down else ("n", "oy", "ox")
         return text if tail is None else text + rows_to_tail(s, "row", tail, index)
 
@@ -345,7 +354,8 @@ def rows_to_tail(s: ConvShape, rows: str, tail: Tail, index: tuple[str, str, str
 
 
 def ring_unread(s: ConvShape) -> list[int]:
-    """`unread` of overlap.by_rows where a ring holds the rows of a window and each row of outputs is a step.
+    """`unread` of overlap.by_rows where a ring holds the rows of a window and each row of outputs is a
+    step.
     """
     return [(oy - 1) * s.stride_h + s.tall - s.pad_top if oy else 0 for oy in range(s.out_h)]
 

@@ -33,8 +33,8 @@ def paired(s: ConvShape) -> ConvShape:
 def weights_of_pair(s: ConvShape, weights: np.ndarray, zero: int) -> np.ndarray:
     """[1, kernel_h, kernel_w, in_c] -> [2, kernel_h, kernel_w + stride_w, in_c]; zero: their zero point."""
     both = np.full((2, s.kernel_h, s.kernel_w + s.stride_w, weights.shape[3]), zero, weights.dtype)
-    both[0, :, :s.kernel_w] = weights[0]
-    both[1, :, s.stride_w:] = weights[0]
+    both[0, :, : s.kernel_w] = weights[0]
+    both[1, :, s.stride_w :] = weights[0]
     return both
 
 

@@ -61,10 +61,12 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
     if nibbles and channels == 2:
         packed[0] = _pairs(packed[0], offset)
     constants = [
-        Packed("weights",
-               np.concatenate([v.view(np.uint8) for v in packed]) if nibbles else np.concatenate(packed),
-               admissible=ANYTHING,
-               layout=f"for each {channels} channels: for each tap those of each channel" * (channels > 1)),
+        Packed(
+            "weights",
+            np.concatenate([v.view(np.uint8) for v in packed]) if nibbles else np.concatenate(packed),
+            admissible=ANYTHING,
+            layout=f"for each {channels} channels: for each tap those of each channel" * (channels > 1),
+        ),
         rows.packed(),
     ]
     scratch: list[Scratch] = []
@@ -96,10 +98,13 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
         lines += [f"const {x_type} *at{i} = from{i};" for i in range(p)]
         lines.append(f"for (const {x_type} *end = at0 + {taps}; at0 != end;) {{")
         for k in range(unroll):
-            lines += ["{", *(f"const int32_t w{j} = {weight(k, c, j)};" for j in range(c)),
-                      *(f"const int32_t x{i} = at{i}[{k}];" for i in range(p)),
-                      *(f"sum{i}{j} += {rows.as_sum(f'x{i} * w{j}')};" for i in range(p) for j in range(c)),
-                      "}"]
+            lines += [
+                "{",
+                *(f"const int32_t w{j} = {weight(k, c, j)};" for j in range(c)),
+                *(f"const int32_t x{i} = at{i}[{k}];" for i in range(p)),
+                *(f"sum{i}{j} += {rows.as_sum(f'x{i} * w{j}')};" for i in range(p) for j in range(c)),
+                "}",
+            ]
         lines.append(f"w += {unroll if nibbles else unroll * c};")
         lines += [*(f"at{i} += {unroll};" for i in range(p)), "}"]
         for i in range(p):
@@ -108,15 +113,23 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
                 store = f"y[({pixel}) * {oc} + {channel}] = ({out})v;"
                 if tail is not None:
                     store = tail.store("v", ("0", "0", pixel, channel), 1).rstrip()
-                lines += ["{", f"int32_t v = {rows.as_int(f'sum{i}{j}')};",
-                          *rows.finish_of("table", j), store, "}"]
+                lines += [
+                    "{",
+                    f"int32_t v = {rows.as_int(f'sum{i}{j}')};",
+                    *rows.finish_of("table", j),
+                    store,
+                    "}",
+                ]
         return [*lines, f"table += {rows.step(c)};"]
 
     def group_lines(p: int) -> list[str]:
         whole = per_out - per_out % channels
         first = "0" if s.groups == 1 else f"g * {per_out}"
-        last, end = (str(whole), str(per_out)) if s.groups == 1 else (f"g * {per_out} + {whole}",
-                                                                      f"(g + 1) * {per_out}")
+        last, end = (
+            (str(whole), str(per_out))
+            if s.groups == 1
+            else (f"g * {per_out} + {whole}", f"(g + 1) * {per_out}")
+        )
         lines = [f"for (int32_t c = {first}; c < {last}; c += {channels}) {{", *block_lines(p, channels), "}"]
         if per_out % channels:
             lines += [f"for (int32_t c = {last}; c < {end}; c++) {{", *block_lines(p, 1), "}"]
@@ -132,10 +145,14 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
         size = taps if s.groups == 1 else s.kernel_h * s.kernel_w * per_in
         copy = [f"memcpy(to, from, {s.kernel_w * s.in_c});", f"to += {s.kernel_w * s.in_c};"]
         if s.groups > 1:
-            copy = [f"for (int32_t kx = 0; kx < {s.kernel_w}; kx++) {{",
-                    f"for (int32_t g = 0; g < {s.groups}; g++, from += {per_in}) {{",
-                    f"memcpy(to + g * {p * size} + kx * {per_in}, from, {per_in});", "}", "}",
-                    f"to += {s.kernel_w * per_in};"]
+            copy = [
+                f"for (int32_t kx = 0; kx < {s.kernel_w}; kx++) {{",
+                f"for (int32_t g = 0; g < {s.groups}; g++, from += {per_in}) {{",
+                f"memcpy(to + g * {p * size} + kx * {per_in}, from, {per_in});",
+                "}",
+                "}",
+                f"to += {s.kernel_w * per_in};",
+            ]
         return [
             f"for (int32_t i = 0; i < {p}; i++) {{",
             "const int32_t place = pixel + i;",
@@ -155,8 +172,10 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
             lines = [f"const {x_type} *pixel_at{i} = {start};" for i, start in enumerate(at)]
             at = [f"pixel_at{i} + g * {per_in}" for i in range(p)]
         starts = [f"const {x_type} *from{i} = {start};" for i, start in enumerate(at)]
-        lines += [f"const {'uint8' if nibbles else weights.dtype.name}_t *w = weights;",
-                  "const int32_t *table = requantisation;"]
+        lines += [
+            f"const {'uint8' if nibbles else weights.dtype.name}_t *w = weights;",
+            "const int32_t *table = requantisation;",
+        ]
         if s.groups == 1:
             return [*lines, *starts, *group_lines(p)]
         return [*lines, f"for (int32_t g = 0; g < {s.groups}; g++) {{", *starts, *group_lines(p), "}"]

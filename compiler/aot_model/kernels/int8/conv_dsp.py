@@ -72,16 +72,33 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.i
         stream = pack_pairs(w, b, quant, taps, channel_pairs(oc // groups, separate, groups))
     rule = Rule.of(stream.requantise, quant, oc)
     sum_lines, sum_helpers = row_sums_dsp.column_sums(patch.length, sums)
-    body = Loops(shape, quant, patch, separate, stream.requantise, rule, tail, flat, sum_lines, slices,
-                 stream.nbytes // 4 // groups)
+    body = Loops(
+        shape,
+        quant,
+        patch,
+        separate,
+        stream.requantise,
+        rule,
+        tail,
+        flat,
+        sum_lines,
+        slices,
+        stream.nbytes // 4 // groups,
+    )
     scratch = body.scratch()
     taken = sum(piece.nbytes for piece in scratch)
     times = shape.batch * -(-shape.out_h * shape.out_w // PIXELS)
     single = not reading.compact and worth_single(body.batch, body.pixels, stream)
-    made = by_groups(stream, groups, oc, quant.out_dtype, reading, single) if groups > 1 else products(
-        stream, oc, quant.out_dtype, times, reading, taken, single)
-    helpers = [*made.helpers, *([expand_helper(quant.x_dtype)[1]] if slices is None else slices.helpers()),
-               *sum_helpers]
+    made = (
+        by_groups(stream, groups, oc, quant.out_dtype, reading, single)
+        if groups > 1
+        else products(stream, oc, quant.out_dtype, times, reading, taken, single)
+    )
+    helpers = [
+        *made.helpers,
+        *([expand_helper(quant.x_dtype)[1]] if slices is None else slices.helpers()),
+        *sum_helpers,
+    ]
     helpers += [run_helper(body.line or shape, quant)[1]] if body.assemble else []
     return KernelCode(
         body="\n".join([*made.copy, *body.lines(made.spans)]) + "\n",

@@ -32,9 +32,11 @@ from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.int8.vectors import AVX2
 
 
-def micro_kernel(pixels: int, blocks: int, end: Finish, weights: str, out: str,
-                 dialect: InstructionSet) -> tuple[str, str]:
-    """(name, text): `pixels` pixels x `blocks` blocks of end.block channels, all taps, finished and stored.
+def micro_kernel(
+    pixels: int, blocks: int, end: Finish, weights: str, out: str, dialect: InstructionSet
+) -> tuple[str, str]:
+    """(name, text): `pixels` pixels x `blocks` blocks of end.block channels, all taps, finished and
+    stored.
     """
     vectors, lanes, group = dialect.registers(end.block), dialect.lanes, dialect.group
     name = f"q8_conv_{pixels}x{blocks * end.block}_{weights}_{end.name.partition('_')[2]}"
@@ -79,14 +81,17 @@ def micro_kernel(pixels: int, blocks: int, end: Finish, weights: str, out: str,
         "const int32_t *table", f"{out}_t *y", "int32_t next", "int32_t count",
     ]  # fmt: skip
     size = f"{counted(pixels, 'pixel')} x {counted(blocks * end.block, 'channel')}"
-    return name, f"""\
+    return (
+        name,
+        f"""\
 /* {size}: rows x runs x steps of {group} inputs. */
 AOT_MODEL_INLINE void {name}(
-    {', '.join(parameters)})
+    {", ".join(parameters)})
 {{
 {chr(10).join(lines)}
 }}
-"""
+""",
+    )
 
 
 def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[np.int32] | None,
@@ -127,10 +132,13 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
         def call(pixels: int, x: str, at: str, entry: str, y: str, count: int) -> str:
             name, text = micro_kernel(pixels, blocks, end, kind, quant.out_dtype, dialect)
             texts[name] = text
-            geometry = (f"{v.stride_w * v.pixel}, {s.kernel_h}, {s.dilation_h * v.pitch}, {runs}, {apart}, "
-                        f"{steps}")
-            return (f"{name}({x}, {geometry}, {at}, {f'{stride}, ' if blocks > 1 else ''}{entry}, {y}, {oc}, "
-                    f"{min(count, end.block)});")
+            geometry = (
+                f"{v.stride_w * v.pixel}, {s.kernel_h}, {s.dilation_h * v.pitch}, {runs}, {apart}, {steps}"
+            )
+            return (
+                f"{name}({x}, {geometry}, {at}, {f'{stride}, ' if blocks > 1 else ''}{entry}, {y}, {oc}, "
+                f"{min(count, end.block)});"
+            )
 
         return call
 
@@ -149,8 +157,20 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
             packed.append(rows.transpose(1, 2, 3, 0, 4).astype(stored).reshape(-1))
         pixels = dialect.pixels[block] if blocks == 1 else v.out_w
         sweeps.append(
-            Sweep(group * per_out + first, count, block * blocks, pixels, before[0], size * blocks, before[1],
-                  end.words * blocks, group * per_in, 0, caller(blocks, end, size)))
+            Sweep(
+                group * per_out + first,
+                count,
+                block * blocks,
+                pixels,
+                before[0],
+                size * blocks,
+                before[1],
+                end.words * blocks,
+                group * per_in,
+                0,
+                caller(blocks, end, size),
+            )
+        )
 
     blocks = {1: 4, 2: 2, 3: 2}.get(v.out_w if v.out_h == 1 else 0, 1)
     for group in range(s.groups):
@@ -164,8 +184,12 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
             sweep(group, done, per_out - done, 8 if per_out - done <= 8 and 8 in dialect.pixels else 16, 1)
     loops = Loops(shape, v, quant, dialect, sweeps, tail, quant.x_zero_point + flip)
     finishes = [text for end in ends.values() for text in end.helpers]
-    layout = (f"for each block of channels: for each row of taps, for each {dialect.group} taps those of "
-              "each channel")
-    constants = (Packed("weights", np.concatenate(packed), 32, ANYTHING, layout=layout),
-                 Packed("table", np.concatenate(entries), 32, admissible_entries(rq, entries)))
+    layout = (
+        f"for each block of channels: for each row of taps, for each {dialect.group} taps those of "
+        "each channel"
+    )
+    constants = (
+        Packed("weights", np.concatenate(packed), 32, ANYTHING, layout=layout),
+        Packed("table", np.concatenate(entries), 32, admissible_entries(rq, entries)),
+    )
     return loops.code(constants, finishes, texts, f"{loops.note}; requantisation: {rq.note}")

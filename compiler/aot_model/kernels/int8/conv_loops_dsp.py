@@ -71,7 +71,8 @@ class Loops:
 
     @property
     def one_way(self) -> bool:
-        """Whether all pixels are gathered `_together`: up to eight taps left over need no place of their own.
+        """Whether all pixels are gathered `_together`: up to eight taps left over need no place of their
+        own.
         """
         s = self.shape
         return s.adjacent_taps and s.inside and s.out_w % PIXELS == 0 and not self.flat
@@ -114,18 +115,22 @@ class Loops:
     def scratch(self) -> list[Scratch]:
         cast, p = f"{self.quant.x_dtype}_t", self.patch
         out, size = stored(self.rq, self.quant.out_dtype)
-        return [Scratch("columns", self.half * PIXELS * 4, 4, "uint32_t"),
-                *([Scratch("border", self.border, 4, cast)] if self.assemble else []),
-                *([Scratch("rest", PIXELS * p.rest, 4, cast)] if p.rest > 8 * self.one_way else []),
-                *([Scratch("results", PIXELS * self.slots * size, 4, out)] if self.separate else []),
-                *(self.slices.scratch() if self.slices else [])]
+        return [
+            Scratch("columns", self.half * PIXELS * 4, 4, "uint32_t"),
+            *([Scratch("border", self.border, 4, cast)] if self.assemble else []),
+            *([Scratch("rest", PIXELS * p.rest, 4, cast)] if p.rest > 8 * self.one_way else []),
+            *([Scratch("results", PIXELS * self.slots * size, 4, out)] if self.separate else []),
+            *(self.slices.scratch() if self.slices else []),
+        ]
 
     def lines(self, spans: tuple[Span, ...]) -> list[str]:
         fewer = any(one.fewer(self.left) for one in spans)
         column, left = ["0", "1", "2", "3"], []
         if self.partial:
-            left = ["/* fewer than four are left: the last ones are computed twice */",
-                    f"const int32_t left = {self.pixels} - pixel;"]
+            left = [
+                "/* fewer than four are left: the last ones are computed twice */",
+                f"const int32_t left = {self.pixels} - pixel;",
+            ]
             if self.separate:
                 left.append("const int32_t valid = left < 4 ? left : 4;")
                 column = ["0", "(valid > 1 ? 1 : 0)", *(f"(valid > {k} ? {k} : valid - 1)" for k in (2, 3))]
@@ -136,8 +141,10 @@ class Loops:
                 left = [left[1], "const int32_t second = left > 2 ? 2 : 0; /* a last two are read twice */"]
                 column = ["0", "1", "second", "second + 1"]
             else:
-                left += ["const int32_t step = left > 1 ? 1 : 0;",
-                         "const int32_t second = left >= 4 ? 2 : left > 1 ? left - 2 : 0;"]
+                left += [
+                    "const int32_t step = left > 1 ? 1 : 0;",
+                    "const int32_t second = left >= 4 ? 2 : left > 1 ? left - 2 : 0;",
+                ]
                 column = ["0", "step", "second", "second + step"]
         loop = [f"for (int32_t pixel = 0; pixel < {self.pixels}; pixel += 4) {{", *left]
         products, stores = self._products(spans), self._stores()
@@ -150,17 +157,28 @@ class Loops:
             else:
                 begin = [*corners(self.shape, column), *self.slices.addresses(self.image)]
                 gather = self.slices.gather()
-            loop = ["int32_t row = 0, column = 0;", *loop, *begin,
-                    *self._each_group([*gather, *self.sums, *products]), *stores,
-                    "column += 4;", *next_row(self.shape, "column", "row"), "}"]
+            loop = [
+                "int32_t row = 0, column = 0;",
+                *loop,
+                *begin,
+                *self._each_group([*gather, *self.sums, *products]),
+                *stores,
+                "column += 4;",
+                *next_row(self.shape, "column", "row"),
+                "}",
+            ]
         first = self.slices.begin() if self.slices else []
         return [*first, f"for (int32_t n = 0; n < {self.batch}; n++) {{", *loop, "}"]
 
     def _each_group(self, lines: list[str]) -> list[str]:
         if self.shape.groups == 1:
             return lines
-        return [f"for (int32_t g = 0; g < {self.shape.groups}; g++) {{",
-                f"const int32_t *group = weights + g * {self.words};", *lines, "}"]
+        return [
+            f"for (int32_t g = 0; g < {self.shape.groups}; g++) {{",
+            f"const int32_t *group = weights + g * {self.words};",
+            *lines,
+            "}",
+        ]
 
     def _expand(self, to: str, runs: Iterable[str], quads: int) -> str:
         return f"{expand_helper(self.quant.x_dtype)[0]}({to}, {', '.join(runs)}, {quads}u);"
@@ -178,10 +196,15 @@ class Loops:
             end = "uint32_t *more = " if p.rest else ""
             lines.append(f"{end}{self._expand('columns', runs, p.quads)}")
         if p.rest:
-            copies = [f"memcpy(rest + {i * p.rest}, {r} + {4 * p.quads}, {self.depth - 4 * p.quads});"
-                      for i, r in enumerate(runs)]
-            lines += [f"memset(rest, 0, {PIXELS * p.rest});", *copies,
-                      self._expand_rest("more" if p.quads else "columns")]
+            copies = [
+                f"memcpy(rest + {i * p.rest}, {r} + {4 * p.quads}, {self.depth - 4 * p.quads});"
+                for i, r in enumerate(runs)
+            ]
+            lines += [
+                f"memset(rest, 0, {PIXELS * p.rest});",
+                *copies,
+                self._expand_rest("more" if p.quads else "columns"),
+            ]
         return lines
 
     def _gather(self, column: list[str]) -> list[str]:
@@ -190,8 +213,10 @@ class Loops:
         """
         s = self.shape
         last_row, last_column = s.in_h - s.tall, s.in_w - s.kernel_w - (PIXELS - 1) * s.stride_w
-        corner = [f"const int32_t y0 = row * {s.stride_h} - {s.pad_top};",
-                  f"const int32_t x0 = column * {s.stride_w} - {s.pad_left};"]
+        corner = [
+            f"const int32_t y0 = row * {s.stride_h} - {s.pad_top};",
+            f"const int32_t x0 = column * {s.stride_w} - {s.pad_left};",
+        ]
         any_four = self._each(column) if self.line is None else self._from_lines(self.line)
         if self.line is not None and (last_row < 0 or last_column < 0):
             return [*corner, "uint32_t *to = columns;", *any_four]
@@ -224,10 +249,17 @@ class Loops:
             return lines
         used = p.run - 4 * p.quads
         if p.rest > 8:
-            copies = (f"memcpy(rest + {i * p.rest} + ky * {used}, at + {i * step}, {used});"
-                      for i in range(PIXELS))
-            return [*lines, f"memset(rest, 0, {PIXELS * p.rest});", rows, *copies, "}",
-                    self._expand_rest("to")]
+            copies = (
+                f"memcpy(rest + {i * p.rest} + ky * {used}, at + {i * step}, {used});" for i in range(PIXELS)
+            )
+            return [
+                *lines,
+                f"memset(rest, 0, {PIXELS * p.rest});",
+                rows,
+                *copies,
+                "}",
+                self._expand_rest("to"),
+            ]
         offsets = [ky * down + k for ky in range(s.kernel_h) for k in range(used)]
         value = [f"(uint32_t)at[{o}]" if o else "(uint32_t)*at" for o in offsets]
         value += ["0u"] * (p.rest - len(offsets))
@@ -236,8 +268,12 @@ class Loops:
             return f"({low} & 0xffffu)" + ("" if high == "0u" else f" | {high} << 16")
 
         words = [pair(value[q + k], value[q + k + 2]) for q in range(0, p.rest, 4) for k in (0, 1)]
-        return [*lines, f"for (int32_t i = 0; i < 4; i++, at += {step}, to++) {{",
-                *(f"to[{4 * k}] = {word};" for k, word in enumerate(words)), "}"]
+        return [
+            *lines,
+            f"for (int32_t i = 0; i < 4; i++, at += {step}, to++) {{",
+            *(f"to[{4 * k}] = {word};" for k, word in enumerate(words)),
+            "}",
+        ]
 
     def _each(self, column: list[str]) -> list[str]:
         """Any four pixels: each finds its own runs."""
@@ -270,9 +306,14 @@ class Loops:
         if p.quads:
             lines.append(f"to = {self._expand('to', [f'run{i}' for i in range(PIXELS)], p.quads)}")
         if used:
-            lines += [f"for (int32_t k = 0; k < {used}; k++) {{",
-                      *(f"rest[{i * p.rest} + ky * {used} + k] = run{i}[{4 * p.quads} + k];"
-                        for i in range(PIXELS)), "}"]
+            lines += [
+                f"for (int32_t k = 0; k < {used}; k++) {{",
+                *(
+                    f"rest[{i * p.rest} + ky * {used} + k] = run{i}[{4 * p.quads} + k];"
+                    for i in range(PIXELS)
+                ),
+                "}",
+            ]
         return [*begin, *lines, "}", *([self._expand_rest("to")] if p.rest else [])]
 
     @property
@@ -297,8 +338,10 @@ class Loops:
         if not self.separate:
             whole = fewer or not self.partial
             second, step = ("2", f"{oc}u") if whole else ("second", f"(uint32_t)step * {oc}u")
-            return [f"{self.quant.out_dtype}_t *to_y = y + {self._image_y} + pixel * {oc}{first};",
-                    *calls("to_y", f"{second} * {oc}", step)]
+            return [
+                f"{self.quant.out_dtype}_t *to_y = y + {self._image_y} + pixel * {oc}{first};",
+                *calls("to_y", f"{second} * {oc}", step),
+            ]
         size = stored(self.rq, self.quant.out_dtype)[1]
         return calls(f"results{first}", str(2 * self.slots), f"{self.slots * size}u")
 
@@ -312,6 +355,11 @@ class Loops:
         if isinstance(self.tail, RowTail) and self.rq.form != "raw":
             return [*lines, self.tail.store_row(f"results + p * {slots}", (*where, "0"), oc).rstrip(), "}"]
         store = f"y[{self._image_y} + (pixel + p) * {oc} + c] = ({self.quant.out_dtype}_t)v;"
-        return [*lines, f"for (int32_t c = 0; c < {oc}; c++) {{",
-                f"const int32_t v = {self.rule.value(f'results[p * {slots} + c]', 'c')};",
-                store if self.tail is None else self.tail.store("v", (*where, "c"), 1).rstrip(), "}", "}"]
+        return [
+            *lines,
+            f"for (int32_t c = 0; c < {oc}; c++) {{",
+            f"const int32_t v = {self.rule.value(f'results[p * {slots} + c]', 'c')};",
+            store if self.tail is None else self.tail.store("v", (*where, "c"), 1).rstrip(),
+            "}",
+            "}",
+        ]

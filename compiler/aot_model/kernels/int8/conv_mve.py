@@ -64,7 +64,8 @@ def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: Q
 
 
 def _cycles_of_one_channel(s: ConvShape) -> float:
-    """Of a Cortex-M55, about: taps of a pixel are copied row by row, which takes longer than their products.
+    """Of a Cortex-M55, about: taps of a pixel are copied row by row, which takes longer than their
+    products.
     """
     copied = max(35, 15 * s.kernel_h)
     blocks, chunks = -(-s.out_c // BLOCK), len(chunk_widths(s.kernel_h * s.kernel_w))
@@ -110,8 +111,9 @@ def _dense(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec:
     if tail is not None:
         scratch.append(ends.results(2 * shape.out_c))
     return KernelCode(
-        body=pairs_of_pixels(shape, g, kernel.name, depth, len(streams[0]), copy, tail,
-                             names=(ends.x, ends.y, ends.row)),
+        body=pairs_of_pixels(
+            shape, g, kernel.name, depth, len(streams[0]), copy, tail, names=(ends.x, ends.y, ends.row)
+        ),
         constants=tuple(constants),
         scratch=tuple(scratch),
         includes=INCLUDES,

@@ -60,22 +60,34 @@ def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None,
     if tail is not None:
         scratch.append(ends.results(STEP * s.out_w * s.out_c))
     constants = [
-        Packed("w",
-               _pack(matrix),
-               admissible=ANYTHING,
-               layout="for each channel: a word of zeros, three of a column of taps and a zero each"),
-        Packed("k",
-               rq.numbers,
-               admissible=ANYTHING,
-               layout="for each channel: bias, numbers of the requantisation")
+        Packed(
+            "w",
+            _pack(matrix),
+            admissible=ANYTHING,
+            layout="for each channel: a word of zeros, three of a column of taps and a zero each",
+        ),
+        Packed(
+            "k",
+            rq.numbers,
+            admissible=ANYTHING,
+            layout="for each channel: bias, numbers of the requantisation",
+        ),
     ]
     if rq.common_right is None:
         constants.append(Packed("right", rq.signed_shift, admissible=ANYTHING))
     constants.append(Packed("offsets", _offsets(s, pair)))
     fields = {
-        "batch": s.batch, "in_h": s.in_h, "in_row": s.in_w * s.in_c, "out_h": s.out_h,
-        "out_row": s.out_w * s.out_c, "pad_top": s.pad_top, "pair": pair,
-        "left": 2 * s.pad_left * s.in_c, "used": used * s.in_c, "total": total, "fill": spec.x_zero_point,
+        "batch": s.batch,
+        "in_h": s.in_h,
+        "in_row": s.in_w * s.in_c,
+        "out_h": s.out_h,
+        "out_row": s.out_w * s.out_c,
+        "pad_top": s.pad_top,
+        "pair": pair,
+        "left": 2 * s.pad_left * s.in_c,
+        "used": used * s.in_c,
+        "total": total,
+        "fill": spec.x_zero_point,
         **({"unsigned_rows": 1} if ends.unsigned_x else {}),
     }
     geometry = "static const aot_mve_depthwise_shape shape = {\n"
@@ -87,14 +99,15 @@ def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None,
         body = f"{geometry}aot_mve_depthwise3x3(&shape, {name}, pairs, {ends.x}, {tables}, {ends.y});\n"
     else:
         body = geometry + _body(s, name, right, ends, tail)
-    return KernelCode(body=body,
-                      constants=tuple(constants),
-                      scratch=tuple(scratch),
-                      includes=frozenset({DEPTHWISE_HEADER}),
-                      helpers=(*tail_helpers(tail), text),
-                      slack=by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, STEP,
-                                    unread),
-                      note=f"row pairs of {pair} bytes, 1 gather of 8 half-words per 36 MACs")
+    return KernelCode(
+        body=body,
+        constants=tuple(constants),
+        scratch=tuple(scratch),
+        includes=frozenset({DEPTHWISE_HEADER}),
+        helpers=(*tail_helpers(tail), text),
+        slack=by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, STEP, unread),
+        note=f"row pairs of {pair} bytes, 1 gather of 8 half-words per 36 MACs",
+    )
 
 
 def _row_pair(s: ConvShape) -> tuple[int, int, int]:
@@ -136,8 +149,13 @@ def _offsets(s: ConvShape, pair: int) -> np.ndarray:
     column = np.repeat(np.arange(4) * 2 * s.in_c, 2)
     second = np.tile([0, pair], 4)
     outputs = np.array([0, s.out_c, s.out_w * s.out_c, (s.out_w + 1) * s.out_c])
-    return np.concatenate([(column + second).astype("<u2"), (column + pair - second).astype("<u2"),
-                           outputs.astype("<u4").view("<u2")])
+    return np.concatenate(
+        [
+            (column + second).astype("<u2"),
+            (column + pair - second).astype("<u2"),
+            outputs.astype("<u4").view("<u2"),
+        ]
+    )
 
 
 def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
@@ -161,12 +179,17 @@ def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
 
 
 def _function(s: ConvShape, rq: Requantiser, lines: list[str], partial: bool) -> tuple[str, str]:
-    parameters = [("const int8_t *", "x", "r1"), ("const int8_t *", "w", "r5"),
-                  ("const int32_t *", "k", "r7")]
+    parameters = [
+        ("const int8_t *", "x", "r1"),
+        ("const int8_t *", "w", "r5"),
+        ("const int32_t *", "k", "r7"),
+    ]
     parameters += [("const int8_t *", "right", "r11"), ("const uint16_t *", "gather", "r0")]
     parameters += [("const uint16_t *", "scatter", "r2"), ("int32_t ", "rows", "r4"), ("int8_t *", "y", "r3")]
-    window = (f"const int8_t *from = x + column * {2 * s.in_c} + 2 * c;\n"
-              "const int8_t *weight = w + 16 * c + 4 - lane / 2 - 4 * (lane % 2);")
+    window = (
+        f"const int8_t *from = x + column * {2 * s.in_c} + 2 * c;\n"
+        "const int8_t *weight = w + 16 * c + 4 - lane / 2 - 4 * (lane % 2);"
+    )
     store = f"y[column * {s.out_c} + (int32_t)to[lane] + c] = {scalar_result(rq, 'right[c]')};"
     twin = f"""\
 const int32_t lanes = {"rows > 1 ? 4 : 2" if partial else "4"};
@@ -176,8 +199,10 @@ uint32_t to[4];
 memcpy(to, scatter, sizeof to);
 """ + rows_twin(s.out_c, s.out_w, 2, "lanes", window, 16, "from[gather[tap / 2] + tap % 2] * weight[tap]",
                 store)  # fmt: skip
-    comment = (f"Two rows of {counted(s.out_w, 'output')}, {counted(s.out_c, 'channel')}; x: row pairs, w: "
-               "one past the leading zeros.")
+    comment = (
+        f"Two rows of {counted(s.out_w, 'output')}, {counted(s.out_c, 'channel')}; x: row pairs, w: "
+        "one past the leading zeros."
+    )
     return row_kernel(f"aot_mve_depthwise3x3_c{s.out_c}", comment, parameters, lines, twin)
 
 

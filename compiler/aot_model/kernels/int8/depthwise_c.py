@@ -99,5 +99,5 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDAr
         slack=loops.slack,
         slack_step=shape.in_c,
         note=f"one channel at a time in a plane of {plane.lines} x {plane.length} int16; "
-             f"requantisation: {rows.rq.form}{'; weights of 4 bits where they lie' if nibbles else ''}",
+        f"requantisation: {rows.rq.form}{'; weights of 4 bits where they lie' if nibbles else ''}",
     )

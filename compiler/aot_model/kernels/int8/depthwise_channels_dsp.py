@@ -59,7 +59,7 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
     w, b = fold_zero_point(weights.reshape(taps, channels).T, bias, quant)
     rq = lifted_plan(quant, *bounds(w, b, quant))
     firsts = [min(c, channels - CHANNELS) for c in range(0, channels, CHANNELS)]
-    stream = np.stack([_packed(w[c:c + CHANNELS], b[c:c + CHANNELS], rq, c) for c in firsts])
+    stream = np.stack([_packed(w[c : c + CHANNELS], b[c : c + CHANNELS], rq, c) for c in firsts])
     words = stream.shape[1]
     rule = Rule.of(rq, quant, channels)
     results = tail is not None or rq.form == "raw"
@@ -83,8 +83,14 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
         calls += [f"for (int32_t c = 0; c < {channels}; c++) {{", f"const int32_t v = {value};", store, "}"]
     else:
         calls.insert(0, f"{ctype} *to = y + ({pixel}) * {channels};")
-    body = [f"for (int32_t n = 0; n < {s.batch}; n++) {{", f"for (int32_t j = 0; j < {s.out_w}; j++) {{",
-            f"const {quant.x_dtype}_t *from = x + n * {s.strides[0]} + j * {across};", *calls, "}", "}"]
+    body = [
+        f"for (int32_t n = 0; n < {s.batch}; n++) {{",
+        f"for (int32_t j = 0; j < {s.out_w}; j++) {{",
+        f"const {quant.x_dtype}_t *from = x + n * {s.strides[0]} + j * {across};",
+        *calls,
+        "}",
+        "}",
+    ]
     image, column = np.divmod(np.arange(s.batch * s.out_w), s.out_w)
     reads = image * s.strides[0] + column * across
     ends = (image * s.out_w + column) * channels
@@ -92,11 +98,18 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
         reads, ends = (np.add.outer(v, np.array(firsts)).reshape(-1) for v in (reads, ends + CHANNELS))
     else:
         ends = ends + channels
-    shifts = ANYTHING if rq.form == "raw" or rq.uniform_shift else tuple(
-        Range(0, 31, words - 1 - 3 * k, words) for k in range(CHANNELS))
-    packed = Packed("weights", stream.reshape(-1), admissible=shifts,
-                    layout="for each four channels a, b, c, d: start values of the sums; of each two taps a "
-                    "word of a, b and one of c, d; numbers of the requantisation")
+    shifts = (
+        ANYTHING
+        if rq.form == "raw" or rq.uniform_shift
+        else tuple(Range(0, 31, words - 1 - 3 * k, words) for k in range(CHANNELS))
+    )
+    packed = Packed(
+        "weights",
+        stream.reshape(-1),
+        admissible=shifts,
+        layout="for each four channels a, b, c, d: start values of the sums; of each two taps a "
+        "word of a, b and one of c, d; numbers of the requantisation",
+    )
     return KernelCode(
         body="\n".join(body) + "\n",
         constants=(packed, *rule.constants),
@@ -114,7 +127,7 @@ def _packed(w: Int64, b: Int64, rq: RequantisePlan, first: int) -> npt.NDArray[n
         w = np.insert(w, 1, 0, axis=1)
     pairs = w.reshape(2, 2, -1, 2).transpose(2, 0, 3, 1)  # [two taps][two channels][tap][channel]
     words = np.ascontiguousarray(pairs.astype(np.int8)).reshape(-1).view("<i4")
-    starts = b + rq.bias_shift[first:first + CHANNELS]
+    starts = b + rq.bias_shift[first : first + CHANNELS]
     numbers = [word for c in range(first, first + CHANNELS) for word in requantise_words(rq, c)]
     return np.concatenate([wrapped(starts), words, wrapped(np.array(numbers, np.int64))]).astype(np.int32)
 
@@ -129,8 +142,11 @@ def _products(x_dtype: str) -> Schedule:
     for x, even, odd in (("r8", "r2", "r3"), ("r12", "r4", "r5")):
         text += [] if x == "r8" else [Load(("r10",), "r1")]
         for acc, bytes_ in ((even, ""), (odd, "_ror8")):
-            text += [op(f"{ext}{bytes_}", "r9", x), op(f"sxtb16{bytes_}", "r11", "r10"),
-                     op("smlad", acc, "r9", "r11", acc)]
+            text += [
+                op(f"{ext}{bytes_}", "r9", x),
+                op(f"sxtb16{bytes_}", "r11", "r10"),
+                op("smlad", acc, "r9", "r11", acc),
+            ]
     return text
 
 
@@ -203,8 +219,17 @@ def _kernel(rq: RequantisePlan, quant: QuantSpec) -> tuple[str, str]:
         *(f"*y++ = ({out}){acc};" for acc in _SUMS),
         "}",
     ]
-    comment = ("One output of four channels at a time: stream = for each four start values, weights of pairs "
-               "of taps, requantisation; taps are `step` apart, the first two `second`.")
-    parameters = (f"{kind} *x", "const int32_t *stream", f"{out} *y", "int32_t fours", "int32_t pairs",
-                  "int32_t step", "int32_t second")
+    comment = (
+        "One output of four channels at a time: stream = for each four start values, weights of pairs "
+        "of taps, requantisation; taps are `step` apart, the first two `second`."
+    )
+    parameters = (
+        f"{kind} *x",
+        "const int32_t *stream",
+        f"{out} *y",
+        "int32_t fours",
+        "int32_t pairs",
+        "int32_t step",
+        "int32_t second",
+    )
     return name, dsp_function(name, comment, parameters, lines, body)

@@ -105,19 +105,26 @@ def depthwise_columns(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | 
     s = p.shape
     taps = s.kernel_h * s.kernel_w
     matrix = np.asarray(weights, np.int8).reshape(taps, s.out_c).T
-    channels, calls, following = (s.in_c, p.multiplier, (p.plane, p.multiplier)) if p.by_multiple else (
-        p.multiplier, s.in_c, (0, 1))
+    channels, calls, following = (
+        (s.in_c, p.multiplier, (p.plane, p.multiplier)) if p.by_multiple else (p.multiplier, s.in_c, (0, 1))
+    )
     ends, fill = Ends.of(spec), padding(spec)
     rows = ChannelRows(s, requantiser(ends.signed(spec), matrix, bias), 16 * p.chunks, p.step, channels,
                        calls, following, p.eight, taps + 1, ends)  # fmt: skip
     used, zero = max(min(s.in_w, p.columns - s.pad_left), 0), ends.signed(spec).x_zero_point
-    geometry = (f"static const aot_mve_turned_rows geometry = {{.channels = {s.in_c}, .columns = {used}, "
-                f".slots = {p.slots}, .plane = {p.plane}, .fill = {fill}"
-                f"{', .unsigned_rows = 1' * ends.unsigned_x}}};\n")
+    geometry = (
+        f"static const aot_mve_turned_rows geometry = {{.channels = {s.in_c}, .columns = {used}, "
+        f".slots = {p.slots}, .plane = {p.plane}, .fill = {fill}"
+        f"{', .unsigned_rows = 1' * ends.unsigned_x}}};\n"
+    )
     source = f"line >= 0 && line < {s.in_h} ? image + line * {s.in_w * s.in_c} : NULL"
     turn = f"aot_mve_turn(ring + {p.slots * s.pad_left} + filled % {p.slots}, &geometry, {source});"
-    ring = Ring(p.ring, zero, turn,
-                f"const uint8_t *order = taps + oy * {s.stride_h} % {p.slots} * {16 * p.chunks};\n")
+    ring = Ring(
+        p.ring,
+        zero,
+        turn,
+        f"const uint8_t *order = taps + oy * {s.stride_h} % {p.slots} * {16 * p.chunks};\n",
+    )
     x = "ring" if rows.apart else f"ring + m * {p.plane}"
     return rows.code(_row_kernel(p, rows), [*rows.packed(matrix), Packed("taps", _taps(p).reshape(-1)),
                                             Packed("scatter", scattered(p.eight, s.out_c))],
@@ -141,7 +148,7 @@ def _row_kernel(p: _Plan, rows: ChannelRows) -> tuple[str, str]:
     """(name, text) of name(x, w, k, taps, scatter, y): one output row of the channels of a call."""
     s, eight, next_x = p.shape, p.eight, rows.next_channel[0]
     sums: list[str] = []
-    for r in ACCUMULATORS[:s.out_w]:
+    for r in ACCUMULATORS[: s.out_w]:
         for i in (*range(1, p.chunks), 0):  # the first vector last: it moves on
             begins = i == min(1, p.chunks - 1)
             sums.append(f"vldrb.8 q0, {f'[r1, #{16 * i}]' if i else f'[r1], #{p.step}'}")
@@ -152,6 +159,15 @@ def _row_kernel(p: _Plan, rows: ChannelRows) -> tuple[str, str]:
     load = [line for i in range(p.chunks)
             for line in (f"vldrb.8 q7, [r11, #{16 * i}]", f"vldrb.u8 q{1 + i}, [r5, q7]")]  # fmt: skip
     window = f"const int8_t *from = x + (column + lane) * {p.step}{f' + c * {next_x}' if next_x else ''};"
-    return rows.kernel(f"aot_mve_depthwise_{s.kernel_h}x{s.kernel_w}_c{s.out_c}",
-                       f"One row of {s.out_w} outputs, {rows.channels} channels, from turned rows.", [], load,
-                       sums, "uint8_t", window, f"from[tap] * w[{rows.record} * c + taps[tap]]", first, zero)
+    return rows.kernel(
+        f"aot_mve_depthwise_{s.kernel_h}x{s.kernel_w}_c{s.out_c}",
+        f"One row of {s.out_w} outputs, {rows.channels} channels, from turned rows.",
+        [],
+        load,
+        sums,
+        "uint8_t",
+        window,
+        f"from[tap] * w[{rows.record} * c + taps[tap]]",
+        first,
+        zero,
+    )

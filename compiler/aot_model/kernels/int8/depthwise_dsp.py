@@ -48,8 +48,7 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
     if plane.transposed:
         grid = grid.transpose(0, 2, 1)
     rule, results = Rule.of(rq, quant, oc), tail is not None or rq.form == "raw"
-    loops = PlaneLoops(shape, quant, plane, tail, results, stored(rq, quant.out_dtype), rule,
-                       dsp=True)
+    loops = PlaneLoops(shape, quant, plane, tail, results, stored(rq, quant.out_dtype), rule, dsp=True)
     y_u, y_v = loops.steps
     paired = paired_from is not None and shape.batch * oc * u.size_out * v.size_out >= paired_from
     kernel = micro_kernel(plane, rq, quant.out_dtype, y_u, y_v, overlaps, paired, zero, paired_from is None)
@@ -59,8 +58,12 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
         wrapped(np.array(requantise_words(rq, c), np.int64)))])  # fmt: skip
     words = stream.size // oc
     shifts = ANYTHING if rq.form == "raw" or rq.uniform_shift else (Range(0, 31, words - 1, words),)
-    packed = Packed("weights", stream, admissible=shifts,
-                    layout="for each channel: start value of the sums, taps, numbers of the requantisation")
+    packed = Packed(
+        "weights",
+        stream,
+        admissible=shifts,
+        layout="for each channel: start value of the sums, taps, numbers of the requantisation",
+    )
     scratch = loops.scratch(kernel.pairs.beyond)
     scratch += [Scratch("taps", 4 * kernel.scratch, 4, "int32_t")] if kernel.scratch else []
     more = ", taps" if kernel.scratch else ""

@@ -29,8 +29,10 @@ def micro_kernel(pixels: int, end: Finish, weights: str, out: str) -> tuple[str,
     """(name, text): `pixels` pixels x 16 channels, all taps, finished and stored."""
     name = f"q8_depthwise_{pixels}_{weights}_{end.name.partition('_')[2]}"
     places = [f" + {p} * pixel" if p > 1 else " + pixel" if p else "" for p in range(pixels)]
-    lines = [f"q8_acc {v}0 = q8_load({at}){''.join(f', {v}{p} = {v}0' for p in range(1, pixels))};"
-             for v, at in (("a", "table"), ("b", "table + 8"))]
+    lines = [
+        f"q8_acc {v}0 = q8_load({at}){''.join(f', {v}{p} = {v}0' for p in range(1, pixels))};"
+        for v, at in (("a", "table"), ("b", "table + 8"))
+    ]
     lines += [
         f"for (int32_t k = 0; k < pairs; k++, offsets += 2, w += {2 * BLOCK}) {{",
         f"const q8_weights u = q8_weights_{weights}(w), v = q8_weights_{weights}(w + {BLOCK});",
@@ -42,18 +44,26 @@ def micro_kernel(pixels: int, end: Finish, weights: str, out: str) -> tuple[str,
             f"a{p} = q8_dot(a{p}, u, q8_low_channels(s{p}, t{p}));",
             f"b{p} = q8_dot(b{p}, v, q8_high_channels(s{p}, t{p}));",
         ]
-    lines += ["}", *(f"{end.name}(a{p}, b{p}, table, y{place.replace('pixel', 'next')}, count);"
-                     for p, place in enumerate(places))]
+    lines += [
+        "}",
+        *(
+            f"{end.name}(a{p}, b{p}, table, y{place.replace('pixel', 'next')}, count);"
+            for p, place in enumerate(places)
+        ),
+    ]
     lines += ["(void)pixel;", "(void)next;"] if pixels == 1 else []
-    return name, f"""\
-/* {counted(pixels, 'pixel')} x {counted(BLOCK, 'channel')}, taps in pairs at x + offsets. */
+    return (
+        name,
+        f"""\
+/* {counted(pixels, "pixel")} x {counted(BLOCK, "channel")}, taps in pairs at x + offsets. */
 AOT_MODEL_INLINE void {name}(
     const int16_t *x, int32_t pixel, const int32_t *offsets, int32_t pairs, const {weights}_t *w,
     const int32_t *table, {out}_t *y, int32_t next, int32_t count)
 {{
 {chr(10).join(lines)}
 }}
-"""
+""",
+    )
 
 
 def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[np.int32] | None,
@@ -88,31 +98,54 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDAr
     end = finish(BLOCK, rq, quant, AVX2)
     packed, entries = [], []
     for first in range(0, lanes_used, BLOCK):
-        packed.append(padded[first
-                             + AVX2.block_channels(BLOCK)].reshape(BLOCK, pairs,
-                                                                   2).transpose(1, 0,
-                                                                                2).astype(kind).reshape(-1))
+        packed.append(
+            padded[first + AVX2.block_channels(BLOCK)]
+            .reshape(BLOCK, pairs, 2)
+            .transpose(1, 0, 2)
+            .astype(kind)
+            .reshape(-1)
+        )
         channels = np.arange(first, first + BLOCK)
         entries.append(
-            table(BLOCK, rq, b + rq.bias_shift, np.where(channels < lanes_used, channels % oc, -1), AVX2))
+            table(BLOCK, rq, b + rq.bias_shift, np.where(channels < lanes_used, channels % oc, -1), AVX2)
+        )
 
     texts: dict[str, str] = {}
 
     def call(pixels: int, x: str, at: str, entry: str, y: str, channels: int) -> str:
         name, text = micro_kernel(pixels, end, kind, quant.out_dtype)
         texts[name] = text
-        return (f"{name}({x}, {fold * v.stride_w * v.pixel}, offsets, {pairs}, {at}, {entry}, {y}, "
-                f"{lanes_used}, {channels});")
+        return (
+            f"{name}({x}, {fold * v.stride_w * v.pixel}, offsets, {pairs}, {at}, {entry}, {y}, "
+            f"{lanes_used}, {channels});"
+        )
 
     whole, size = lanes_used // BLOCK * BLOCK, packed[0].size
     sweeps = [
-        Sweep(first, n, BLOCK, PIXELS, first // BLOCK * size, size, first // BLOCK * end.words, end.words,
-              first, BLOCK, call, fold) for first, n in ((0, whole), (whole, lanes_used - whole)) if n
+        Sweep(
+            first,
+            n,
+            BLOCK,
+            PIXELS,
+            first // BLOCK * size,
+            size,
+            first // BLOCK * end.words,
+            end.words,
+            first,
+            BLOCK,
+            call,
+            fold,
+        )
+        for first, n in ((0, whole), (whole, lanes_used - whole))
+        if n
     ]
     loops = Loops(shape, v, quant, AVX2, sweeps, tail, quant.x_zero_point)
     layout = f"for each {BLOCK} channels: for each two taps those of each channel"
-    constants = (Packed("weights", np.concatenate(packed), 32, ANYTHING, layout=layout),
-                 Packed("table", np.concatenate(entries), 32, admissible_entries(rq, entries)),
-                 Packed("offsets", offsets, 4))
-    return loops.code(constants, end.helpers, texts,
-                      f"16 channels, taps in pairs, {loops.note}; requantisation: {rq.note}")
+    constants = (
+        Packed("weights", np.concatenate(packed), 32, ANYTHING, layout=layout),
+        Packed("table", np.concatenate(entries), 32, admissible_entries(rq, entries)),
+        Packed("offsets", offsets, 4),
+    )
+    return loops.code(
+        constants, end.helpers, texts, f"16 channels, taps in pairs, {loops.note}; requantisation: {rq.note}"
+    )

@@ -36,8 +36,7 @@ from .spec import QuantSpec
 from .unsigned_mve import Ends, padding
 
 _HALF = 1 << 15
-_LAYOUT = ("for each eight channels: what sums begin with, weights of each tap, numbers of the "
-           "requantisation")
+_LAYOUT = "for each eight channels: what sums begin with, weights of each tap, numbers of the requantisation"
 
 
 @dataclass(frozen=True)
@@ -102,8 +101,9 @@ def depthwise_lanes(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | No
         constants.append(Packed("moves", walk.table()))
         used, fill = max(min(s.in_w, walk.row // s.in_c - s.pad_left), 0) * s.in_c, padding(spec)
         line = ring_row(s, walk.slots, walk.row, used, fill, ends.turned("to", used) if turned else "")
-        ring = Ring(walk.slots * walk.row, fill, line,
-                    f"const int32_t slot = oy * {s.stride_h} % {walk.slots};\n")
+        ring = Ring(
+            walk.slots * walk.row, fill, line, f"const int32_t slot = oy * {s.stride_h} % {walk.slots};\n"
+        )
         x, moves = f"ring + slot * {walk.row}", f"moves + slot * {s.kernel_h}, "
     to = ends.row if tail is not None else f"{ends.y} + (n * {s.out_h} + oy) * {s.out_w * s.out_c}"
     row = f"{kernel}({x}, w, {moves}{to});\n"
@@ -140,11 +140,19 @@ def _row_kernel(p: _Plan, rq: Requantiser) -> tuple[str, str]:
     begin = ["movw r4, #0x8000", *(constant("r7", -p.zero & 0xffff) if p.zero else []),
              *(["ldr r8, [r11], #16"] if len(rq.head()) else [])]  # fmt: skip
     lines = p.walk.row_lines(begin, [*_sums(p), *_finish(rq)], 1)
-    parameters = [("const int8_t *", "x", "r2"), ("const int8_t *", "w", "r11"),
-                  *([("const int32_t *", "moves", "r10")] if p.walk.slots else []), ("int8_t *", "y", "r3")]
-    return row_kernel(f"aot_mve_depthwise_l{p.walk.taps}_c{s.in_c}",
-                      f"{counted(s.out_w, 'output')} in a row, {s.in_c} channels, {p.walk.taps} taps each.",
-                      parameters, lines, _twin(p, rq))
+    parameters = [
+        ("const int8_t *", "x", "r2"),
+        ("const int8_t *", "w", "r11"),
+        *([("const int32_t *", "moves", "r10")] if p.walk.slots else []),
+        ("int8_t *", "y", "r3"),
+    ]
+    return row_kernel(
+        f"aot_mve_depthwise_l{p.walk.taps}_c{s.in_c}",
+        f"{counted(s.out_w, 'output')} in a row, {s.in_c} channels, {p.walk.taps} taps each.",
+        parameters,
+        lines,
+        _twin(p, rq),
+    )
 
 
 def _sums(p: _Plan) -> list[str]:
@@ -187,8 +195,13 @@ def _twin(p: _Plan, rq: Requantiser) -> str:
     names = ", ".join(["start = 0", "above = 0", *(f"{name} = 0" for name, _ in words)])
     copies = "\n".join(f"memcpy(&{name}, {place}, 4);" for name, place in words)
     shift = rq.shifts_at - 16
-    result = rq.scalar("acc", "multiplier" if rq.multiplies else "0", f"numbers[{shift} + lane]",
-                       f"numbers[{shift + 4 * rq.has_left} + lane]", "tie")
+    result = rq.scalar(
+        "acc",
+        "multiplier" if rq.multiplies else "0",
+        f"numbers[{shift} + lane]",
+        f"numbers[{shift + 4 * rq.has_left} + lane]",
+        "tie",
+    )
     return f"""\
 for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
     for (int32_t c = 0; c < {s.in_c}; c++) {{

@@ -75,14 +75,23 @@ def writers(shape: ConvShape, spec: QuantSpec, compact: bool) -> list[tuple[floa
     found: list[tuple[float, _Writer]] = []
     plain = not spec.weight_zero_point
     if channel_lanes_mve.takes(shape):
-        found.append((channel_lanes_mve.PAY * depthwise_lanes_mve.cycles(shape, spec),
-                      depthwise_lanes_mve.depthwise_lanes))
+        found.append(
+            (
+                channel_lanes_mve.PAY * depthwise_lanes_mve.cycles(shape, spec),
+                depthwise_lanes_mve.depthwise_lanes,
+            )
+        )
     if plain and depthwise3x3_mve.applicable(shape):
         found.append((depthwise3x3_mve.cycles(shape), depthwise3x3_mve.depthwise3x3))
     if plain and depthwise_columns_mve.applicable(shape):
-        found.append((depthwise_columns_mve.cycles(shape),
-                      partial(depthwise_columns_mve.depthwise_columns, compact=compact)))
+        found.append(
+            (
+                depthwise_columns_mve.cycles(shape),
+                partial(depthwise_columns_mve.depthwise_columns, compact=compact),
+            )
+        )
     if depthwise_taps_mve.applicable(shape):
-        found.append((depthwise_taps_mve.cycles(shape),
-                      partial(depthwise_taps_mve.depthwise_taps, compact=compact)))
+        found.append(
+            (depthwise_taps_mve.cycles(shape), partial(depthwise_taps_mve.depthwise_taps, compact=compact))
+        )
     return sorted(found, key=lambda one: one[0])

@@ -68,8 +68,10 @@ class Pairs:
         found: list[Term] = []
         for i in range(outputs):
             if self.dilation > 1:
-                found += [Term(f"smla{'bt'[i]}{'t' if t else 'b'}", i, t * self.dilation, max(t - 1, 0))
-                          for t in range(self.taps)]
+                found += [
+                    Term(f"smla{'bt'[i]}{'t' if t else 'b'}", i, t * self.dilation, max(t - 1, 0))
+                    for t in range(self.taps)
+                ]
                 continue
             begin = i * self.stride
             odd = begin % 2
@@ -113,7 +115,7 @@ class Pairs:
         lines, taps = grid.shape
         step = 1 if self.dilation > 1 else dilation
         wide = np.full((lines, self.parts * 4 * self.quads), zero, np.int64)
-        wide[:, :(taps - 1) * step + 1:step] = grid
+        wide[:, : (taps - 1) * step + 1 : step] = grid
         return wide.astype(np.int8).reshape(-1).view("<i4").astype(np.int32)
 
     def sum_c(self, plane: Plane, less: str, twice: bool) -> list[str]:
@@ -137,9 +139,12 @@ class Pairs:
             text = [f"sxtb16 {even}, {odd}", f"sxtb16 {odd}, {odd}, ror #8"]
             text += [f"ssub16 {r}, {r}, {zero}" for r in (even, odd) if zero]
             text += [f"sadd16 {r}, {r}, {r}" for r in (even, odd) if twice]
-            forms = [[f"lsl {{0}}, {even}, #16", f"pkhtb {{0}}, {{0}}, {words[q - 1]}, asr #16"],
-                     [f"pkhbt {{0}}, {even}, {odd}, lsl #16"], [f"pkhbt {{0}}, {odd}, {even}"],
-                     [f"pkhtb {{0}}, {odd}, {even}, asr #16"]]
+            forms = [
+                [f"lsl {{0}}, {even}, #16", f"pkhtb {{0}}, {{0}}, {words[q - 1]}, asr #16"],
+                [f"pkhbt {{0}}, {even}, {odd}, lsl #16"],
+                [f"pkhbt {{0}}, {odd}, {even}"],
+                [f"pkhtb {{0}}, {odd}, {even}, asr #16"],
+            ]
             kept = [form for k, form in enumerate(forms, 4 * q - 1) if k in self.kept]
             found.append((odd, text, [partial(_of, form) for form in kept]))
         return found

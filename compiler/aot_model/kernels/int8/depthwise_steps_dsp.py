@@ -133,7 +133,7 @@ class _Steps:
             moved = 0
             offset = i * self.plane.u.dilation * self.line
             for at in range(0, len(places), 2):
-                words = dict(zip(places[at:at + 2], ("r8", "r9"), strict=False))
+                words = dict(zip(places[at : at + 2], ("r8", "r9"), strict=False))
                 first = 2 * places[at] + offset - moved
                 near = len(words) == 2 and places[at + 1] == places[at] + 2
                 if move and not moved:
@@ -147,8 +147,13 @@ class _Steps:
                     text += self.two("r0", first, behind_load=rows == 2 and i == both)
                 else:
                     text += [f"ldr.w {r}, [r0, #{2 * place + offset - moved}]" for place, r in words.items()]
-                now = [(t, k, row) for pair in self.pairs.kept for k, row in taken for t in reversed(terms)
-                       if t.pair == pair and t.place in words]
+                now = [
+                    (t, k, row)
+                    for pair in self.pairs.kept
+                    for k, row in taken
+                    for t in reversed(terms)
+                    if t.pair == pair and t.place in words
+                ]
                 for t, k, row in now:
                     sum_ = sums[row * columns + t.output]
                     before = sum_ if sum_ in begun else "r12" if rows == 1 else sums[0]
@@ -191,8 +196,10 @@ class _Steps:
             return [*text, *(f"{store} {r}, [r1], #{step}" for r in sums)]
         if columns * step <= 4095:
             for k, r in enumerate(sums):
-                text += [f"{store}.w {v}, [{p}, #{o + k * step}]"
-                         for v, p, o in [(r, "r1", 0), *((v, base, at) for v in below[k:k + 1])]]
+                text += [
+                    f"{store}.w {v}, [{p}, #{o + k * step}]"
+                    for v, p, o in [(r, "r1", 0), *((v, base, at) for v in below[k : k + 1])]
+                ]
             return [*text, f"addw r1, r1, #{columns * step}"]
         text += [f"{store}.w {r}, [{base}, #{at}]" for r in below[:1]]
         if below and base == "r1":
@@ -232,11 +239,11 @@ class _Steps:
         # what stays in registers, which have pairs and words of inputs at once, depends on what comes early
         texts = []
         for early in (2, 3, 9):
-            loads = Loads(["r4", "r5", "r8", "r9", *_ROW[block:6 - self.nested]], doubles, early)
+            loads = Loads(["r4", "r5", "r8", "r9", *_ROW[block : 6 - self.nested]], doubles, early)
             known = set(sums) if begun else set()
             lines: list[str] = []
             for n, t in enumerate(terms):
-                found, (weights, words) = loads.bring(keys[n], [k for pair in keys[n + 1:] for k in pair])
+                found, (weights, words) = loads.bring(keys[n], [k for pair in keys[n + 1 :] for k in pair])
                 sum_ = sums[t.output]
                 before = sum_ if sum_ in known else sums[0]
                 lines += [*found, f"{t.name} {sum_}, {words}, {weights}, {before}"]
@@ -257,15 +264,21 @@ class _Steps:
                 text += self.part(self.block, k * reach + part * step, i * of_part, i > 0)
             if len(text) <= _WRITTEN_OUT or pairs.lines * pairs.parts == 1:
                 return text, 0
-        text = [bias, *(f"mov {r}, {_ROW[0]}" for r in _ROW[1:self.block])]
+        text = [bias, *(f"mov {r}, {_ROW[0]}" for r in _ROW[1 : self.block])]
         body = self.part(self.block, 0, 0, True)
         if self.nested:
             text += ["4:", *based("r7", "r2", of_part * pairs.parts), "3:", *body, f"add r2, r2, #{of_part}",
                      f"add r0, r0, #{step}", "cmp r2, r7", "bne 3b", *advance("r0", reach - line, "r4"),
                      "cmp r2, r6", "bne 4b"]  # fmt: skip
         else:
-            text += ["3:", *body, f"add r2, r2, #{of_part}",
-                     *advance("r0", reach if pairs.lines > 1 else step, "r4"), "cmp r2, r6", "bne 3b"]
+            text += [
+                "3:",
+                *body,
+                f"add r2, r2, #{of_part}",
+                *advance("r0", reach if pairs.lines > 1 else step, "r4"),
+                "cmp r2, r6",
+                "bne 3b",
+            ]
         moved = pairs.lines * reach if pairs.lines > 1 else line
         return [*text, *advance("r2", -4 * pairs.words, "r4")], moved
 
@@ -300,9 +313,16 @@ class _Steps:
         if blocks == 1 and self.resident:
             return across if last else [f"strd r0, r1, [sp, #{_LINE}]", *across, *move]
         return [
-            *constant("r8", blocks * step), "add r8, r8, r0", f"str r8, [sp, #{_LINES_END}]", "1:",
-            f"strd r0, r1, [sp, #{_LINE}]", *across, *move, f"ldr r8, [sp, #{_LINES_END}]",
-            "cmp r0, r8", "bne 1b"
+            *constant("r8", blocks * step),
+            "add r8, r8, r0",
+            f"str r8, [sp, #{_LINES_END}]",
+            "1:",
+            f"strd r0, r1, [sp, #{_LINE}]",
+            *across,
+            *move,
+            f"ldr r8, [sp, #{_LINES_END}]",
+            "cmp r0, r8",
+            "bne 1b",
         ]
 
 
@@ -348,15 +368,26 @@ def micro_kernel(plane: Plane, rq: RequantisePlan, out_dtype: str, y_u: int, y_v
         f"y[u * {y_u} + j * {y_v}] = ({out})v;", "}", "}",
     ]  # fmt: skip
     each = "one word" if of_line == 4 else f"{of_line // 4} words"
-    comment = (f"{u.kernel}x{v.kernel} depthwise, one channel: {plane.lines_out} lines of {v.size_out} "
-               f"outputs; constants = bias, weights ({each} per line), requantisation; y is "
-               f"stepped by {y_u} per line and by {y_v} within a line.")
+    comment = (
+        f"{u.kernel}x{v.kernel} depthwise, one channel: {plane.lines_out} lines of {v.size_out} "
+        f"outputs; constants = bias, weights ({each} per line), requantisation; y is "
+        f"stepped by {y_u} per line and by {y_v} within a line."
+    )
     parameters = ["const int16_t *plane", f"{out} *y", "const int32_t *constants"]
     parameters += [] if resident else ["int32_t *taps"]
-    how = "two outputs per step, weights in registers" if resident else (
-        f"{steps.block} outputs share their loads" if steps.block > 1 else "one output at a time")
-    return MicroKernel(name, dsp_function(name, comment, parameters, lines, twin), pairs, steps.twice,
-                       0 if resident else pairs.words, how)
+    how = (
+        "two outputs per step, weights in registers"
+        if resident
+        else (f"{steps.block} outputs share their loads" if steps.block > 1 else "one output at a time")
+    )
+    return MicroKernel(
+        name,
+        dsp_function(name, comment, parameters, lines, twin),
+        pairs,
+        steps.twice,
+        0 if resident else pairs.words,
+        how,
+    )
 
 
 def _widened(steps: _Steps, zero: int) -> list[str]:
@@ -388,6 +419,8 @@ def _widened(steps: _Steps, zero: int) -> list[str]:
         lines += ["ldr r11, [r2]", "str r11, [sp, #8]"] if words == 3 else []
     place = iter(_PAIRS)
     for k in range(pairs.lines):
-        for _, text, forms in pairs.widen(bytes_[k * pairs.quads:][:pairs.quads], "r11", minus, steps.twice):
+        for _, text, forms in pairs.widen(
+            bytes_[k * pairs.quads :][: pairs.quads], "r11", minus, steps.twice
+        ):
             lines += [*text, *(line for form in forms for line in form(next(place)))]
     return lines

@@ -132,8 +132,12 @@ def depthwise_taps(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | Non
     if p.slots:
         used = max(min(s.in_w, p.row // s.in_c - s.pad_left), 0) * s.in_c
         places = "ring", f"taps, {scatter}"
-        ring = Ring(p.slots * p.row, zero, ring_row(s, p.slots, p.row, used, zero),
-                    f"const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};\n")
+        ring = Ring(
+            p.slots * p.row,
+            zero,
+            ring_row(s, p.slots, p.row, used, zero),
+            f"const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};\n",
+        )
     together = f"{p.together} outputs" if p.together > 1 else "output"
     offsets = Packed("offsets", tap_offsets(p, scattered(p.eight, s.out_c)))
     return rows.code(_row_kernel(p, rows, outside), [*rows.packed(matrix, p.before, outside), offsets],
@@ -221,7 +225,7 @@ def _row_kernel(p: TapPlan, rows: ChannelRows, zero: int) -> tuple[str, str]:
     """(name, text) of name(x, w, k, taps, scatter, y): one output row, every p.multiplier-th channel."""
     s = p.shape
     resident = p.chunks <= RESIDENT
-    weights = ["q1", "q2", "q4", "q5"][:p.chunks * p.together]
+    weights = ["q1", "q2", "q4", "q5"][: p.chunks * p.together]
     # Four weights leave no register for the offsets of the results, where four sums wait for four more.
     reload = "r11" if p.eight and p.together == FOUR else None
     offsets, first = ("q7", "q6") if reload else ("q6", "q5")
@@ -229,7 +233,7 @@ def _row_kernel(p: TapPlan, rows: ChannelRows, zero: int) -> tuple[str, str]:
             for i, q in enumerate(weights if resident else [])]  # fmt: skip
     before, lower = p.resident_offsets, None
     if zero and resident:
-        load += [f"movw r0, #{-zero & 0xffff}", *(f"vadd.i16 {q}, {q}, r0" for q in weights)]
+        load += [f"movw r0, #{-zero & 0xFFFF}", *(f"vadd.i16 {q}, {q}, r0" for q in weights)]
     elif zero:
         before, lower = [*before, constant_s16("q4", -zero)], "q4"
     own, where = "(column + lane)", f"{rows.record} * c"

@@ -25,8 +25,7 @@ from .requantise_mve import Requantiser
 
 ACCUMULATORS = ("r0", "r2", "r4", "r6", "r8", "r10", "r12", "r14")
 UNROLL = 8
-LAYOUT = ("for each block of channels: for each 16 inputs those of each channel; numbers of the "
-          "requantisation")
+LAYOUT = "for each block of channels: for each 16 inputs those of each channel; numbers of the requantisation"
 STRAIGHT = 12
 """Deepest block, in chunks, that is written without a loop."""
 
@@ -101,8 +100,11 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int, sum
     code = [*shared, "1:", *lines]
     outs = ["w", "left", *y, *(x if mutable else [])]
     ins = [] if mutable else x
-    parameters = [f"const int8_t *{p}"
-                  for p in x] + ["const int8_t *w", "int32_t channels"] + [f"int8_t *{p}" for p in y]
+    parameters = (
+        [f"const int8_t *{p}" for p in x]
+        + ["const int8_t *w", "int32_t channels"]
+        + [f"int8_t *{p}" for p in y]
+    )
     pinned = _pin([*sorted(low), *sorted({"left", *x, *y} - low)])
     twin = _twin(padded, rq, pixels, block, sums)
     body = f"""\
@@ -118,8 +120,10 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int, sum
 }}
 """
     name = named_by_text(f"aot_mve_dot_{pixels}x{block}_k{padded}", ", ".join(parameters) + body)
-    comment = (f"/* {counted(pixels, 'pixel')} x all channels, {padded} deep, {counted(block, 'channel')} at "
-               f"a time; {rq.note}. */\n")
+    comment = (
+        f"/* {counted(pixels, 'pixel')} x all channels, {padded} deep, {counted(block, 'channel')} at "
+        f"a time; {rq.note}. */\n"
+    )
     text = f"{comment}AOT_MODEL_NOINLINE static void {name}({', '.join(parameters)})\n{body}"
     loads = (pixels + block) / (16 * pixels * block)
     return Dot(name, text, padded, f"{pixels} x {block} blocks, {loads:.3f} loads per MAC")
@@ -130,8 +134,9 @@ def _pin(operands: list[str]) -> str:
     types = {"left": "int32_t ", "y0": "int8_t *", "y1": "int8_t *"}
     return "".join(
         f'    register {types.get(name, "const int8_t *")}{name}_ __asm__("{register}") = '
-        f'{"channels" if name == "left" else name};\n'
-        for name, register in zip(operands, ("r1", "r3", "r5", "r7", "r9", "r11"), strict=False))
+        f"{'channels' if name == 'left' else name};\n"
+        for name, register in zip(operands, ("r1", "r3", "r5", "r7", "r9", "r11"), strict=False)
+    )
 
 
 def _load(width: int) -> str:
@@ -199,7 +204,8 @@ def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool
         step = len(vectors)
         a = [ACCUMULATORS[v + step * i] for i in range(4)]
         lines += [
-            f"vmov {vector}[2], {vector}[0], {a[0]}, {a[2]}", f"vmov {vector}[3], {vector}[1], {a[1]}, {a[3]}"
+            f"vmov {vector}[2], {vector}[0], {a[0]}, {a[2]}",
+            f"vmov {vector}[3], {vector}[1], {a[1]}, {a[3]}",
         ]
     for v, vector in enumerate(vectors if sum_at is not None else []):
         lines += [f"ldr r0, [%[x{v if pixels == 2 else 0}], #{sum_at}]", f"vadd.i32 {vector}, {vector}, r0"]
@@ -218,8 +224,11 @@ def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool
         store = [("vstrb{t}.16", "q6, [%[y0]], #8")]
     elif pixels == 2:
         second = "[r0]" if spare else "[%[y1]], #4"
-        store = [("vstrb{t}.32", "q6, [%[y0]], #4"), ("vshr{t}.u32", "q6, q6, #16"),
-                 ("vstrb{t}.32", f"q6, {second}")]
+        store = [
+            ("vstrb{t}.32", "q6, [%[y0]], #4"),
+            ("vshr{t}.u32", "q6, q6, #16"),
+            ("vstrb{t}.32", f"q6, {second}"),
+        ]
     else:
         store = [("vstrb{t}.32", "q6, [%[y0]], #4")]
     if spare:
@@ -239,8 +248,8 @@ def _twin(depth: int, rq: Requantiser, pixels: int, block: int, sums: bool) -> s
     static const aot_mve_dot_form form = {{
         .pixels = {pixels}, .block = {block}, .depth = {depth},
         .multipliers = {int(rq.own_multipliers)}, .left = {int(rq.has_left)}, .right = {right},
-        .half = {'1 << 30' if rq.rounds_product else '0'}, .ties = AOT_MVE_TIES_{ties},
-        .zero = {rq.zero_point}, .low = {rq.act_min}, .high = {rq.act_max},{' .sums = 1,' * sums}
+        .half = {"1 << 30" if rq.rounds_product else "0"}, .ties = AOT_MVE_TIES_{ties},
+        .zero = {rq.zero_point}, .low = {rq.act_min}, .high = {rq.act_max},{" .sums = 1," * sums}
     }};
     aot_mve_dot(&form, x0, {second[0]}, w, channels, y0, {second[1]});
 """

@@ -92,8 +92,13 @@ def _saturating(name: str, low: int, high: int) -> dict[str, CoreInstruction]:
     kind, bits = name[:4], name[4:]
     return {
         name: _row(f"dsp_{name}({{0}})", 1, lambda a: np.clip(a, low, high), f"{kind} {{d}}, #{bits}, {{0}}"),
-        f"{name}_asr": _row(f"dsp_{name}({{0}} >> {{1}})", 2, lambda a, s: np.clip(a >> s, low, high),
-                            f"{kind} {{d}}, #{bits}, {{0}}, asr {{1}}", last=_SHIFT),
+        f"{name}_asr": _row(
+            f"dsp_{name}({{0}} >> {{1}})",
+            2,
+            lambda a, s: np.clip(a >> s, low, high),
+            f"{kind} {{d}}, #{bits}, {{0}}, asr {{1}}",
+            last=_SHIFT,
+        ),
     }
 
 
@@ -149,8 +154,9 @@ class Op:
     def assembly(self) -> list[str]:
         row = DSP.instructions[self.name]
         assert isinstance(row, CoreInstruction) and row.assembly
-        return row.assembly.format(*(o if isinstance(o, str) else f"#{o}" for o in self.operands),
-                                   d=self.to).split("; ")
+        return row.assembly.format(
+            *(o if isinstance(o, str) else f"#{o}" for o in self.operands), d=self.to
+        ).split("; ")
 
     @property
     def c(self) -> str:
@@ -232,14 +238,36 @@ def unrolled(step: Schedule, turns: int, slot: int, compare: Iterable[str]) -> t
     `ldr pc` begins; compare: instructions after which the loop goes on while "not equal".
     """
     code = assembly(step)
-    enter = ["rsb r3, r3, #0", f"and r3, r3, #{turns - 1}", f"mov r5, #{4 * len(code)}", "adr.w r4, 2f",
-             "mla r4, r3, r5, r4", "orr r4, r4, #1", f"str r4, [sp, #{slot}]"]
-    return enter, [f"ldr pc, [sp, #{slot}]", ".p2align 2", "2:", f".rept {turns}", *code, ".endr", *compare,
-                   "bne.w 2b"]
+    enter = [
+        "rsb r3, r3, #0",
+        f"and r3, r3, #{turns - 1}",
+        f"mov r5, #{4 * len(code)}",
+        "adr.w r4, 2f",
+        "mla r4, r3, r5, r4",
+        "orr r4, r4, #1",
+        f"str r4, [sp, #{slot}]",
+    ]
+    return enter, [
+        f"ldr pc, [sp, #{slot}]",
+        ".p2align 2",
+        "2:",
+        f".rept {turns}",
+        *code,
+        ".endr",
+        *compare,
+        "bne.w 2b",
+    ]
 
 
-def dsp_function(name: str, comment: str, parameters: Iterable[str], lines: Iterable[str],
-                 twin_lines: Iterable[str], result: str = "void ") -> str:
+def dsp_function(
+    name: str,
+    comment: str,
+    parameters: Iterable[str],
+    lines: Iterable[str],
+    twin_lines: Iterable[str],
+    result: str = "void ",
+) -> str:
     """Text of a micro-kernel and of its twin."""
-    return assembly_function("#if AOT_MODEL_DSP", name, comment, parameters, lines, "\n".join(twin_lines),
-                             result)
+    return assembly_function(
+        "#if AOT_MODEL_DSP", name, comment, parameters, lines, "\n".join(twin_lines), result
+    )

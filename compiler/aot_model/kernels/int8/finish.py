@@ -43,7 +43,7 @@ def form_name(rq: RequantisePlan, out_dtype: str) -> str:
     parts = [
         rq.form,
         str(int(rq.shift[0])) if rq.uniform_shift else "v",
-        ("u" if out_dtype.startswith("u") else "s") + out_dtype.strip("uint")
+        ("u" if out_dtype.startswith("u") else "s") + out_dtype.strip("uint"),
     ]
     parts += [f"l{rq.lift}"] if rq.lift else []
     parts += [
@@ -52,8 +52,15 @@ def form_name(rq: RequantisePlan, out_dtype: str) -> str:
     return "_".join(parts)
 
 
-def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype: str,
-               constants: tuple[str, str, str, str], fetch: Schedule, clamp: bool = False) -> Schedule:
+def requantise(
+    rq: RequantisePlan,
+    accs: tuple[str, ...],
+    align: int,
+    out_dtype: str,
+    constants: tuple[str, str, str, str],
+    fetch: Schedule,
+    clamp: bool = False,
+) -> Schedule:
     """Requantises one channel's accumulators in place; they come shifted left by `align`.
 
     constants: multiplier, offset, a free one, variable shift. fetch: how the shift is loaded when all have
@@ -82,11 +89,13 @@ def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype:
             lift: Schedule = [op("lsl", a, a, rq.lift)] if rq.lift else []
             products.append([*lift, op(product, a, a, m, c)])
         else:
-            products.append([
-                *([op("asr", a, a, align - 1)] if align > 1 else [] if align else [op("lsl", a, a, 1)]),
-                op("add_sign", free, c, a),
-                op("smmlar", a, a, m, free)
-            ])
+            products.append(
+                [
+                    *([op("asr", a, a, align - 1)] if align > 1 else [] if align else [op("lsl", a, a, 1)]),
+                    op("add_sign", free, c, a),
+                    op("smmlar", a, a, m, free),
+                ]
+            )
         if not rq.uniform_shift:
             lines += [op("asr", a, a, align)] if product and align else []
             lines.append(op("asr", a, a, variable))
@@ -98,8 +107,9 @@ def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype:
         lines += [op("at_most", a, a, high)] if high is not None else []
         every.append(lines)
     if product:  # step by step: cores that wait for a product have others to do
-        products, every = ([[step for steps in zip(*part, strict=True) for step in steps]]
-                           for part in (products, every))
+        products, every = (
+            [[step for steps in zip(*part, strict=True) for step in steps]] for part in (products, every)
+        )
     elif rq.uniform_shift or not fetch:
         products, every = [], [a + b for a, b in zip(products, every, strict=True)]
     parts = [*products, *([] if rq.uniform_shift else [fetch]), *every]
@@ -141,7 +151,8 @@ def requantise_helper(quant: QuantSpec) -> tuple[str, str]:
     if quant.rounding is None:
         return "", ""
     name = f"requantise_{quant.rounding}_{quant.out_zero_point}_{quant.act_min}_{quant.act_max}".replace(
-        "-", "n")
+        "-", "n"
+    )
     rule = "aot_model_requantise" + ("" if quant.rounding == "double" else f"_{quant.rounding}")
     low, high = quant.act_min - quant.out_zero_point, quant.act_max - quant.out_zero_point
     text = f"""/* The rule for one accumulator; constants = {{multiplier, shift}}. */
@@ -160,9 +171,11 @@ def raw_constants(quant: QuantSpec, channels: int) -> list[Packed]:
         return []
     m, s = quant.channels(channels)
     return [
-        Packed("requantisation",
-               np.stack([m, s], axis=1).astype(np.int32).reshape(-1),
-               admissible=(Range(*SHIFTS, 1, 2),))
+        Packed(
+            "requantisation",
+            np.stack([m, s], axis=1).astype(np.int32).reshape(-1),
+            admissible=(Range(*SHIFTS, 1, 2),),
+        )
     ]
 
 

@@ -53,8 +53,11 @@ def _products(joined: bool, x_dtype: str, expanded: bool, apart: bool) -> Schedu
     that every instruction has 32 bits.
     """
     ext = "sxtb16" if x_dtype == "int8" else "uxtb16"
-    words, (low, high), free = (("r8", "r9", "r10", "r11"), ("r6", "r12"), "r7") if apart else (
-        ("r6", "r7", "r8", "r9"), ("r10", "r11"), "r12")
+    words, (low, high), free = (
+        (("r8", "r9", "r10", "r11"), ("r6", "r12"), "r7")
+        if apart
+        else (("r6", "r7", "r8", "r9"), ("r10", "r11"), "r12")
+    )
     step: Schedule = [Load(words, "r1")]
     if apart:
         step = [*(Peek(words[k], "r1", 4 * k) for k in (1, 2, 3)), Load(words[:1], "r1", skip=12)]
@@ -230,8 +233,10 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
             lines.append(f"{widen}(wide, x, {ic // 4}u);")
         if ic % 4:
             last = ", ".join(f"x[{k}]" if k < ic else "0" for k in range(ic - ic % 4, taps))
-            lines += [f"const {quant.x_dtype}_t last[4] = {{{last}}};",
-                      f"{widen}(wide + {ic // 4 * 2}, last, 1u);"]
+            lines += [
+                f"const {quant.x_dtype}_t last[4] = {{{last}}};",
+                f"{widen}(wide + {ic // 4 * 2}, last, 1u);",
+            ]
         lines += row_sums_dsp.row_sums(taps, sums, 2 * quads)
     through = tail is not None or rq.form == "raw"
     direct = 0 if through else oc // ROWS
@@ -241,8 +246,10 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
         """Groups of rows from the first to before the second."""
         starts = f", starts + {begin * 2 * own.pair_words}" if common else ""
         table_at = "" if not shared else ", numbers" if common else ", weights"
-        return (f"{kernel}({source}, weights + {base + begin * group}, {y}, {quads}u, "
-                f"weights + {base + end * group}{starts}{table_at});")
+        return (
+            f"{kernel}({source}, weights + {base + begin * group}, {y}, {quads}u, "
+            f"weights + {base + end * group}{starts}{table_at});"
+        )
 
     if direct:
         lines.append(call("y", 0, direct))
@@ -254,7 +261,8 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
         lines += [
             f"for (int32_t c = 0; c < {oc - offset}; c++) {{",
             f"const int32_t v = {rule.value('results[c]', 'c')};",
-            store if tail is None else tail.store("v", ("0", "0", "0", "c"), 1).rstrip(), "}",
+            store if tail is None else tail.store("v", ("0", "0", "0", "c"), 1).rstrip(),
+            "}",
         ]
     return KernelCode(
         body="\n".join(lines) + "\n",

@@ -68,8 +68,13 @@ class PairStream:
 
     def part(self, first: int, last: int | None = None) -> PairStream:
         """The pairs from one to before another."""
-        return replace(self, starts=self.starts[first:last], taps=self.taps[first:last],
-                       ends=self.ends[first:last], pairs=self.pairs[first:last])
+        return replace(
+            self,
+            starts=self.starts[first:last],
+            taps=self.taps[first:last],
+            ends=self.ends[first:last],
+            pairs=self.pairs[first:last],
+        )
 
     def words(self, together: int = 1) -> npt.NDArray[np.int32]:
         """The stream in the order of reading. together: pairs whose words of the same taps are neighbours."""
@@ -80,9 +85,11 @@ class PairStream:
 
     @property
     def layout(self) -> str:
-        return ("for each pair of channels a, b: two start values of the sums; two taps in a word, as "
-                f"{'256 * a + b' if self.joined else 'the bytes b, a'} in each half"
-                f"{'' if self.requantise.form == 'raw' else '; numbers of the requantisation'}")
+        return (
+            "for each pair of channels a, b: two start values of the sums; two taps in a word, as "
+            f"{'256 * a + b' if self.joined else 'the bytes b, a'} in each half"
+            f"{'' if self.requantise.form == 'raw' else '; numbers of the requantisation'}"
+        )
 
 
 def to_words(half: Int64) -> npt.NDArray[np.int32]:
@@ -111,8 +118,9 @@ def can_join(a: Int64, b: Int64, lo: Int64, hi: Int64, slack: int = 4096) -> boo
     return fits and int(lo.min()) - slack > -(1 << 23) and int(hi.max()) + slack < 1 << 23
 
 
-def plan_slots(w: Int64, b: Int64, quant: QuantSpec, slots: Int64,
-               taps: Int64 | None = None) -> tuple[RequantisePlan, bool]:
+def plan_slots(
+    w: Int64, b: Int64, quant: QuantSpec, slots: Int64, taps: Int64 | None = None
+) -> tuple[RequantisePlan, bool]:
     """(requantisation of each slot, joined or not) of channels that are computed in pairs: slots [2n]. taps:
     what is packed, where that is not w.
     """
@@ -151,9 +159,11 @@ def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, taps: Int64, pairs: npt.NDA
 
 def streamed(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype: str) -> Schedule:
     """requantise with the constants read from the stream at r1."""
-    load = [] if rq.form == "raw" else [
-        Load(("r10", "r11"), "r1"), *([] if rq.uniform_shift else [Load(("lr",), "r1")])
-    ]
+    load = (
+        []
+        if rq.form == "raw"
+        else [Load(("r10", "r11"), "r1"), *([] if rq.uniform_shift else [Load(("lr",), "r1")])]
+    )
     return [*load, *requantise(rq, accs, align, out_dtype, ("r10", "r11", "r12", "lr"), [])]
 
 
@@ -191,9 +201,9 @@ def pair_kernel(stream: PairStream, out_dtype: str, overlaps: bool = True) -> tu
     lines = [
         "push {r4-r11, lr}",
         "sub sp, sp, #28",
-        "strd r2, r3, [sp]",        # where pixels 0 and 2 are stored
-        "ldrd r2, r3, [sp, #64]",   # distance to pixels 1 and 3; taps / 2
-        "ldr r4, [sp, #72]",        # end of the stream
+        "strd r2, r3, [sp]",  # where pixels 0 and 2 are stored
+        "ldrd r2, r3, [sp, #64]",  # distance to pixels 1 and 3; taps / 2
+        "ldr r4, [sp, #72]",  # end of the stream
         "str r2, [sp, #8]",
         "str r0, [sp, #12]",
         "add r5, r0, r3, lsl #4",
@@ -210,12 +220,25 @@ def pair_kernel(stream: PairStream, out_dtype: str, overlaps: bool = True) -> tu
         "ldrd r12, r0, [sp, #8]",
     ]
     for acc in (_ACC_A, _ACC_B):
-        lines += [f"{store} {acc[1]}, [r10, r12]", f"{store} {acc[0]}, [r10], #{size}",
-                  f"{store} {acc[3]}, [r11, r12]", f"{store} {acc[2]}, [r11], #{size}"]
-    lines += ["strd r10, r11, [sp]", "ldr r12, [sp, #24]", "cmp r1, r12", "bne.w 1b", "add sp, sp, #28",
-              "pop {r4-r11, pc}"]
-    stores = [f"{y} = ({out}){r};" for acc in (_ACC_A, _ACC_B) for y, r in
-              (("y0[far]", acc[1]), ("*y0++", acc[0]), ("y2[far]", acc[3]), ("*y2++", acc[2]))]
+        lines += [
+            f"{store} {acc[1]}, [r10, r12]",
+            f"{store} {acc[0]}, [r10], #{size}",
+            f"{store} {acc[3]}, [r11, r12]",
+            f"{store} {acc[2]}, [r11], #{size}",
+        ]
+    lines += [
+        "strd r10, r11, [sp]",
+        "ldr r12, [sp, #24]",
+        "cmp r1, r12",
+        "bne.w 1b",
+        "add sp, sp, #28",
+        "pop {r4-r11, pc}",
+    ]
+    stores = [
+        f"{y} = ({out}){r};"
+        for acc in (_ACC_A, _ACC_B)
+        for y, r in (("y0[far]", acc[1]), ("*y0++", acc[0]), ("y2[far]", acc[3]), ("*y2++", acc[2]))
+    ]
     body = [
         f"const uint32_t far = next{'' if size == 1 else ' / 4u'};",
         "for (const int32_t *r1 = stream; r1 != end;) {",
@@ -227,11 +250,20 @@ def pair_kernel(stream: PairStream, out_dtype: str, overlaps: bool = True) -> tu
         *twin(finish), *stores,
         "}",
     ]  # fmt: skip
-    comment = ("Four pixels x all channel pairs: columns = int16 pixels [k/2][4][2]; stream = per channel "
-               "pair start values, weights and requantisation; pixels 0 and 1 go to y0 and y0 + next, 2 "
-               "and 3 to y2 and y2 + next (bytes).")
-    parameters = ("const uint32_t *columns", "const int32_t *stream", f"{out} *y0", f"{out} *y2",
-                  "uint32_t next", "uint32_t half_taps", "const int32_t *end")
+    comment = (
+        "Four pixels x all channel pairs: columns = int16 pixels [k/2][4][2]; stream = per channel "
+        "pair start values, weights and requantisation; pixels 0 and 1 go to y0 and y0 + next, 2 "
+        "and 3 to y2 and y2 + next (bytes)."
+    )
+    parameters = (
+        "const uint32_t *columns",
+        "const int32_t *stream",
+        f"{out} *y0",
+        f"{out} *y2",
+        "uint32_t next",
+        "uint32_t half_taps",
+        "const int32_t *end",
+    )
     return name, dsp_function(name, comment, parameters, lines, body)
 
 
@@ -256,7 +288,7 @@ def single_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:
         "mov r8, r0",
         "add r9, r0, r3, lsl #4",
         *enter,
-        "ldr r5, [sp, #48]",        # end of the stream
+        "ldr r5, [sp, #48]",  # end of the stream
         "1:",
         "ldrd r2, r6, [r1], #8",
         "mov r0, r8",
@@ -281,6 +313,11 @@ def single_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:
         "}",
     ]  # fmt: skip
     comment = "One of four pixels x all channel pairs: as dot4x2; its results go to y."
-    parameters = ("const uint32_t *columns", "const int32_t *stream", f"{out} *y", "uint32_t half_taps",
-                  "const int32_t *end")
+    parameters = (
+        "const uint32_t *columns",
+        "const int32_t *stream",
+        f"{out} *y",
+        "uint32_t half_taps",
+        "const int32_t *end",
+    )
     return name, dsp_function(name, comment, parameters, lines, body)

@@ -56,8 +56,18 @@ class Groups:
     def matrices(self, weights: np.ndarray) -> np.ndarray:
         """weights [out_c, kernel_h, kernel_w, in_c / groups] as [call, output, tap]."""
         s = self.shape
-        whole = np.zeros((self.count, self.together, s.out_c // s.groups, s.kernel_h, s.kernel_w,
-                          self.together, s.in_c // s.groups), weights.dtype)
+        whole = np.zeros(
+            (
+                self.count,
+                self.together,
+                s.out_c // s.groups,
+                s.kernel_h,
+                s.kernel_w,
+                self.together,
+                s.in_c // s.groups,
+            ),
+            weights.dtype,
+        )
         own = weights.reshape(self.count, self.together, *whole.shape[2:5], whole.shape[6])
         for k in range(self.together):
             whole[:, k, :, :, :, k] = own[:, k]
@@ -82,20 +92,38 @@ def scatter(g: Groups, fill: int, size: int) -> tuple[Patch, Packed]:
     element = np.arange(run * s.in_c * size // unit) * (unit // size)
     tap, channel = element // s.in_c, element % s.in_c
     at = channel // g.channels * g.taps + tap * g.channels + channel % g.channels
-    whole = "" if s.inside else f"""\
+    whole = (
+        ""
+        if s.inside
+        else f"""\
 if (iy < 0 || iy > {s.in_h - s.tall} || ix < 0 || ix > {s.in_w - s.wide}) {{
     aot_mve_fill((int8_t *)patch, {fill}, {size * g.count * g.taps});
 }}
 """
+    )
     units = f"{s.in_c * size // unit}"
-    body = of_pixel(s, whole + rows_of_taps(s, lambda tap, pixel, first, count: (
-        f"aot_mve_scatter{unit}((int8_t *)(patch + {times(tap, g.channels)}), "
-        f"(const int8_t *)(x + {times(total(pixel, first), s.in_c)}), places + {first} * {units}, "
-        f"{count} * {units});\n")))
+    body = of_pixel(
+        s,
+        whole
+        + rows_of_taps(
+            s,
+            lambda tap, pixel, first, count: (
+                f"aot_mve_scatter{unit}((int8_t *)(patch + {times(tap, g.channels)}), "
+                f"(const int8_t *)(x + {times(total(pixel, first), s.in_c)}), places + {first} * {units}, "
+                f"{count} * {units});\n"
+            ),
+        ),
+    )
     head = f"({ctype} *patch, const {ctype} *x, const uint16_t *places, int32_t oy, int32_t ox)\n"
     name = named_by_text("aot_mve_taps_of_groups", head + body)
-    text = (f"/* The {s.kernel_h} x {s.kernel_w} x {s.in_c} taps of output pixel (oy, ox), those of "
-            f"{g.channels} channels together. */\nAOT_MODEL_OPAQUE static void {name}{head}{body}")
-    places = Packed("places", (at * size).astype(np.uint16), code=True,
-                    layout="where the units of a kernel's row go in the patch")
+    text = (
+        f"/* The {s.kernel_h} x {s.kernel_w} x {s.in_c} taps of output pixel (oy, ox), those of "
+        f"{g.channels} channels together. */\nAOT_MODEL_OPAQUE static void {name}{head}{body}"
+    )
+    places = Packed(
+        "places",
+        (at * size).astype(np.uint16),
+        code=True,
+        layout="where the units of a kernel's row go in the patch",
+    )
     return Patch(name, (text,), 0), places

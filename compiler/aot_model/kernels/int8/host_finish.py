@@ -26,7 +26,8 @@ from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 @dataclass(frozen=True)
 class Finish:
-    """The finishing function `name(a[, b ...], table, y, count)` of one layer for blocks of 16 or 8 channels.
+    """The finishing function `name(a[, b ...], table, y, count)` of one layer for blocks of 16 or 8
+    channels.
     """
 
     block: int
@@ -99,17 +100,21 @@ def _each(block: int, parts: str, value: str) -> str:
 
 def _function(block: int, name: str, out: str, what: str, body: str, s: InstructionSet) -> str:
     arguments = ", ".join(f"q8_acc {v}" for v in _parts(block, s))
-    return (f"/* {counted(block, 'channel')}: {what} first `count`. */\n"
-            f"AOT_MODEL_INLINE void {name}({arguments}, const int32_t *table, {out}_t *y, int32_t "
-            f"count)\n{{\n{body}}}\n")
+    return (
+        f"/* {counted(block, 'channel')}: {what} first `count`. */\n"
+        f"AOT_MODEL_INLINE void {name}({arguments}, const int32_t *table, {out}_t *y, int32_t "
+        f"count)\n{{\n{body}}}\n"
+    )
 
 
-def table(block: int, rq: RequantisePlan, start: Int64, channels: Int64,
-          dialect: InstructionSet) -> np.ndarray:
+def table(
+    block: int, rq: RequantisePlan, start: Int64, channels: Int64, dialect: InstructionSet
+) -> np.ndarray:
     """Entry of the channels [block] (-1: none), int32 words. start: the accumulators of all channels."""
     lane = channels[dialect.block_channels(block)]
-    order = (np.arange(block) // 4 * 4 + np.array([dialect.order[i % 4]
-                                                   for i in range(block)])).astype(np.int64)
+    order = (np.arange(block) // 4 * 4 + np.array([dialect.order[i % 4] for i in range(block)])).astype(
+        np.int64
+    )
 
     def of(values: Int64, where: Int64) -> np.ndarray:
         found = np.where(where >= 0, values[np.maximum(where, 0)], 0)
@@ -141,4 +146,5 @@ def admissible_entries(rq: RequantisePlan, entries: Sequence[np.ndarray]) -> Ran
         return ANYTHING
     begins = np.cumsum([0, *(e.size for e in entries)]).tolist()
     return tuple(
-        Range(*SHIFTS, at + e.size // 3 + 1, 2, e.size // 3) for at, e in zip(begins, entries, strict=False))
+        Range(*SHIFTS, at + e.size // 3 + 1, 2, e.size // 3) for at, e in zip(begins, entries, strict=False)
+    )

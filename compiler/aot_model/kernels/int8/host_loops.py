@@ -100,7 +100,8 @@ class Loops:
     def note(self) -> str:
         """The blocking of the first sweep."""
         blocks = " and ".join(
-            str(p) for p, _ in split(self.view.out_w // self.sweeps[0].fold, self.sweeps[0].pixels))
+            str(p) for p, _ in split(self.view.out_w // self.sweeps[0].fold, self.sweeps[0].pixels)
+        )
         return f"blocks of {blocks} pixels, tiles of {self.tile_rows} x {counted(self.view.out_w, 'output')}"
 
     def text(self) -> str:
@@ -115,11 +116,18 @@ class Loops:
             first = product(top, v.stride_h)
             first = f"{first} - {v.top}" if v.top else first
             more = v.needed(1) - v.stride_h
-            needed = str(v.needed(rows)) if height != "rows" else total(product(
-                "rows", v.stride_h), str(more)) if more >= 0 else f"rows * {v.stride_h} - {-more}"
+            needed = (
+                str(v.needed(rows))
+                if height != "rows"
+                else total(product("rows", v.stride_h), str(more))
+                if more >= 0
+                else f"rows * {v.stride_h} - {-more}"
+            )
             c.line(
-                tile_call(v, self.quant.x_dtype, self.zero, total("x", product(n, v.strides[0])), first,
-                          needed))
+                tile_call(
+                    v, self.quant.x_dtype, self.zero, total("x", product(n, v.strides[0])), first, needed
+                )
+            )
             to = "results" if self.tail else total("y", product(n, image), product(top, v.out_w * oc))
             for sweep in self.sweeps:
                 self._sweep(c, sweep, height, to)
@@ -134,8 +142,9 @@ class Loops:
             w = total("weights", str(s.weights), product(block, s.weights_step))
             table = total("table", str(s.table), product(block, s.table_step))
             with c.turns("row", height) as row:
-                from_ = total("tile", str(s.input), product(block, s.input_step),
-                              product(row, v.stride_h * v.pitch))
+                from_ = total(
+                    "tile", str(s.input), product(block, s.input_step), product(row, v.stride_h * v.pitch)
+                )
                 at = total(to, str(s.channel), product(block, s.step), product(row, v.out_w * oc))
                 blocks = split(v.out_w // s.fold, s.pixels)
                 from_pixel, to_pixel = s.fold * v.stride_w * v.pixel, s.fold * oc
@@ -154,8 +163,11 @@ class Loops:
         """
         s, v = self.shape, self.view
         row = f"pixel / {s.out_w}" + (f" % {s.out_h}" if s.batch > 1 else "")
-        at = (f"pixel / {s.out_h * s.out_w}" if s.batch > 1 else "0", row if s.out_h > 1 else "0",
-              f"pixel % {s.out_w}" if s.out_w > 1 else "0")
+        at = (
+            f"pixel / {s.out_h * s.out_w}" if s.batch > 1 else "0",
+            row if s.out_h > 1 else "0",
+            f"pixel % {s.out_w}" if s.out_w > 1 else "0",
+        )
         if isinstance(tail, RowTail) and tail.adjacent:
             count = product(height, v.out_w * s.out_c)
             if (v.batch, v.out_h, v.out_w) == (s.batch, s.out_h, s.out_w):
@@ -163,13 +175,17 @@ class Loops:
             store = tail.store_row("results", (*at, "0"), count).rstrip()
             if "pixel" in store:
                 c.line(
-                    f"const int32_t pixel = {total(product(n, v.out_h * v.out_w), product(top, v.out_w))};")
+                    f"const int32_t pixel = {total(product(n, v.out_h * v.out_w), product(top, v.out_w))};"
+                )
             c.line(store)
             return
         if (v.batch, v.out_h, v.out_w) == (s.batch, s.out_h, s.out_w):
             with c.turns("row", height) as row, c.turns("column", str(v.out_w)) as column:
-                self._store(c, total(product(row, v.out_w), column),
-                            tail.store("value", (n, total(top, row), column, "c"), 1))
+                self._store(
+                    c,
+                    total(product(row, v.out_w), column),
+                    tail.store("value", (n, total(top, row), column, "c"), 1),
+                )
             return
         store = tail.store("value", (*at, "c"), 1)
         with c.loop("i", str(int(height) * v.out_w) if height.isdigit() else f"{height} * {v.out_w}"):

@@ -112,7 +112,8 @@ def _rows_of_pixels(v: TileView, pixels: int) -> TileView:
 
 
 def split(width: int, pixels: int) -> list[tuple[int, int]]:
-    """A row of `width` pixels as [(pixels of a block, how many such blocks)], sizes differing by one at most.
+    """A row of `width` pixels as [(pixels of a block, how many such blocks)], sizes differing by one at
+    most.
     """
     blocks = -(-width // pixels)
     small, more = divmod(width, blocks)
@@ -130,5 +131,6 @@ def tile_call(v: TileView, x_dtype: str, zero: int, image: str, first: str, rows
     if c == 1 and v.repeat == 1:
         run, runs = (width * v.channels, 1) if w == v.channels else (v.channels, width)
         return f"q8_tile_{x_dtype}({common}, {run}, {runs}, {w}, {right}, {zero});"
-    return (f"q8_tile_strided_{x_dtype}({common}, {width}, {w}, {v.channels}, {c}, {v.repeat}, {right}, "
-            f"{zero});")
+    return (
+        f"q8_tile_strided_{x_dtype}({common}, {width}, {w}, {v.channels}, {c}, {v.repeat}, {right}, {zero});"
+    )

@@ -56,53 +56,68 @@ def _upper_halves(before: Lanes, values: Lanes) -> Lanes:
     return after
 
 
-def _row(text: str,
-         operands: tuple[Operand, ...],
-         meaning: Callable[..., Lanes],
-         result: Operand = WORDS) -> Instruction:
+def _row(
+    text: str, operands: tuple[Operand, ...], meaning: Callable[..., Lanes], result: Operand = WORDS
+) -> Instruction:
     return Instruction(text, operands, result, meaning)
 
 
-def _immediate(name: str,
-               n: int,
-               meaning: Callable[[Lanes], Lanes],
-               operand: Operand = WORDS) -> tuple[str, Instruction]:
+def _immediate(
+    name: str, n: int, meaning: Callable[[Lanes], Lanes], operand: Operand = WORDS
+) -> tuple[str, Instruction]:
     return f"{name} #{n}", _row(f"{name} {{d}}, {{0}}, #{n}", (operand,), meaning)
 
 
 TABLE: dict[str, Instruction] = {
     **{
-        f"vmladav.s{bits}": _row(f"vmladav.s{bits} {{d}}, {{0}}, {{1}}", (lanes, lanes),
-                                 lambda a, b: (a * b).sum(keepdims=True), CORE)
+        f"vmladav.s{bits}": _row(
+            f"vmladav.s{bits} {{d}}, {{0}}, {{1}}",
+            (lanes, lanes),
+            lambda a, b: (a * b).sum(keepdims=True),
+            CORE,
+        )
         for bits, lanes in ((8, BYTES), (16, HALVES), (32, WORDS))
     },
     **{
-        f"vmladava.s{bits}": _row(f"vmladava.s{bits} {{d}}, {{1}}, {{2}}", (CORE, lanes, lanes),
-                                  lambda d, a, b: d + (a * b).sum(keepdims=True), CORE)
+        f"vmladava.s{bits}": _row(
+            f"vmladava.s{bits} {{d}}, {{1}}, {{2}}",
+            (CORE, lanes, lanes),
+            lambda d, a, b: d + (a * b).sum(keepdims=True),
+            CORE,
+        )
         for bits, lanes in ((8, BYTES), (16, HALVES), (32, WORDS))
     },
-    "vqrdmulh.s32": _row("vqrdmulh.s32 {d}, {0}, {1}", (WORDS, WORDS),
-                         lambda a, b: _saturated(32, (a * b + (1 << 30)) >> 31)),
-    "vqrdmulh.s32 r": _row("vqrdmulh.s32 {d}, {0}, {1}", (WORDS, CORE),
-                           lambda a, b: _saturated(32, (a * b + (1 << 30)) >> 31)),
-    "vqdmulh.s32": _row("vqdmulh.s32 {d}, {0}, {1}", (WORDS, WORDS),
-                        lambda a, b: _saturated(32, a * b >> 31)),
-    "vqdmulh.s32 r": _row("vqdmulh.s32 {d}, {0}, {1}", (WORDS, CORE),
-                          lambda a, b: _saturated(32, a * b >> 31)),
+    "vqrdmulh.s32": _row(
+        "vqrdmulh.s32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: _saturated(32, (a * b + (1 << 30)) >> 31)
+    ),
+    "vqrdmulh.s32 r": _row(
+        "vqrdmulh.s32 {d}, {0}, {1}", (WORDS, CORE), lambda a, b: _saturated(32, (a * b + (1 << 30)) >> 31)
+    ),
+    "vqdmulh.s32": _row(
+        "vqdmulh.s32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: _saturated(32, a * b >> 31)
+    ),
+    "vqdmulh.s32 r": _row(
+        "vqdmulh.s32 {d}, {0}, {1}", (WORDS, CORE), lambda a, b: _saturated(32, a * b >> 31)
+    ),
     "vmulh.s32": _row("vmulh.s32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: a * b >> 32),
     "vrmulh.s32": _row("vrmulh.s32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: (a * b + (1 << 31)) >> 32),
     "vshl.s32": _row("vshl.s32 {d}, {0}, {1}", (WORDS, _LEFT), lambda a, b: a << b),
     "vrshl.s32": _row("vrshl.s32 {d}, {0}, {1}", (WORDS, _RIGHT), lambda a, b: _rounded(a, -b)),
     "vqshl.s32": _row("vqshl.s32 {d}, {0}, {1}", (WORDS, _LEFT), lambda a, b: _saturated(32, a << b)),
     **dict(_immediate("vshl.i32", n, lambda a, n=n: a << n) for n in (1, 16, 30)),  # type: ignore[misc]
-    "vclz.i32": _row("vclz.i32 {d}, {0}", (WORDS,),
-                     lambda a: 31 - np.floor(np.log2((a & 0xFFFFFFFF) + 0.5)).astype(np.int64)),
+    "vclz.i32": _row(
+        "vclz.i32 {d}, {0}",
+        (WORDS,),
+        lambda a: 31 - np.floor(np.log2((a & 0xFFFFFFFF) + 0.5)).astype(np.int64),
+    ),
     "vmla.s32": _row("vmla.s32 {d}, {1}, {2}", (WORDS, WORDS, CORE), lambda d, a, b: d + a * b),
     "vmlas.s32": _row("vmlas.s32 {d}, {1}, {2}", (WORDS, WORDS, CORE), lambda d, a, b: d * a + b),
     "vmlas.s16": _row("vmlas.s16 {d}, {1}, {2}", (HALVES, HALVES, CORE), lambda d, a, b: d * a + b, HALVES),
     **{
-        f"vmull{side}.s16": _row(f"vmull{side}.s16 {{d}}, {{0}}, {{1}}", (HALVES, HALVES),
-                                 lambda a, b, at=at: a[at::2] * b[at::2]) for side, at in (("b", 0), ("t", 1))
+        f"vmull{side}.s16": _row(
+            f"vmull{side}.s16 {{d}}, {{0}}, {{1}}", (HALVES, HALVES), lambda a, b, at=at: a[at::2] * b[at::2]
+        )
+        for side, at in (("b", 0), ("t", 1))
     },
     "vmovnt.i32": _row("vmovnt.i32 {d}, {1}", (HALVES, WORDS), _upper_halves, HALVES),
     "vmul.i16": _row("vmul.i16 {d}, {0}, {1}", (HALVES, HALVES), lambda a, b: a * b, HALVES),
@@ -112,16 +127,22 @@ TABLE: dict[str, Instruction] = {
     "vadd.i16": _row("vadd.i16 {d}, {0}, {1}", (HALVES, HALVES), lambda a, b: a + b, HALVES),
     "vadd.i16 r": _row("vadd.i16 {d}, {0}, {1}", (HALVES, CORE), lambda a, b: a + b, HALVES),
     "vqadd.s32": _row("vqadd.s32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: _saturated(32, a + b)),
-    "vqadd.s16": _row("vqadd.s16 {d}, {0}, {1}", (HALVES, HALVES), lambda a, b: _saturated(16, a + b),
-                      HALVES),
+    "vqadd.s16": _row(
+        "vqadd.s16 {d}, {0}, {1}", (HALVES, HALVES), lambda a, b: _saturated(16, a + b), HALVES
+    ),
     "vand": _row("vand {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: a & b),
     **dict(_immediate("vshr.s32", n, lambda a, n=n: a >> n) for n in (1, 13, 31)),  # type: ignore[misc]
     **dict(_immediate("vshr.u32", n, lambda a, n=n: (a & 0xFFFFFFFF) >> n) for n in (5, 16)),  # type: ignore[misc]
     **dict(_immediate("vrshr.s32", n, lambda a, n=n: _rounded(a, n)) for n in (17, 31)),  # type: ignore[misc]
     **{
-        f"vqrshrn{t}.s32 #{n}": _row(f"vqrshrn{t}.s32 {{d}}, {{1}}, #{n}", (HALVES, WORDS),
-                                     lambda d, a, n=n, t=t: _into(t == "t", 16)(d, _rounded(a, n)),
-                                     HALVES) for t in "bt" for n in (1, 9, 16)
+        f"vqrshrn{t}.s32 #{n}": _row(
+            f"vqrshrn{t}.s32 {{d}}, {{1}}, #{n}",
+            (HALVES, WORDS),
+            lambda d, a, n=n, t=t: _into(t == "t", 16)(d, _rounded(a, n)),
+            HALVES,
+        )
+        for t in "bt"
+        for n in (1, 9, 16)
     },
     **{
         f"vqmovn{t}.s32": _row(f"vqmovn{t}.s32 {{d}}, {{1}}", (HALVES, WORDS), _into(t == "t", 16), HALVES)

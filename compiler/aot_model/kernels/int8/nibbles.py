@@ -28,8 +28,14 @@ _KINDS = (("int4", np.dtype(np.int8), -8, 7), ("uint4", np.dtype(np.uint8), 0, 1
 
 def _kind(data: np.ndarray) -> str | None:
     """The 4-bit type that holds an array of bytes, if one does."""
-    return next((k for k, dtype, low, high in _KINDS
-                 if data.dtype == dtype and data.size and low <= data.min() and data.max() <= high), None)
+    return next(
+        (
+            k
+            for k, dtype, low, high in _KINDS
+            if data.dtype == dtype and data.size and low <= data.min() and data.max() <= high
+        ),
+        None,
+    )
 
 
 SHORT = 4
@@ -88,14 +94,21 @@ def _stream(words: Words) -> _Stream | None:
         at += turns.size
         sizes = [_size(column) for column in turns[:, :plain].T]
         missing = [4 - size for size in sizes] + [0] * (-plain % 4)
-        sections += [plain, small, times, *(a | b << 2 | c << 4 | d << 6
-                                            for a, b, c, d in zip(*[iter(missing)] * 4, strict=True))]
+        sections += [
+            plain,
+            small,
+            times,
+            *(a | b << 2 | c << 4 | d << 6 for a, b, c, d in zip(*[iter(missing)] * 4, strict=True)),
+        ]
         bytes_of = np.ascontiguousarray(turns[:, :plain]).view(np.uint8).reshape(times, plain, 4)
         numbers += [bytes_of[t, k, :size] for t in range(times) for k, size in enumerate(sizes)]
         weights.append(turns[:, plain:].reshape(-1))
     beyond = np.zeros(4, np.uint8)  # the last number is read as a word, too
-    return _Stream(packed(np.concatenate(weights).view(np.int8)), np.concatenate([*numbers, beyond]),
-                   np.asarray(sections, np.uint8))
+    return _Stream(
+        packed(np.concatenate(weights).view(np.int8)),
+        np.concatenate([*numbers, beyond]),
+        np.asarray(sections, np.uint8),
+    )
 
 
 def _sections(runs: list[list[int]]) -> Iterator[tuple[int, int, int]]:
@@ -115,8 +128,9 @@ def _sections(runs: list[list[int]]) -> Iterator[tuple[int, int, int]]:
 
 def _size(numbers: Words) -> int:
     """Bytes that each of them needs."""
-    return next(n for n in (1, 2, 3, 4)
-                if numbers.min() >= -(1 << 8 * n - 1) and numbers.max() < 1 << 8 * n - 1)
+    return next(
+        n for n in (1, 2, 3, 4) if numbers.min() >= -(1 << 8 * n - 1) and numbers.max() < 1 << 8 * n - 1
+    )
 
 
 Unpacking = tuple[list[Packed], Scratch, str]
@@ -124,7 +138,8 @@ Unpacking = tuple[list[Packed], Scratch, str]
 
 
 def _of_words(c: Packed) -> Unpacking | None:
-    """A stream of words, weights among other numbers; what must be in a range stays where it can be checked.
+    """A stream of words, weights among other numbers; what must be in a range stays where it can be
+    checked.
     """
     whole = c.data.nbytes % 4 == 0 and c.data.size and c.data.dtype.kind in "iu" and c.admissible == ANYTHING
     stream = _stream(np.ascontiguousarray(c.data).reshape(-1).view("<i4")) if whole else None
@@ -132,14 +147,23 @@ def _of_words(c: Packed) -> Unpacking | None:
         return None
     constants = [
         Packed(f"packed_{c.name}", stream.weights, 4, ANYTHING, layout=f"{c.layout}; weights of 4 bits"),
-        Packed(f"numbers_{c.name}", stream.numbers, 4, ANYTHING,
-               layout="what is not weights, lowest byte first"),
-        Packed(f"sections_{c.name}", stream.sections, 4, code=True,
-               layout="for each run: numbers, words of weights, how often; bytes that each number lacks"),
+        Packed(
+            f"numbers_{c.name}", stream.numbers, 4, ANYTHING, layout="what is not weights, lowest byte first"
+        ),
+        Packed(
+            f"sections_{c.name}",
+            stream.sections,
+            4,
+            code=True,
+            layout="for each run: numbers, words of weights, how often; bytes that each number lacks",
+        ),
     ]
     ends = f"sections_{c.name}, sections_{c.name} + {stream.sections.size}"
-    return constants, Scratch(c.name, c.data.nbytes, max(c.align, 4), f"{c.data.dtype}_t"), (
-        f"aot_model_unpack_words(packed_{c.name}, numbers_{c.name}, {ends}, (int32_t *)(void *){c.name});")
+    return (
+        constants,
+        Scratch(c.name, c.data.nbytes, max(c.align, 4), f"{c.data.dtype}_t"),
+        (f"aot_model_unpack_words(packed_{c.name}, numbers_{c.name}, {ends}, (int32_t *)(void *){c.name});"),
+    )
 
 
 def _of_bytes(c: Packed) -> Unpacking | None:
@@ -147,9 +171,11 @@ def _of_bytes(c: Packed) -> Unpacking | None:
     kind = _kind(c.data)
     if kind is None:
         return None
-    return [Packed(f"packed_{c.name}", packed(c.data), 4, ANYTHING)
-            ], Scratch(c.name, c.data.size, c.align, f"{c.data.dtype}_t"), (
-                f"aot_model_unpack_{kind}(packed_{c.name}, {c.name}, {c.data.size});")
+    return (
+        [Packed(f"packed_{c.name}", packed(c.data), 4, ANYTHING)],
+        Scratch(c.name, c.data.size, c.align, f"{c.data.dtype}_t"),
+        (f"aot_model_unpack_{kind}(packed_{c.name}, {c.name}, {c.data.size});"),
+    )
 
 
 def staged(code: KernelCode, room: int | None) -> KernelCode | None:
@@ -162,9 +188,11 @@ def staged(code: KernelCode, room: int | None) -> KernelCode | None:
     scratch = [memory for _, memory, _ in unpacked]
     if not unpacked or (room is not None and sum(s.nbytes for s in scratch) > room):
         return None
-    return replace(code,
-                   body="\n".join([*(line for *_, line in unpacked), code.body]),
-                   constants=tuple(one for c, made in found for one in (made[0] if made else [c])),
-                   scratch=(*code.scratch, *scratch),
-                   includes=code.includes | {"aot_model/narrow.h"},
-                   note=f"{code.note}; weights of 4 bits, unpacked before")
+    return replace(
+        code,
+        body="\n".join([*(line for *_, line in unpacked), code.body]),
+        constants=tuple(one for c, made in found for one in (made[0] if made else [c])),
+        scratch=(*code.scratch, *scratch),
+        includes=code.includes | {"aot_model/narrow.h"},
+        note=f"{code.note}; weights of 4 bits, unpacked before",
+    )

@@ -148,8 +148,13 @@ def _zero_sums(zero: int, half: int) -> tuple[str, str]:
             "for (uint32_t k = 0; k < half; k++) {",
             f"sum = dsp_smlad((int32_t)columns[4 * k + i], dsp_pair({-zero}, {-zero}), sum);", "}",
             "columns[4 * half + i] = (uint32_t)sum;", "}"]  # fmt: skip
-    text = dsp_function(name, f"Behind four pixels' int16 [half][4][2]: {-zero} times the sum of each.",
-                        ("uint32_t *columns", "uint32_t half"), lines, twin)
+    text = dsp_function(
+        name,
+        f"Behind four pixels' int16 [half][4][2]: {-zero} times the sum of each.",
+        ("uint32_t *columns", "uint32_t half"),
+        lines,
+        twin,
+    )
     return f"{name}(columns, {half}u);", text
 
 
@@ -162,8 +167,8 @@ def nibble_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
     lines = [
         "push {r4-r11, lr}",
         "sub sp, sp, #28",
-        "strd r2, r3, [sp]",         # where the first pixel is stored; distance to the second
-        "ldrd r3, r4, [sp, #64]",    # words of a pixel; end of the stream
+        "strd r2, r3, [sp]",  # where the first pixel is stored; distance to the second
+        "ldrd r3, r4, [sp, #64]",  # words of a pixel; end of the stream
         "strd r0, r4, [sp, #8]",
         "sub r3, r3, #1",
         "add r5, r0, r3, lsl #4",
@@ -174,9 +179,11 @@ def nibble_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
         "ldr r10, [sp, #16]",
         "ldrd r12, lr, [r10]",
         "ldr r0, [sp, #8]",
-        *[f"add {to}, {first}, {x}{shift}"
-          for (first, second), shift in zip(_SUMS, ("", ", lsl #4") * 2, strict=True)
-          for to, x in ((second, "lr"), (first, "r12"))],
+        *[
+            f"add {to}, {first}, {x}{shift}"
+            for (first, second), shift in zip(_SUMS, ("", ", lsl #4") * 2, strict=True)
+            for to, x in ((second, "lr"), (first, "r12"))
+        ],
         *loop,
         *assembly(finish),
         "ldrd r10, r12, [sp]",
@@ -186,13 +193,23 @@ def nibble_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
     ]
     starts = [f"{acc} = (int32_t)((uint32_t)r1[{k}] + (first[{i}] << {_ALIGN[k]}));"
               for k, sums in enumerate(_SUMS) for i, acc in enumerate(sums)]  # fmt: skip
-    body = ["const uint32_t *first = columns + 4u * (words - 1u);",
-            *twin_of_two(_SUMS, out, starts, "uint32_t k = 1; k < words; k++", step, finish)]
-    comment = ("Two of four pixels x four channels at a time, weights of 4 bits: columns = int16 pixels "
-               "[k/2][4][2] and the start of their sums, from the first of the two on; stream = per four "
-               "channels start values, weights and requantisation; pixels go to y and y + next.")
-    parameters = ("const uint32_t *columns", "const int32_t *stream", f"{out} *y", "uint32_t next",
-                  "uint32_t words", "const int32_t *end")
+    body = [
+        "const uint32_t *first = columns + 4u * (words - 1u);",
+        *twin_of_two(_SUMS, out, starts, "uint32_t k = 1; k < words; k++", step, finish),
+    ]
+    comment = (
+        "Two of four pixels x four channels at a time, weights of 4 bits: columns = int16 pixels "
+        "[k/2][4][2] and the start of their sums, from the first of the two on; stream = per four "
+        "channels start values, weights and requantisation; pixels go to y and y + next."
+    )
+    parameters = (
+        "const uint32_t *columns",
+        "const int32_t *stream",
+        f"{out} *y",
+        "uint32_t next",
+        "uint32_t words",
+        "const int32_t *end",
+    )
     return name, dsp_function(name, comment, parameters, lines, body)
 
 
@@ -205,8 +222,13 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
     zero = quant.weight_zero_point + less
     patch = patch_layout(shape.kernel_h, shape.kernel_w * shape.in_c)
     long = 16 * (patch.length // 2 + 1) > OF_ONE_PIXEL
-    if oc < CHANNELS or shape.groups > 1 or quant.rounding is None or not 0 <= zero <= 15 or (
-            shape.one_row and long):
+    if (
+        oc < CHANNELS
+        or shape.groups > 1
+        or quant.rounding is None
+        or not 0 <= zero <= 15
+        or (shape.one_row and long)
+    ):
         return None
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
     quads = packed(w, b, quant, patch.ordered(weights.reshape(oc, -1).astype(np.int64) + less))
@@ -215,12 +237,16 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
     rq, flat = quads.requantise, shape.pointwise and not needs_assembly(shape) and shape.dense
     kernel, text = nibble_kernel(rq, quant.out_dtype)
     start, start_text = _zero_sums(zero, patch.length // 2)
-    loops = Loops(shape, quant, patch, tail is not None, rq, Rule(), tail, flat, [start], None,
-                  quads.words.size)
+    loops = Loops(
+        shape, quant, patch, tail is not None, rq, Rule(), tail, flat, [start], None, quads.words.size
+    )
     helpers = [text, expand_helper(quant.x_dtype)[1], start_text]
     helpers += [run_helper(loops.line or shape, quant)[1]] if loops.assemble else []
-    numbers = "multiplier and offset of the requantisation in a word" if rq.form == "short" else (
-        "of each two channels: their multipliers, both offsets in a word")
+    numbers = (
+        "multiplier and offset of the requantisation in a word"
+        if rq.form == "short"
+        else ("of each two channels: their multipliers, both offsets in a word")
+    )
     return KernelCode(
         body="\n".join(loops.lines(quads.spans(kernel))) + "\n",
         constants=(Packed("weights", quads.words.reshape(-1), admissible=ANYTHING,

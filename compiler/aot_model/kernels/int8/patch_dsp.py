@@ -116,13 +116,16 @@ def run_helper(shape: ConvShape, quant: QuantSpec) -> tuple[str, str]:
             *to++ = inside ? x[row * {sy} + column * {sx} + c * {sc}] : {quant.x_zero_point};
         }}
     }}"""
-    return name, f"""/* {kw} x {c} adjacent taps at (row, column); outside of the image: the zero point. */
+    return (
+        name,
+        f"""/* {kw} x {c} adjacent taps at (row, column); outside of the image: the zero point. */
 AOT_MODEL_OPAQUE static const {cast} *{name}(const {cast} *x, int32_t row, int32_t column, {cast} *slot)
 {{
 {body}
     return slot;
 }}
-"""
+""",
+    )
 
 
 def needs_assembly(shape: ConvShape) -> bool:

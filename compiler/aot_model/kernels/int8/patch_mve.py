@@ -16,7 +16,8 @@ LONGEST_UNROLLED = 128
 
 @dataclass(frozen=True)
 class Patch:
-    """`name(patch, x, oy, ox)` writes the taps of output pixel (oy, ox); it may write `overrun` bytes more.
+    """`name(patch, x, oy, ox)` writes the taps of output pixel (oy, ox); it may write `overrun` bytes
+    more.
     """
 
     name: str
@@ -48,10 +49,15 @@ def patch_copier(shape: ConvShape, fill: int) -> Patch:
     over = 4 < run < 16
     row, image = s.in_w * s.in_c, s.in_h * s.in_w * s.in_c
     inside = "".join(
-        _copy(ky * s.kernel_w * s.in_c + kx * run, ky * s.dilation_h * row
-              + kx * s.dilation_w * s.in_c, run, over)
+        _copy(
+            ky * s.kernel_w * s.in_c + kx * run,
+            ky * s.dilation_h * row + kx * s.dilation_w * s.in_c,
+            run,
+            over,
+        )
         for ky in range(s.kernel_h)
-        for kx in range(1 if whole_rows else s.kernel_w))
+        for kx in range(1 if whole_rows else s.kernel_w)
+    )
     last = (tall - 1) * row + (wide - 1) * s.in_c * (not whole_rows)
     conditions = []
     if s.pad_top > 0:
@@ -70,9 +76,13 @@ def patch_copier(shape: ConvShape, fill: int) -> Patch:
         ever = tall <= s.in_h and wide <= s.in_w
         begin = f"if ({' && '.join(conditions)}) {{\n{begin}return;\n}}\n" if ever else ""
         begin += f"aot_mve_fill(patch, {fill}, {s.kernel_h * s.kernel_w * s.in_c});\n"
-        begin += rows_of_taps(s, lambda tap, pixel, first, count: (
-            f"aot_mve_copy(patch + {times(total(tap, first), s.in_c)}, "
-            f"x + {times(total(pixel, first), s.in_c)}, {count} * {s.in_c});\n"))
+        begin += rows_of_taps(
+            s,
+            lambda tap, pixel, first, count: (
+                f"aot_mve_copy(patch + {times(total(tap, first), s.in_c)}, "
+                f"x + {times(total(pixel, first), s.in_c)}, {count} * {s.in_c});\n"
+            ),
+        )
     body = of_pixel(s, begin)
     name = named_by_text("aot_mve_patch", body)
     text = f"""\

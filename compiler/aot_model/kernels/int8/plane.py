@@ -70,8 +70,9 @@ def plane_of(shape: ConvShape, limit: int, once: bool) -> Plane:
     once: no output may be computed twice, so strips are of one size without overlap.
     """
     s = shape
-    rows = Axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top, s.strides[1],
-                s.out_w * s.out_c)
+    rows = Axis(
+        s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top, s.strides[1], s.out_w * s.out_c
+    )
     columns = Axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left, s.strides[2], s.out_c)
 
     def cost(u: Axis, v: Axis) -> tuple[int, int, int]:
@@ -119,7 +120,8 @@ class PlaneLoops:
 
     @property
     def target(self) -> str:
-        """Where a channel's values are stored, `steps` elements from one line and from one value to the next.
+        """Where a channel's values are stored, `steps` elements from one line and from one value to the
+        next.
         """
         return "results" if self.results else "to_y"
 
@@ -162,13 +164,25 @@ class PlaneLoops:
             step, last = plane.lines_out, u.size_out
             # the last strip begins earlier, so that all are of one size
             first = f"strip + {step} <= {last} ? strip : {last - step}" if last % step else "strip"
-            inner = [f"for (int32_t strip = 0; strip < {last}; strip += {step}) {{",
-                     f"const int32_t first = {first};", *inner, "}"]
-        loop = [f"for (int32_t n = 0; n < {s.batch}; n++) {{",
-                f"for (int32_t c = 0; c < {s.in_c}; c++) {{", *inner, "}", "}"]
-        border = ["/* the border stays as it is for all channels */",
-                  f"for (int32_t i = 0; i < {plane.lines * plane.length}; i++) {{",
-                  f"plane[i] = {self.quant.x_zero_point};", "}"]
+            inner = [
+                f"for (int32_t strip = 0; strip < {last}; strip += {step}) {{",
+                f"const int32_t first = {first};",
+                *inner,
+                "}",
+            ]
+        loop = [
+            f"for (int32_t n = 0; n < {s.batch}; n++) {{",
+            f"for (int32_t c = 0; c < {s.in_c}; c++) {{",
+            *inner,
+            "}",
+            "}",
+        ]
+        border = [
+            "/* the border stays as it is for all channels */",
+            f"for (int32_t i = 0; i < {plane.lines * plane.length}; i++) {{",
+            f"plane[i] = {self.quant.x_zero_point};",
+            "}",
+        ]
         return "\n".join([*border, *loop]) + "\n"
 
     def _gather(self) -> list[str]:
@@ -180,21 +194,38 @@ class PlaneLoops:
             lines, outside = [f"for (int32_t i = 0; i < {u.used}; i++) {{"], []
             line, place = "i", f"(i + {u.pad})"
         else:
-            lines = [f"for (int32_t line = 0; line < {plane.lines}; line++) {{",
-                     f"const int32_t i = first * {u.stride} + line - {u.pad};",
-                     f"const int outside = i < 0 || i >= {u.size_in};"]
-            outside = ["if (outside) {", f"for (int32_t k = 0; k < {count}; k++) {{", f"to[k] = {zero};", "}",
-                       "continue;", "}"]
+            lines = [
+                f"for (int32_t line = 0; line < {plane.lines}; line++) {{",
+                f"const int32_t i = first * {u.stride} + line - {u.pad};",
+                f"const int outside = i < 0 || i >= {u.size_in};",
+            ]
+            outside = [
+                "if (outside) {",
+                f"for (int32_t k = 0; k < {count}; k++) {{",
+                f"to[k] = {zero};",
+                "}",
+                "continue;",
+                "}",
+            ]
             line, place = "(outside ? 0 : i)", "line"
-        lines += [f"const {self.quant.x_dtype}_t *from = x + n * {self.shape.strides[0]} + {channel} + "
-                  f"{line} * {u.x_step};",
-                  f"int16_t *to = plane + {place} * {plane.length} + {v.pad};", *outside]
+        lines += [
+            f"const {self.quant.x_dtype}_t *from = x + n * {self.shape.strides[0]} + {channel} + "
+            f"{line} * {u.x_step};",
+            f"int16_t *to = plane + {place} * {plane.length} + {v.pad};",
+            *outside,
+        ]
         unroll = next((f for f in (8, 6, 5, 7, 4) if count % f == 0), 4) if count > 8 else count
         if count <= unroll:
             return [*lines, *self._copies(count), "}"]
         end = f"const int16_t *end = to + {count - count % unroll}"
-        return [*lines, f"for ({end}; to != end; to += {unroll}, from += {unroll * v.x_step}) {{",
-                *self._copies(unroll), "}", *self._copies(count % unroll), "}"]
+        return [
+            *lines,
+            f"for ({end}; to != end; to += {unroll}, from += {unroll * v.x_step}) {{",
+            *self._copies(unroll),
+            "}",
+            *self._copies(count % unroll),
+            "}",
+        ]
 
     def _copies(self, count: int) -> list[str]:
         """Four at a time, whose loads overlap, where their offsets fit into instructions."""
@@ -202,8 +233,10 @@ class PlaneLoops:
         gather, size = _GATHERS[self.quant.x_dtype]
         fours = count // 4 * 4 if self.dsp and (count // 4 * 4 - 1) * step * size <= 4095 else 0
         places = [", ".join(str(i * step) for i in range(k, k + 4)) for k in range(0, fours, 4)]
-        return [*(f"{gather}to, {4 * k}, from, {four});" for k, four in enumerate(places)),
-                *(f"to[{k}] = from[{k * step}];" for k in range(fours, count))]
+        return [
+            *(f"{gather}to, {4 * k}, from, {four});" for k, four in enumerate(places)),
+            *(f"to[{k}] = from[{k * step}];" for k in range(fours, count)),
+        ]
 
     def _finish(self) -> list[str]:
         """From `results` to the tail or to y."""
@@ -215,6 +248,11 @@ class PlaneLoops:
         store = f"y[{at}] = ({self.quant.out_dtype}_t)v;"
         if self.tail is not None:
             store = self.tail.store("v", ("n", row, column, self.channel), 1).rstrip()
-        return [f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
-                f"for (int32_t j = 0; j < {size}; j++) {{",
-                *self.rule.lines(f"results[u * {size} + j]", self.channel), store, "}", "}"]
+        return [
+            f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
+            f"for (int32_t j = 0; j < {size}; j++) {{",
+            *self.rule.lines(f"results[u * {size} + j]", self.channel),
+            store,
+            "}",
+            "}",
+        ]

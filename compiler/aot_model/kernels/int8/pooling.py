@@ -52,9 +52,14 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
         be seen.
         """
         height, width = (str(s.kernel_h), str(s.kernel_w)) if inside else ("height", "width")
-        loops = [f"for (int32_t i = 0; i < {height}; i++, from += {s.in_w * s.in_c}) {{",
-                 f"const {cast} *at = from;",
-                 f"for (int32_t j = 0; j < {width}; j++, at += {s.in_c}) {{", body("at"), "}", "}"]
+        loops = [
+            f"for (int32_t i = 0; i < {height}; i++, from += {s.in_w * s.in_c}) {{",
+            f"const {cast} *at = from;",
+            f"for (int32_t j = 0; j < {width}; j++, at += {s.in_c}) {{",
+            body("at"),
+            "}",
+            "}",
+        ]
         if not dsp or compact or s.kernel_w > _WRITTEN_OUT or (size > _WRITTEN_OUT and not inside):
             return loops
         if size > _WRITTEN_OUT:
@@ -67,35 +72,62 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
         return [f"if (height == {s.kernel_h} && width == {s.kernel_w}) {{", *whole, "} else {", *loops, "}"]
 
     if step == 2 and kind == "average":
-        work = ["int32_t low = 0, high = 0;",
-                *walk(lambda at: f"{{\nconst uint32_t pair = dsp_bytes_at({at});\n"
-                      "low += (int16_t)(pair & 0xffffu);\nhigh += (int16_t)(pair >> 16);\n}"),
-                *(line for k, sum_of in enumerate(("low", "high"))
-                  for line in ("{", *finish(sum_of, f"c + {k}"), "}"))]
+        work = [
+            "int32_t low = 0, high = 0;",
+            *walk(
+                lambda at: (
+                    f"{{\nconst uint32_t pair = dsp_bytes_at({at});\n"
+                    "low += (int16_t)(pair & 0xffffu);\nhigh += (int16_t)(pair >> 16);\n}"
+                )
+            ),
+            *(
+                line
+                for k, sum_of in enumerate(("low", "high"))
+                for line in ("{", *finish(sum_of, f"c + {k}"), "}")
+            ),
+        ]
     elif step == 4 and kind == "average":
         add, half = ("dsp_sxtab16", "int16_t") if dtype == "int8" else ("dsp_uxtab16", "uint16_t")
         lanes = [f"({half})({pair}{shift})" for shift in (" & 0xffffu", " >> 16") for pair in ("even", "odd")]
         each = (line for k, lane in enumerate(lanes) for line in ("{", *finish(lane, f"c + {k}"), "}"))
         turns = [f"const int32_t sum[4] = {{{', '.join(lanes)}}};",
                  "for (int32_t k = 0; k < 4; k++) {", *finish("sum[k]", "c + k"), "}"]  # fmt: skip
-        work = ["uint32_t even = 0, odd = 0;",
-                *walk(lambda at: f"even = {add}(even, dsp_bytes_at({at}));\n"
-                      f"odd = {add}(odd, dsp_bytes_at({at}) >> 8 | dsp_bytes_at({at}) << 24);"),
-                *(turns if compact or tail is not None else each)]
+        work = [
+            "uint32_t even = 0, odd = 0;",
+            *walk(
+                lambda at: (
+                    f"even = {add}(even, dsp_bytes_at({at}));\n"
+                    f"odd = {add}(odd, dsp_bytes_at({at}) >> 8 | dsp_bytes_at({at}) << 24);"
+                )
+            ),
+            *(turns if compact or tail is not None else each),
+        ]
     elif step > 1:
-        work = ["uint32_t most = dsp_bytes_at(from);",
-                *walk(lambda at: f"most = dsp_max_{dtype}(most, dsp_bytes_at({at}));", begun=1),
-                *(["memcpy(out + c, &most, sizeof most);"] if tail is None else [
+        work = [
+            "uint32_t most = dsp_bytes_at(from);",
+            *walk(lambda at: f"most = dsp_max_{dtype}(most, dsp_bytes_at({at}));", begun=1),
+            *(
+                ["memcpy(out + c, &most, sizeof most);"]
+                if tail is None
+                else [
                     f"for (int32_t k = 0; k < {step}; k++, most >>= {8 * width}) {{",
-                    *finish(f"({cast})(most & {2**(8 * width) - 1:#x}u)", "c + k"), "}"])]
+                    *finish(f"({cast})(most & {2 ** (8 * width) - 1:#x}u)", "c + k"),
+                    "}",
+                ]
+            ),
+        ]
     elif kind == "average":
         work = ["int32_t sum = 0;", *walk(lambda at: f"sum += *({at});"), *finish("sum", "c")]
     else:
-        work = ["int32_t most = *from;",
-                *walk(lambda at: f"most = *({at}) > most ? *({at}) : most;", begun=1), *finish("most", "c")]
+        work = [
+            "int32_t most = *from;",
+            *walk(lambda at: f"most = *({at}) > most ? *({at}) : most;", begun=1),
+            *finish("most", "c"),
+        ]
 
-    place = [f"const int32_t top = row * {s.stride_h} - {s.pad_top}, left = column * {s.stride_w} - "
-             f"{s.pad_left};"]
+    place = [
+        f"const int32_t top = row * {s.stride_h} - {s.pad_top}, left = column * {s.stride_w} - {s.pad_left};"
+    ]
     first = ("top", "left")
     if not inside:
         first = ("first_row", "first_column")

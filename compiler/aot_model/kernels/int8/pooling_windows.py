@@ -54,13 +54,23 @@ class Windows:
             top, height = _span(c, row, "row", s.out_h, s.kernel_h, s.stride_h, s.pad_top, s.in_h)
             with c.turns("column", str(s.out_w)) as column:
                 left, width = _span(c, column, "column", s.out_w, s.kernel_w, s.stride_w, s.pad_left, s.in_w)
-                x = total("x", product(n, s.in_h * s.in_w * s.in_c),
-                          product(top, s.in_w * s.in_c), product(left, s.in_c))
-                y = total("y", product(n, s.out_h * s.out_w * s.in_c), product(row, s.out_w * s.in_c),
-                          product(column, s.in_c))
+                x = total(
+                    "x",
+                    product(n, s.in_h * s.in_w * s.in_c),
+                    product(top, s.in_w * s.in_c),
+                    product(left, s.in_c),
+                )
+                y = total(
+                    "y",
+                    product(n, s.out_h * s.out_w * s.in_c),
+                    product(row, s.out_w * s.in_c),
+                    product(column, s.in_c),
+                )
                 to = "results" if tail is not None else y
-                c.line(f"{self.name(kind, s, dtype)}({x}, {height}, {width}, {s.in_w * s.in_c}, {s.in_c}, "
-                       f"{low}, {high}, {to});")
+                c.line(
+                    f"{self.name(kind, s, dtype)}({x}, {height}, {width}, {s.in_w * s.in_c}, {s.in_c}, "
+                    f"{low}, {high}, {to});"
+                )
                 if tail is not None:
                     c.line(tail_loop(s.in_c, "results", (n, row, column), tail))
         return KernelCode(
@@ -73,8 +83,9 @@ class Windows:
         )
 
 
-def _span(c: CText, index: str, axis: str, outputs: int, kernel: int, stride: int, pad: int,
-          size: int) -> tuple[str, str]:
+def _span(
+    c: CText, index: str, axis: str, outputs: int, kernel: int, stride: int, pad: int, size: int
+) -> tuple[str, str]:
     """(first element, count) of window `index` along an axis; as variables where it can leave the image."""
     start = product(index, stride)
     if pad <= 0 and (outputs - 1) * stride + kernel - pad <= size:
@@ -93,10 +104,15 @@ def _helium(kind: Kind, s: ConvShape, dtype: str) -> str:
     return f"aot_mve_{'maximum' if kind == 'max' else 'average'}{of}{'_large' * large}"
 
 
-AVX2 = Windows("aot_model/int8_avx2_rows.h",
-               lambda kind, s, dtype: f"avx2_{'maximum' if kind == 'max' else 'average'}_{dtype}",
-               ("int8", "uint8"), wide=128, most=lambda dtype: (1 << 16) - 1)
+AVX2 = Windows(
+    "aot_model/int8_avx2_rows.h",
+    lambda kind, s, dtype: f"avx2_{'maximum' if kind == 'max' else 'average'}_{dtype}",
+    ("int8", "uint8"),
+    wide=128,
+    most=lambda dtype: (1 << 16) - 1,
+)
 """Sums of a row of a window stay within int16, those of all are exact as floats."""
 _MOST = {"int8": 5000, "uint8": 4000, "int16": (1 << 16) - 1}
-HELIUM = Windows("aot_model/int8_mve_pool.h", _helium, tuple(_MOST), wide=5000,
-                 most=lambda dtype: _MOST[dtype])
+HELIUM = Windows(
+    "aot_model/int8_mve_pool.h", _helium, tuple(_MOST), wide=5000, most=lambda dtype: _MOST[dtype]
+)

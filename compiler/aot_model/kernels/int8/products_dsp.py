@@ -101,8 +101,13 @@ def products(stream: PairStream, channels: int, out_dtype: str, times: int, read
     if staged * unit < stream.nbytes and reading.saving(staged * unit, times) < LEAST_SAVING:
         staged = 0
     by_fours = (staged if waits else units if reading.memory is not None else 0) if fours else 0
-    words = stream.words() if not by_fours else np.concatenate(
-        [stream.part(0, 2 * by_fours).words(together=2), stream.part(2 * by_fours).words()])
+    words = (
+        stream.words()
+        if not by_fours
+        else np.concatenate(
+            [stream.part(0, 2 * by_fours).words(together=2), stream.part(2 * by_fours).words()]
+        )
+    )
     end = staged * unit // 4
 
     found: list[Span] = []
@@ -125,9 +130,11 @@ def products(stream: PairStream, channels: int, out_dtype: str, times: int, read
                 found.append(Span(kernel, False, source, first, last, channel, alone))
     layout = stream.layout
     if by_fours:
-        layout = (f"for each four channels a, b, c, d of the first {4 * by_fours}: four start values of the "
-                  "sums; two taps of a, b in a word, of c, d in the next; numbers of the requantisation"
-                  + (f"; then {layout}" if 2 * by_fours < pairs else ""))
+        layout = (
+            f"for each four channels a, b, c, d of the first {4 * by_fours}: four start values of the "
+            "sums; two taps of a, b in a word, of c, d in the next; numbers of the requantisation"
+            + (f"; then {layout}" if 2 * by_fours < pairs else "")
+        )
     scratch = (Scratch("staged", staged * unit, 4, "int32_t"),) if staged else ()
     copy = (f"memcpy(staged, weights, {staged * unit}); /* weights wait less in RAM */",) if staged else ()
     return Products(words, tuple(found), tuple(helpers), scratch, copy, layout, unit if pays else None)
@@ -135,7 +142,8 @@ def products(stream: PairStream, channels: int, out_dtype: str, times: int, read
 
 def by_groups(stream: PairStream, groups: int, channels: int, out_dtype: str, reading: Reading,
               single: bool) -> Products:  # fmt: skip
-    """The channels of one group of `channels` in all, whose part of the stream is at `group`, where it lies.
+    """The channels of one group of `channels` in all, whose part of the stream is at `group`, where it
+    lies.
     """
     one = stream.part(0, len(stream.pairs) // groups)
     made = products(one, channels // groups, out_dtype, 1, Reading(overlaps=reading.overlaps), 0, single)

@@ -105,8 +105,8 @@ def quad_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
     lines = [
         "push {r4-r11, lr}",
         "sub sp, sp, #28",
-        "strd r2, r3, [sp]",         # where the first pixel is stored; distance to the second
-        "ldrd r3, r4, [sp, #64]",    # taps / 2; end of the stream
+        "strd r2, r3, [sp]",  # where the first pixel is stored; distance to the second
+        "ldrd r3, r4, [sp, #64]",  # taps / 2; end of the stream
         "strd r0, r4, [sp, #8]",
         "add r5, r0, r3, lsl #4",
         "str r5, [sp, #16]",
@@ -128,9 +128,17 @@ def quad_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
     ]
     starts = [f"{first} = {second} = r1[{k}];" for k, (first, second) in enumerate(channels)]
     body = twin_of_two(channels, out, starts, "uint32_t k = 0; k < half_taps; k++", step, finish)
-    comment = ("Two of four pixels x four channels at a time: columns = int16 pixels [k/2][4][2], from the "
-               "first of the two on; stream = per four channels start values, weights and requantisation; "
-               "pixels go to y and y + next.")
-    parameters = ("const uint32_t *columns", "const int32_t *stream", f"{out} *y", "uint32_t next",
-                  "uint32_t half_taps", "const int32_t *end")
+    comment = (
+        "Two of four pixels x four channels at a time: columns = int16 pixels [k/2][4][2], from the "
+        "first of the two on; stream = per four channels start values, weights and requantisation; "
+        "pixels go to y and y + next."
+    )
+    parameters = (
+        "const uint32_t *columns",
+        "const int32_t *stream",
+        f"{out} *y",
+        "uint32_t next",
+        "uint32_t half_taps",
+        "const int32_t *end",
+    )
     return name, dsp_function(name, comment, parameters, lines, body)

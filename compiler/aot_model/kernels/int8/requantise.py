@@ -75,8 +75,9 @@ def room_for_bias(kind: np.dtype, taps: int, quant: QuantSpec) -> int:
     whatever the weights are.
     """
     limits = np.iinfo(kind)
-    weight = max(abs(int(limits.min) - quant.weight_zero_point),
-                 abs(int(limits.max) - quant.weight_zero_point))
+    weight = max(
+        abs(int(limits.min) - quant.weight_zero_point), abs(int(limits.max) - quant.weight_zero_point)
+    )
     return (1 << 31) - 1 - taps * weight * max(abs(v) for v in quant.x_range)
 
 
@@ -164,8 +165,9 @@ def first_multiple(a: int, modulus: int, low: int, high: int) -> int | None:
     return None if j is None else -(-(low + modulus * j) // a)
 
 
-def _affine(levels: Int64, threshold: Int64, lo: int, hi: int, m: int, s: int, align: int,
-            rounding: int) -> tuple[int, int] | None:
+def _affine(
+    levels: Int64, threshold: Int64, lo: int, hi: int, m: int, s: int, align: int, rounding: int
+) -> tuple[int, int] | None:
     """(bias shift b, offset c) that keep one channel's thresholds with multiplier m, shift s of (acc <<
     align).
 
@@ -186,8 +188,9 @@ def _affine(levels: Int64, threshold: Int64, lo: int, hi: int, m: int, s: int, a
     if first == 0 or first + width > WORD:
         moves = [0]
     else:
-        found = ((sign, first_multiple(sign * step % WORD, WORD, first, first + width - 1))
-                 for sign in (1, -1))
+        found = (
+            (sign, first_multiple(sign * step % WORD, WORD, first, first + width - 1)) for sign in (1, -1)
+        )
         moves = sorted((sign * b for sign, b in found if b is not None), key=abs)
     for b in moves:
         c = -((b * step + rounding - low) // WORD)
@@ -198,8 +201,9 @@ def _affine(levels: Int64, threshold: Int64, lo: int, hi: int, m: int, s: int, a
     return None
 
 
-def _rescaled(levels: Int64, threshold: Int64, ends: tuple[int, int], s: int, align: int, rounding: int,
-              multiplier: int) -> tuple[int, int, int] | None:
+def _rescaled(
+    levels: Int64, threshold: Int64, ends: tuple[int, int], s: int, align: int, rounding: int, multiplier: int
+) -> tuple[int, int, int] | None:
     """(multiplier, bias shift, offset), if that multiplier keeps the channel's thresholds."""
     if not 0 < multiplier < 1 << 31:
         return None
@@ -207,9 +211,18 @@ def _rescaled(levels: Int64, threshold: Int64, ends: tuple[int, int], s: int, al
     return None if found is None else (multiplier, *found)
 
 
-def _all_affine(steps: tuple[Int64, Int64], lo: Int64, hi: Int64, m: Int64, live: npt.NDArray[np.bool_],
-                right: Int64, target: Int64, align: Int64, rounding: int,
-                short: bool = False) -> tuple[Int64, Int64, Int64] | None:
+def _all_affine(
+    steps: tuple[Int64, Int64],
+    lo: Int64,
+    hi: Int64,
+    m: Int64,
+    live: npt.NDArray[np.bool_],
+    right: Int64,
+    target: Int64,
+    align: Int64,
+    rounding: int,
+    short: bool = False,
+) -> tuple[Int64, Int64, Int64] | None:
     """(multiplier, bias shift, offset) of every live channel for these shifts; None where a channel has none.
     steps: `thresholds`. short: of multipliers whose low 16 bits are zeros.
     """
@@ -221,8 +234,11 @@ def _all_affine(steps: tuple[Int64, Int64], lo: Int64, hi: Int64, m: Int64, live
             half = exact << places >> SHORT_BITS if places >= 0 else exact >> SHORT_BITS - places
             candidates = [half << SHORT_BITS, half + 1 << SHORT_BITS]
         else:
-            candidates = [exact << places] if places >= 0 else sorted(
-                {exact >> -places, (exact + (1 << -places) - 1) >> -places})
+            candidates = (
+                [exact << places]
+                if places >= 0
+                else sorted({exact >> -places, (exact + (1 << -places) - 1) >> -places})
+            )
         ends = int(lo[channel]), int(hi[channel])
         of = partial(_rescaled, levels, threshold[channel], ends, int(target[channel]) + a, a, rounding)
         best = next((found for c in candidates if (found := of(c)) is not None), None)
@@ -247,13 +263,15 @@ def lifted_plan(quant: QuantSpec, lo: Int64, hi: Int64) -> RequantisePlan:
     return plan(quant, lo, hi, lift=lift)
 
 
-def plan(quant: QuantSpec,
-         lo: Int64,
-         hi: Int64,
-         align: Int64 | None = None,
-         rounded: bool = True,
-         lift: int = 0,
-         short: bool = False) -> RequantisePlan:
+def plan(
+    quant: QuantSpec,
+    lo: Int64,
+    hi: Int64,
+    align: Int64 | None = None,
+    rounded: bool = True,
+    lift: int = 0,
+    short: bool = False,
+) -> RequantisePlan:
     """Cheapest form for accumulators in [lo, hi] (per channel); align: the accumulator comes shifted left by
     so much. lift: the kernel shifts it left itself, so that channels whose multiplier is up to 2^lift have
     the affine form, too.
@@ -299,8 +317,9 @@ def plan(quant: QuantSpec,
     shifts = [np.zeros(count, np.int64)] if short else shifts
     steps = thresholds(quant, m, s, lo, hi)
     for target in shifts:
-        found = _all_affine(steps, lo, hi, m, live, right, target, aligned,
-                            1 << 31 if rounded and not short else 0, short)
+        found = _all_affine(
+            steps, lo, hi, m, live, right, target, aligned, 1 << 31 if rounded and not short else 0, short
+        )
         if found is None:
             continue
         multiplier, moved, offset = found
@@ -308,11 +327,20 @@ def plan(quant: QuantSpec,
         if short:
             if not ((offset >= -SHORT) & (offset < SHORT)).all():
                 continue
-            return RequantisePlan("short", multiplier, offset, target, np.where(live, moved, to_zero),
-                                  clamp_low, clamp_high)
+            return RequantisePlan(
+                "short", multiplier, offset, target, np.where(live, moved, to_zero), clamp_low, clamp_high
+            )
         if int(np.abs(offset).max()) < (_NARROW_OFFSET if not rounded and not target.any() else 1 << 31):
-            return RequantisePlan("affine", multiplier, offset, target + lift,
-                                  np.where(live, moved, to_zero), clamp_low, clamp_high, lift=lift)
+            return RequantisePlan(
+                "affine",
+                multiplier,
+                offset,
+                target + lift,
+                np.where(live, moved, to_zero),
+                clamp_low,
+                clamp_high,
+                lift=lift,
+            )
     if quant.rounding != "double" or lift or short:
         return raw
     r = right + 1

@@ -51,6 +51,7 @@ HEADER = "aot_model/int8_mve.h"
 DEPTHWISE_HEADER = "aot_model/int8_mve_depthwise.h"
 """The same, with rows that are interleaved or turned."""
 
+
 @dataclass(frozen=True)
 class Requantiser:
     """The instruction sequence for one layer and its per-channel constants."""
@@ -184,7 +185,8 @@ class Requantiser:
         if self.has_left:
             shift = "vshl.s32" if self.rounding == "double" else "vqshl.s32"
             lines.append(
-                f"{shift} {acc}, {acc}, {left}" if left.startswith("q") else f"{shift} {acc}, {left}")
+                f"{shift} {acc}, {acc}, {left}" if left.startswith("q") else f"{shift} {acc}, {left}"
+            )
         if self.ties == "even":
             lines += [f"vmov.i32 {temp}, #0xc0000000", f"vmla.s32 {temp}, {acc}, {tie}"
                       ] if tie.startswith("r") else [f"vldrw.32 {temp}, {tie}", f"mov {spare}, #0xc0000000",
@@ -203,12 +205,15 @@ class Requantiser:
                 lines += [f"vand {temp}, {acc}, {right}", f"vshr.s32 {temp}, {temp}, #31"]
             else:
                 lines += [
-                    f"vdup.32 {temp}, {right}", f"vand {temp}, {temp}, {acc}", f"vshr.s32 {temp}, {temp}, #31"
+                    f"vdup.32 {temp}, {right}",
+                    f"vand {temp}, {temp}, {acc}",
+                    f"vshr.s32 {temp}, {temp}, #31",
                 ]
             lines.append(f"vqadd.s32 {acc}, {acc}, {temp}")
         if self.common_right is None and (self.rounding == "double" or np.any(self.right)):
             lines.append(
-                f"vrshl.s32 {acc}, {acc}, {right}" if right.startswith("q") else f"vrshl.s32 {acc}, {right}")
+                f"vrshl.s32 {acc}, {acc}, {right}" if right.startswith("q") else f"vrshl.s32 {acc}, {right}"
+            )
         elif self.common_right is not None and self.common_right > 16:
             lines.append(f"vrshr.s32 {acc}, {acc}, #{self.common_right}")
         return lines
@@ -312,8 +317,11 @@ def requantiser(spec: QuantSpec, weights: np.ndarray, bias: np.ndarray | None) -
     live = multiplier != 0
     if np.any(live):  # 0 may be shifted at will
         left, right = np.where(live, left, left[live][0]), np.where(live, right, right[live][0])
-    halved = spec.rounding == "even" and _powers_of_two(multiplier, shift) and int(
-        bounds(folded, total, spec)[0].min()) > -(1 << 31)
+    halved = (
+        spec.rounding == "even"
+        and _powers_of_two(multiplier, shift)
+        and int(bounds(folded, total, spec)[0].min()) > -(1 << 31)
+    )
     if spec.rounding != "double" and not halved and np.any(right):
         left, right = np.where(right, left, left + 1), np.maximum(right, 1)
     tie = np.zeros(len(weights), np.int32)
@@ -327,5 +335,16 @@ def requantiser(spec: QuantSpec, weights: np.ndarray, bias: np.ndarray | None) -
         ties = "up"
     else:
         ties = "away" if np.all(right > 0) else "mixed"
-    return Requantiser(start, multiplier, left, right, spec.out_zero_point, spec.act_min, spec.act_max, ties,
-                       spec.rounding, spec.out_dtype == "uint8", tie)
+    return Requantiser(
+        start,
+        multiplier,
+        left,
+        right,
+        spec.out_zero_point,
+        spec.act_min,
+        spec.act_max,
+        ties,
+        spec.rounding,
+        spec.out_dtype == "uint8",
+        tie,
+    )

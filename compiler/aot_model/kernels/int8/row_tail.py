@@ -20,7 +20,8 @@ class RowTail(Protocol):
         """
 
     def store_row(self, source: str, index: tuple[str, str, str, str], count: int | str) -> str:
-        """C statements that finish `count` int8 results at `source`; index: (n, y, x, channel) of the first.
+        """C statements that finish `count` int8 results at `source`; index: (n, y, x, channel) of the
+        first.
         """
 
 

@@ -34,8 +34,14 @@ class Rows:
     """The rows of two channels are {start, multiplier} of each, then both offsets in a word."""
 
     @staticmethod
-    def of(kind: np.dtype, weights: Int64, bias: Int64, quant: QuantSpec, paired: bool = False,
-           short: bool = False) -> Rows:
+    def of(
+        kind: np.dtype,
+        weights: Int64,
+        bias: Int64,
+        quant: QuantSpec,
+        paired: bool = False,
+        short: bool = False,
+    ) -> Rows:
         """weights [channels, taps] and bias as folded; kind: type of the weights as they lie in memory.
         paired: channels are read two at a time, so that short offsets may share a word. short: a multiplier
         of 16 bits and its offset do, where they are exact.
@@ -71,13 +77,16 @@ class Rows:
     def packed(self, name: str = "requantisation") -> Packed:
         data = wrapped(self.table.reshape(-1))
         if not self.paired:
-            return Packed(name, data, layout=ROWS,
-                          admissible=admissible_rows(self.rq, self.width, self.room))
+            return Packed(name, data, layout=ROWS, admissible=admissible_rows(self.rq, self.width, self.room))
         room = self.room
         starts = ANYTHING if room is None else tuple(Range(-room, room, k, self.width) for k in (0, 2))
-        return Packed(name, data, admissible=starts,
-                      layout="for each two channels: start value of the sums and multiplier of each; two "
-                      "offsets in a word")
+        return Packed(
+            name,
+            data,
+            admissible=starts,
+            layout="for each two channels: start value of the sums and multiplier of each; two "
+            "offsets in a word",
+        )
 
     def start(self, table: str, channel: int) -> str:
         """Where in `table`, a pointer to a block of channels, the start of one's sums is."""

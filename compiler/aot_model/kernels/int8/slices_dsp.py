@@ -124,8 +124,11 @@ def _name(dtype: str, width: int) -> str:
 def _helper(dtype: str, width: int) -> str:
     """Text of the function that gathers `width` channels of all taps."""
     signed = dtype == "int8"
-    ext, load = ("sxtb16", {4: "ldr", 2: "ldrh", 1: "ldrsb"}) if signed else (
-        "uxtb16", {4: "ldr", 2: "ldrh", 1: "ldrb"})
+    ext, load = (
+        ("sxtb16", {4: "ldr", 2: "ldrh", 1: "ldrsb"})
+        if signed
+        else ("uxtb16", {4: "ldr", 2: "ldrh", 1: "ldrb"})
+    )
     loaded = _FIRST if width == 4 else (*_FIRST, *_SECOND)
     lines = ["push {r4-r11, lr}", "1:", "ldmia r1!, {r4-r7}"]
     lines += ["ldmia r1!, {r8-r11}"] if width < 4 else []

@@ -35,8 +35,9 @@ class QuantSpec:
     def accumulators(x_zero_point: int, x_dtype: str, weight_zero_point: int) -> QuantSpec:
         """No requantisation: a tail gets the accumulators."""
         one = np.zeros(1, np.int32)
-        return QuantSpec(x_zero_point, one, one, 0, -(1 << 31), (1 << 31) - 1, x_dtype, "int32", None,
-                         weight_zero_point)
+        return QuantSpec(
+            x_zero_point, one, one, 0, -(1 << 31), (1 << 31) - 1, x_dtype, "int32", None, weight_zero_point
+        )
 
     @property
     def x_range(self) -> tuple[int, int]:

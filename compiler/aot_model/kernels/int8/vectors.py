@@ -22,9 +22,11 @@ def _scaled(product: Lanes, order: tuple[int, ...]) -> Lanes:
     return (product >> 32).reshape(-1, 4)[:, list(order)].reshape(-1)
 
 
-def _table(lanes: int, group: int, held: str, inputs: str, order: tuple[int, ...],
-           channels: tuple[int, ...]) -> dict[str, Instruction]:
-    """The instructions that every set has. held, inputs: elements of weights and of inputs in the registers.
+def _table(
+    lanes: int, group: int, held: str, inputs: str, order: tuple[int, ...], channels: tuple[int, ...]
+) -> dict[str, Instruction]:
+    """The instructions that every set has. held, inputs: elements of weights and of inputs in the
+    registers.
     """
     acc, small = Operand("q8_acc", "int32", lanes), Operand("q8_acc", "int32", lanes, -(1 << 28), 1 << 28)
     words, factor = Operand("const int32_t *", "int32", lanes), Operand("const int32_t *", "int32", lanes, 0)
@@ -44,67 +46,109 @@ def _table(lanes: int, group: int, held: str, inputs: str, order: tuple[int, ...
 
     table = {
         "load": Instruction("q8_load({0})", (words,), acc, lambda p: p),
-        "splat": Instruction("q8_splat({0})", (Operand(f"const {inputs}_t *", inputs, group),), x,
-                             lambda p: np.tile(p, lanes)),
-        "weights_int8": Instruction("q8_weights_int8({0})",
-                                    (Operand("const int8_t *", "int8", lanes * group),), weights,
-                                    lambda p: p),
-        "dot": Instruction("q8_dot({0}, {1}, {2})", (acc, weights, x), acc, lambda a, w, v: a +
-                           (w * v).reshape(lanes, group).sum(axis=1)),
+        "splat": Instruction(
+            "q8_splat({0})", (Operand(f"const {inputs}_t *", inputs, group),), x, lambda p: np.tile(p, lanes)
+        ),
+        "weights_int8": Instruction(
+            "q8_weights_int8({0})", (Operand("const int8_t *", "int8", lanes * group),), weights, lambda p: p
+        ),
+        "dot": Instruction(
+            "q8_dot({0}, {1}, {2})",
+            (acc, weights, x),
+            acc,
+            lambda a, w, v: a + (w * v).reshape(lanes, group).sum(axis=1),
+        ),
         "scale": Instruction("q8_scale({0}, {1})", (acc, factor), acc, lambda a, m: _scaled(a * m, order)),
-        "round": Instruction("q8_round({0}, {1}, {2}, {3})",
-                             (small, factor, replace(words, low=-(1 << 29), high=1 << 29), shift), acc,
-                             rounded),
+        "round": Instruction(
+            "q8_round({0}, {1}, {2}, {3})",
+            (small, factor, replace(words, low=-(1 << 29), high=1 << 29), shift),
+            acc,
+            rounded,
+        ),
         "add_shift": Instruction(
             "q8_add_shift({0}, {1}, {2})",
-            (small, replace(words, low=-(1 << 28), high=1 << 28), Operand("int32_t", "int32", 1, 0, 15)), acc,
-            lambda a, c, s: (a + c) >> s),
+            (small, replace(words, low=-(1 << 28), high=1 << 28), Operand("int32_t", "int32", 1, 0, 15)),
+            acc,
+            lambda a, c, s: (a + c) >> s,
+        ),
     }
     accs = ", ".join(f"{{{k}}}" for k in range(parts))
     small16 = replace(acc, low=-40000, high=40000)
     for dtype, low, high in (("int8", -128, 127), ("uint8", 0, 255)):
+
         def narrow(*a: Lanes, low: int = low, high: int = high) -> Lanes:
             return in_channels(
-                np.clip(np.concatenate(a[:parts]), max(low, a[parts][0]), min(high, a[parts + 1][0])), after)
+                np.clip(np.concatenate(a[:parts]), max(low, a[parts][0]), min(high, a[parts + 1][0])), after
+            )
 
-        limits = (Operand("int32_t", "int32", 1, low, low + 9), Operand("int32_t", "int32", 1, high - 9,
-                                                                        high))
+        limits = (
+            Operand("int32_t", "int32", 1, low, low + 9),
+            Operand("int32_t", "int32", 1, high - 9, high),
+        )
         text = f"q8_bytes16_{dtype}(q8_pack16({accs}), {{{parts}}}, {{{parts + 1}}})"
-        table[f"bytes16_{dtype}"] = Instruction(text, (*[small16] * parts, *limits),
-                                                Operand("q8_bytes", dtype, 16), narrow)
+        table[f"bytes16_{dtype}"] = Instruction(
+            text, (*[small16] * parts, *limits), Operand("q8_bytes", dtype, 16), narrow
+        )
         table[f"widen_{dtype}"] = _widen(dtype, inputs)
     text = f"q8_sums16({{{parts}}}, {accs})"
-    table["sums16"] = Instruction(text, (*[acc] * parts,), Operand("int32_t *", "int32", 16),
-                                  lambda *a: in_channels(np.concatenate(a), np.array(channels)))
+    table["sums16"] = Instruction(
+        text,
+        (*[acc] * parts,),
+        Operand("int32_t *", "int32", 16),
+        lambda *a: in_channels(np.concatenate(a), np.array(channels)),
+    )
     return table
 
 
 def _widen(dtype: str, inputs: str) -> Instruction:
     flip = {("int8", "uint8"): 128, ("uint8", "int8"): -128}.get((dtype, inputs), 0)
-    return Instruction(f"q8_widen_{dtype}({{1}}, {{0}}, 53)", (Operand(f"const {dtype}_t *", dtype, 53),),
-                       Operand(f"{inputs}_t *", inputs, 53), lambda p: p + flip)
+    return Instruction(
+        f"q8_widen_{dtype}({{1}}, {{0}}, 53)",
+        (Operand(f"const {dtype}_t *", dtype, 53),),
+        Operand(f"{inputs}_t *", inputs, 53),
+        lambda p: p + flip,
+    )
 
 
-AVX2 = InstructionSet("AVX2",
-                      "aot_model/int8_avx2.h",
-                      "avx2_",
-                      _table(8, 2, "int16", "int16", (0, 2, 1, 3), INTERLEAVED),
-                      8,
-                      2,
-                      "int16_t",
-                      pixels={16: 6, 8: 8},
-                      channels=INTERLEAVED,
-                      order=(0, 2, 1, 3),
-                      )
+AVX2 = InstructionSet(
+    "AVX2",
+    "aot_model/int8_avx2.h",
+    "avx2_",
+    _table(8, 2, "int16", "int16", (0, 2, 1, 3), INTERLEAVED),
+    8,
+    2,
+    "int16_t",
+    pixels={16: 6, 8: 8},
+    channels=INTERLEAVED,
+    order=(0, 2, 1, 3),
+)
 _OWN = ("load", "splat", "weights_int8", "dot", "widen_int8", "widen_uint8")
 VNNI = InstructionSet(
-    "AVX-512 VNNI", "aot_model/int8_vnni.h", "vnni_",
-    {k: v for k, v in _table(16, 4, "int8", "uint8", (0, 2, 1, 3), INTERLEAVED).items() if k in _OWN}, 16, 4,
-    "uint8_t", {"int8": 128}, {16: 12}, INTERLEAVED, (0, 2, 1, 3), "q8_low({0}), q8_high({0})", AVX2,
+    "AVX-512 VNNI",
+    "aot_model/int8_vnni.h",
+    "vnni_",
+    {k: v for k, v in _table(16, 4, "int8", "uint8", (0, 2, 1, 3), INTERLEAVED).items() if k in _OWN},
+    16,
+    4,
+    "uint8_t",
+    {"int8": 128},
+    {16: 12},
+    INTERLEAVED,
+    (0, 2, 1, 3),
+    "q8_low({0}), q8_high({0})",
+    AVX2,
 )
-SDOT = InstructionSet("SDOT", "aot_model/int8_sdot.h", "sdot_",
-                      _table(4, 4, "int8", "int8", (0, 1, 2, 3), tuple(range(16))), 4, 4, "int8_t",
-                      {"uint8": -128}, {16: 6}, tuple(range(16)),
-                      )
+SDOT = InstructionSet(
+    "SDOT",
+    "aot_model/int8_sdot.h",
+    "sdot_",
+    _table(4, 4, "int8", "int8", (0, 1, 2, 3), tuple(range(16))),
+    4,
+    4,
+    "int8_t",
+    {"uint8": -128},
+    {16: 6},
+    tuple(range(16)),
+)
 
 SETS = (AVX2, VNNI, SDOT)

@@ -27,8 +27,14 @@ INVERSE_OF_9 = 0x38E38E39
 LAYOUT = "[output channel][3][3][input channel, filled up to a multiple of four]"
 
 
-def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.int32] | None,
-         quant: QuantSpec, tail: Tail | None, variant: Variant) -> KernelCode:
+def conv(
+    shape: ConvShape,
+    weights: npt.NDArray[np.int8],
+    bias: npt.NDArray[np.int32] | None,
+    quant: QuantSpec,
+    tail: Tail | None,
+    variant: Variant,
+) -> KernelCode:
     """Convolution; weights [out_c, 3, 3, in_c], `fits()`. With a tail it gets the int8 value."""
     s, v = shape, variant
     unroll = v.unroll
@@ -52,12 +58,13 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.i
     if tail is not None:
         scratch.append(Scratch("results", v.tiles * TILE * TILE * s.out_c, 4, f"{quant.out_dtype}_t"))
     when = "in parts when they are used" if v.in_parts else "when they are used"
-    note = (f"Winograd's F(4x4, 3x3) in whole numbers, {v.tiles} tiles together, products of {v.together} "
-            f"tiles x {v.channels} channels, weights transformed {when}; requantisation: {rq.form}")
+    note = (
+        f"Winograd's F(4x4, 3x3) in whole numbers, {v.tiles} tiles together, products of {v.together} "
+        f"tiles x {v.channels} channels, weights transformed {when}; requantisation: {rq.form}"
+    )
     return KernelCode(
         body.text(),
-        constants=(Packed("weights", filled.reshape(-1), 4, ANYTHING, layout=LAYOUT),
-                   rows.packed("rows")),
+        constants=(Packed("weights", filled.reshape(-1), 4, ANYTHING, layout=LAYOUT), rows.packed("rows")),
         scratch=tuple(scratch),
         includes=frozenset({HEADER, "aot_model/int8_winograd.h"}),
         helpers=(text, *forms.texts(), *tail_helpers(tail)),
@@ -98,9 +105,13 @@ class _Transforms:
         finish, words, lines = self.rows.finish("constants"), self.rows.width - 1, []
         for j, shift in enumerate((6, 5, 4, 4)):
             sum_ = f"(uint32_t)((int32_t)(o[{j}] * inverse) >> {shift})"
-            lines += ["{" if j == 0 or self.whole else f"if (columns > {j}) {{",
-                      f"int32_t v = (int32_t)({sum_} + start);",
-                      *finish, f"to[{j} * across] = ({out})v;", "}"]
+            lines += [
+                "{" if j == 0 or self.whole else f"if (columns > {j}) {{",
+                f"int32_t v = (int32_t)({sum_} + start);",
+                *finish,
+                f"to[{j} * across] = ({out})v;",
+                "}",
+            ]
         text = "\n".join(lines)
         many, rows = ("", "4") if self.whole else (", int32_t rows, int32_t columns", "rows")
         return f"""/* A tile's outputs of one channel, requantised. */
@@ -109,10 +120,10 @@ AOT_MODEL_OPAQUE static void {self.outputs}(
 {{
     uint32_t z[24], inverse = {INVERSE_OF_9:#x}u;
     const uint32_t start = (uint32_t)p[0];
-    const int32_t constants[{words}] = {{{', '.join(f'p[{k + 1}]' for k in range(words))}}};
+    const int32_t constants[{words}] = {{{", ".join(f"p[{k + 1}]" for k in range(words))}}};
     for (int32_t j = 0; j < 6; j++) {{
         const uint32_t *m = (const uint32_t *)sums + {SUMS} * j;
-        winograd_four({', '.join(f'm[{6 * SUMS * i}]' for i in range(6))}, z + j, 6);
+        winograd_four({", ".join(f"m[{6 * SUMS * i}]" for i in range(6))}, z + j, 6);
     }}
     for (int32_t i = 0; i < {rows}; i++) {{
         {out} *to = y + i * down;
@@ -150,15 +161,22 @@ class _Body:
         lines = [
             f"for (int32_t first = 0; first < {tiles}; first += {v.tiles}) {{",
             f"const int32_t count = {count};",
-            *self._gather(columns), *self._multiply(columns), *self._store(columns), "}",
+            *self._gather(columns),
+            *self._multiply(columns),
+            *self._store(columns),
+            "}",
         ]
         filled = self.quads // 2 < self.pairs
         size = POSITIONS * (self.unroll if v.in_parts else self.pairs) * v.channels * 4
         if s.batch > 1:
             to = f"{self.quant.out_dtype}_t *to = y + n * {s.out_h * s.out_w * s.out_c};"
-            lines = [f"for (int32_t n = 0; n < {s.batch}; n++) {{",
-                     f"const {self.quant.x_dtype}_t *image = x + n * {s.strides[0]};",
-                     *([] if self.tail else [to]), *lines, "}"]
+            lines = [
+                f"for (int32_t n = 0; n < {s.batch}; n++) {{",
+                f"const {self.quant.x_dtype}_t *image = x + n * {s.strides[0]};",
+                *([] if self.tail else [to]),
+                *lines,
+                "}",
+            ]
         if filled:
             lines = [f"memset(filters, 0, {size}u); /* pairs of channels that there are not */", *lines]
         return "\n".join(lines) + "\n"
@@ -186,8 +204,7 @@ class _Body:
         channel = f"group < {last} ? group : {last}" if oc % cn else "group"
         block = POSITIONS * self.pairs * v.together
         one = 9 * self.quads
-        lines = [f"for (int32_t group = 0; group < {oc}; group += {cn}) {{",
-                 f"const int32_t c = {channel};"]
+        lines = [f"for (int32_t group = 0; group < {oc}; group += {cn}) {{", f"const int32_t c = {channel};"]
         fill = self.quads // 2
 
         def call(inputs: str) -> str:
@@ -195,21 +212,31 @@ class _Body:
             return f"{self.product}({four}, {two}, sums, sums + {POSITIONS * SUMS});"
 
         def filters(begin: str, end: str) -> list[str]:
-            return [f"for (int32_t k = 0; k < {cn}; k++) {{",
-                    f"{self.forms.filters}(filters + k, weights + (c + k) * {one}, {self.quads}u,",
-                    f"{begin}, {end});", "}"]
+            return [
+                f"for (int32_t k = 0; k < {cn}; k++) {{",
+                f"{self.forms.filters}(filters + k, weights + (c + k) * {one}, {self.quads}u,",
+                f"{begin}, {end});",
+                "}",
+            ]
 
         if v.in_parts:
             u = self.unroll
-            lines += [f"memset(sums, 0, {POSITIONS * SUMS * 4}u);",
-                      f"for (uint32_t pair = 0; pair < {fill}u; pair += {u}u) {{",
-                      *filters("pair", f"pair + {u}u"),
-                      call(f"inputs + pair * {POSITIONS * v.together}u"), "}", *self._outputs("0", columns)]
+            lines += [
+                f"memset(sums, 0, {POSITIONS * SUMS * 4}u);",
+                f"for (uint32_t pair = 0; pair < {fill}u; pair += {u}u) {{",
+                *filters("pair", f"pair + {u}u"),
+                call(f"inputs + pair * {POSITIONS * v.together}u"),
+                "}",
+                *self._outputs("0", columns),
+            ]
         else:
-            lines += [*filters("0u", f"{fill}u"),
-                      f"for (int32_t part = 0; part < count; part += {v.together}) {{",
-                      call(f"inputs + part / {v.together} * {block}"),
-                      *self._outputs("part", columns), "}"]
+            lines += [
+                *filters("0u", f"{fill}u"),
+                f"for (int32_t part = 0; part < count; part += {v.together}) {{",
+                call(f"inputs + part / {v.together} * {block}"),
+                *self._outputs("part", columns),
+                "}",
+            ]
         return [*lines, "}"]
 
     def _outputs(self, part: str, columns: int) -> list[str]:
@@ -222,15 +249,22 @@ class _Body:
             to, down, across = f"results + ({tile}) * {16 * oc} + c + j", 4 * oc, oc
         else:
             out = "to" if s.batch > 1 else "y"
-            lines += [f"const int32_t row = (first + {tile}) / {columns} * 4;",
-                      f"const int32_t column = (first + {tile}) % {columns} * 4;"]
+            lines += [
+                f"const int32_t row = (first + {tile}) / {columns} * 4;",
+                f"const int32_t column = (first + {tile}) % {columns} * 4;",
+            ]
             to, down, across = f"{out} + (row * {s.out_w} + column) * {oc} + c + j", s.out_w * oc, oc
             rows = f"{s.out_h} - row < 4 ? {s.out_h} - row : 4" if s.out_h % 4 else "4"
             cols = f"{s.out_w} - column < 4 ? {s.out_w} - column : 4" if s.out_w % 4 else "4"
         more = "" if self.forms.whole else f", {rows}, {cols}"
-        return [*lines, f"for (int32_t j = 0; j < {cn}; j++) {{",
-                f"{self.forms.outputs}({sums}, rows + (c + j) * {self.forms.rows.width}, {to},",
-                f"{down}, {across}{more});", "}", "}"]
+        return [
+            *lines,
+            f"for (int32_t j = 0; j < {cn}; j++) {{",
+            f"{self.forms.outputs}({sums}, rows + (c + j) * {self.forms.rows.width}, {to},",
+            f"{down}, {across}{more});",
+            "}",
+            "}",
+        ]
 
     def _store(self, columns: int) -> list[str]:
         """What is fused behind, over all outputs of the block."""
@@ -239,17 +273,23 @@ class _Body:
             return []
         pixels = 4 if isinstance(self.tail, RowTail) else 1  # of a tile's row, neighbours here and there
         n, parts, each = "n" if s.batch > 1 else "0", 16 // pixels, " / 4" if pixels == 1 else ""
-        lines = [f"for (int32_t t = 0; t < {parts} * count; t++) {{",
-                 f"const int32_t row = (first + t / {parts}) / {columns} * 4 + t{each} % 4;",
-                 f"const int32_t column = (first + t / {parts}) % {columns} * 4{' + t % 4' * (pixels == 1)};",
-                 f"const int32_t pixel = row * {s.out_w} + column;"]
+        lines = [
+            f"for (int32_t t = 0; t < {parts} * count; t++) {{",
+            f"const int32_t row = (first + t / {parts}) / {columns} * 4 + t{each} % 4;",
+            f"const int32_t column = (first + t / {parts}) % {columns} * 4{' + t % 4' * (pixels == 1)};",
+            f"const int32_t pixel = row * {s.out_w} + column;",
+        ]
         if isinstance(self.tail, RowTail):
             many = str(4 * s.out_c)
             if s.out_w % TILE:
                 many = f"(column < {s.out_w - 4} ? 4 : {s.out_w} - column) * {s.out_c}"
             store = self.tail.store_row(f"results + t * {4 * s.out_c}", (n, "0", "pixel", "0"), many)
             return [*lines, f"if (row < {s.out_h}) {{", store.rstrip(), "}", "}"]
-        return [*lines,
-                f"for (int32_t c = 0; row < {s.out_h} && column < {s.out_w} && c < {s.out_c}; c++) {{",
-                f"const int32_t v = results[t * {s.out_c} + c];",
-                self.tail.store("v", (n, "0", "pixel", "c"), 1).rstrip(), "}", "}"]
+        return [
+            *lines,
+            f"for (int32_t c = 0; row < {s.out_h} && column < {s.out_w} && c < {s.out_c}; c++) {{",
+            f"const int32_t v = results[t * {s.out_c} + c];",
+            self.tail.store("v", (n, "0", "pixel", "c"), 1).rstrip(),
+            "}",
+            "}",
+        ]

@@ -48,13 +48,16 @@ class Product:
 def _step(k: int, instruction: str, advance: tuple[int, int] | None) -> list[str]:
     """Pair k of a turn; advance: bytes that both pointers move on with their last loads."""
     four, two = 16 * k, 8 * k
-    end_four, end_two = (f"[r0], #{advance[0]}", f"[r1], #{advance[1]}") if advance else (f"[r0, #{four}]",
-                                                                                          f"[r1, #{two}]")
+    end_four, end_two = (
+        (f"[r0], #{advance[0]}", f"[r1], #{advance[1]}") if advance else (f"[r0, #{four}]", f"[r1, #{two}]")
+    )
     last = ", {0}" if instruction == "smlad" else ""
 
     def sums(x: str, lane: int) -> list[str]:
-        return [(f"{instruction} {{0}}, {x}, {w}" + last).format(f"r{2 + lane + at}")
-                for w, at in (("r10", 0), ("r11", 4))]
+        return [
+            (f"{instruction} {{0}}, {x}, {w}" + last).format(f"r{2 + lane + at}")
+            for w, at in (("r10", 0), ("r11", 4))
+        ]
 
     return [
         f"ldr r11, [r1, #{two + 4}]", f"ldr r10, {end_two}", f"ldr r12, [r0, #{four + 4}]",
@@ -71,8 +74,11 @@ def _add(register: str, by: int) -> list[str]:
         return []
     if bits <= 8 or word % (1 << (bits - 8)) == 0:
         return [f"{'add' if by > 0 else 'sub'}.w {register}, {register}, #{word}"]
-    return [f"movw r12, #{word & 0xFFFF}", *([f"movt r12, #{word >> 16}"] if word >> 16 else []),
-            f"{'add' if by > 0 else 'sub'}.w {register}, {register}, r12"]
+    return [
+        f"movw r12, #{word & 0xFFFF}",
+        *([f"movt r12, #{word >> 16}"] if word >> 16 else []),
+        f"{'add' if by > 0 else 'sub'}.w {register}, {register}, r12",
+    ]
 
 
 def product(form: Product) -> tuple[str, str]:
@@ -94,11 +100,17 @@ def product(form: Product) -> tuple[str, str]:
                   *_step(order[0], "smlad", None), "3:"]  # fmt: skip
         for k in order[1:]:
             lines += _step(k, "smlad", None)
-        lines += [*_add("r0", 4 * form.four_turn), *_add("r1", 4 * form.two_turn),
-                  "ldr r12, [sp, #8]", "cmp.w r0, r12", "bne.w 2b",
-                  f"add.w r12, r12, #{four}", "str r12, [sp, #8]",
-                  *_add("r0", four - 4 * form.four_turn * turns),
-                  *_add("r1", two - 4 * form.two_turn * turns)]
+        lines += [
+            *_add("r0", 4 * form.four_turn),
+            *_add("r1", 4 * form.two_turn),
+            "ldr r12, [sp, #8]",
+            "cmp.w r0, r12",
+            "bne.w 2b",
+            f"add.w r12, r12, #{four}",
+            "str r12, [sp, #8]",
+            *_add("r0", four - 4 * form.four_turn * turns),
+            *_add("r1", two - 4 * form.two_turn * turns),
+        ]
     lines += ["ldrd r12, lr, [sp]", "stmia r12!, {r2-r9}", "str r12, [sp]", "cmp.w r12, lr", "bne.w 1b",
               "add sp, sp, #12", "pop {r4-r11, pc}"]  # fmt: skip
     twin = [

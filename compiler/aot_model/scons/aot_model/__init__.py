@@ -104,8 +104,7 @@ def generate(env: Environment) -> None:
         AOT_MODEL_TEST_SOURCES=[],
         AOT_MODEL_TEST_LINKFLAGS=[],
         _AOT_MODEL_FILES=file_arguments,
-        AOT_MODEL_COM=
-        "$AOT_MODEL compile $SOURCE --quiet -o $TARGET.dir $AOT_MODEL_ARGUMENTS $_AOT_MODEL_FILES "
+        AOT_MODEL_COM="$AOT_MODEL compile $SOURCE --quiet -o $TARGET.dir $AOT_MODEL_ARGUMENTS $_AOT_MODEL_FILES "  # noqa: E501
         "$AOT_MODEL_REPORT",
         AOT_MODEL_COMSTR="Compiling model $AOT_MODEL_NAME for $AOT_MODEL_TARGET",
         AOT_MODEL_STACKCOM="$AOT_MODEL stack $SOURCES $AOT_MODEL_ARGUMENTS -o $TARGET",
@@ -124,13 +123,17 @@ def generate(env: Environment) -> None:
         source_scanner=Scanner(function=scan_model, name="aot-model", recursive=False),
     )
     env["BUILDERS"]["_AotModelStack"] = Builder(
-        action=Action("$AOT_MODEL_STACKCOM", "Measuring the stack of $TARGET"))
+        action=Action("$AOT_MODEL_STACKCOM", "Measuring the stack of $TARGET")
+    )
     env["BUILDERS"]["_AotModelSize"] = Builder(
-        action=Action("$AOT_MODEL_SIZECOM", "Counting code and constants of $TARGET"))
+        action=Action("$AOT_MODEL_SIZECOM", "Counting code and constants of $TARGET")
+    )
     env["BUILDERS"]["_AotModelCycles"] = Builder(
-        action=Action("$AOT_MODEL_CYCLESCOM", "Estimating the cycles of $TARGET"))
+        action=Action("$AOT_MODEL_CYCLESCOM", "Estimating the cycles of $TARGET")
+    )
     env["BUILDERS"]["_AotModelArena"] = Builder(
-        action=Action("$AOT_MODEL arena $SOURCES -o $TARGET.dir $AOT_MODEL_ARGUMENTS", "Generating $TARGET"))
+        action=Action("$AOT_MODEL arena $SOURCES -o $TARGET.dir $AOT_MODEL_ARGUMENTS", "Generating $TARGET")
+    )
     env["BUILDERS"]["_AotModelMain"] = Builder(action=Action("$AOT_MODEL_MAINCOM", "Generating $TARGET"))
     env.AddMethod(aot_model_sources, "AotModelSources")
     env.AddMethod(aot_model_library, "AotModelLibrary")

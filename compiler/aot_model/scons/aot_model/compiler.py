@@ -33,8 +33,11 @@ def python(env: Environment) -> str:
         return str(given)
     # <prefix>/lib/python3.x/site-packages
     installed_in = PACKAGE.parents[3] if PACKAGE.parent.name == "site-packages" else None
-    for candidate in (installed_in / "bin" / "python3" if installed_in else None, shutil.which("python3"),
-                      sys.executable):
+    for candidate in (
+        installed_in / "bin" / "python3" if installed_in else None,
+        shutil.which("python3"),
+        sys.executable,
+    ):
         if candidate and os.path.exists(candidate):
             return str(candidate)
     return sys.executable
@@ -72,7 +75,8 @@ def identity(env: Environment) -> Node:
     """A node that changes when the compiler does: its files, its Python, the packages that it uses."""
     answer = describe(env)
     return Value(
-        json.dumps({k: answer.get(k) for k in ("version", "python", "packages", "digest")}, sort_keys=True))
+        json.dumps({k: answer.get(k) for k in ("version", "python", "packages", "digest")}, sort_keys=True)
+    )
 
 
 def scan_model(node: Node, env: Environment, path: object) -> list[Node]:
@@ -87,10 +91,9 @@ def scan_model(node: Node, env: Environment, path: object) -> list[Node]:
         # External data has the key "location" literally in the file: without it there is no need to start a
         # process.
         if b"location" in file.get_contents():
-            done = subprocess.run([*map(str, env["AOT_MODEL"]), "inputs",
-                                   file.get_abspath()],
-                                  capture_output=True,
-                                  text=True)
+            done = subprocess.run(
+                [*map(str, env["AOT_MODEL"]), "inputs", file.get_abspath()], capture_output=True, text=True
+            )
             folder = os.path.dirname(file.get_abspath())
             found = [os.path.relpath(line, folder) for line in done.stdout.splitlines()[1:]]
         _model_files[key] = found
@@ -98,15 +101,15 @@ def scan_model(node: Node, env: Environment, path: object) -> list[Node]:
 
 
 def _predefined(env: Environment) -> str:
-    """The macros that the environment's C compiler predefines with its flags; empty when it is not like GCC.
+    """The macros that the environment's C compiler predefines with its flags; empty when it is not like
+    GCC.
     """
     command = tuple(shlex.split(env.subst("$CC $CCFLAGS $CFLAGS")))
     if command not in _macros:
         try:
-            done = subprocess.run([*command, "-dM", "-E", "-x", "c", os.devnull],
-                                  capture_output=True,
-                                  text=True,
-                                  env=env["ENV"])
+            done = subprocess.run(
+                [*command, "-dM", "-E", "-x", "c", os.devnull], capture_output=True, text=True, env=env["ENV"]
+            )
             _macros[command] = done.stdout if done.returncode == 0 else ""
         except OSError:
             _macros[command] = ""
@@ -118,11 +121,13 @@ def is_native(env: Environment) -> bool:
     macros = _predefined(env)
     if not macros:
         return True
-    system = {"Linux": "__linux__", "Darwin": "__APPLE__",
-              "Windows": "_WIN32"}.get(platform.system(), "__unix__")
+    system = {"Linux": "__linux__", "Darwin": "__APPLE__", "Windows": "_WIN32"}.get(
+        platform.system(), "__unix__"
+    )
     machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
-    return f"#define {system} " in macros and (f"#define __{machine}__ " in macros
-                                               or machine not in ("x86_64", "aarch64"))
+    return f"#define {system} " in macros and (
+        f"#define __{machine}__ " in macros or machine not in ("x86_64", "aarch64")
+    )
 
 
 def probe_object(env: Environment, path: str) -> Node:
@@ -131,9 +136,7 @@ def probe_object(env: Environment, path: str) -> Node:
     """
     source = env.File(describe(env)["probe"])
     flags = {
-        name: [flag
-               for flag in CLVar(env.subst(f"${name}"))
-               if not flag.startswith("-flto")]
+        name: [flag for flag in CLVar(env.subst(f"${name}")) if not flag.startswith("-flto")]
         for name in ("CCFLAGS", "CFLAGS")
     }
     return env.Object(path, source, **flags)[0]

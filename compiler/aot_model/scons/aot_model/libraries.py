@@ -124,8 +124,11 @@ def _sources(
         raise UserError(f"{call}: report is True, or 'html', not '{report}'")
     ending = ".report.html" if report == "html" else ".report.txt"
     suffixes = [
-        ".c", ".h", ".json", *([".params"] if "--params=external" in words else []),
-        *([ending] if report else [])
+        ".c",
+        ".h",
+        ".json",
+        *([".params"] if "--params=external" in words else []),
+        *([ending] if report else []),
     ]
     nodes = env._AotModelCompile(
         [folder.File(model_name + suffix) for suffix in suffixes],
@@ -135,8 +138,9 @@ def _sources(
         AOT_MODEL_NAME=model_name,
         AOT_MODEL_TARGET=target,
         AOT_MODEL_FILES={
-            "target-plugin": [plugin.rfile() for plugin in plugins], "target-probe": probe,
-            **{flag: [node.rfile()] for flag, node in files.items()}
+            "target-plugin": [plugin.rfile() for plugin in plugins],
+            "target-probe": probe,
+            **{flag: [node.rfile()] for flag, node in files.items()},
         },
     )
     env.Depends(nodes, [identity(env), *probe, *plugins, *files.values(), *env.Flatten(depends)])
@@ -160,15 +164,17 @@ def aot_model_sources(env: Environment, name: str, model: Any, **arguments: Any)
     return _sources(env, name, model, **arguments)[1]
 
 
-def aot_model_library(env: Environment,
-                       name: str,
-                       model: Any,
-                       count_code: bool = False,
-                       max_stack: int | str | None = None,
-                       stack_allowance: int | str | None = None,
-                       max_cycles: float | str | None = None,
-                       clock: float | str | None = None,
-                       **arguments: Any) -> Generated:
+def aot_model_library(
+    env: Environment,
+    name: str,
+    model: Any,
+    count_code: bool = False,
+    max_stack: int | str | None = None,
+    stack_allowance: int | str | None = None,
+    max_cycles: float | str | None = None,
+    clock: float | str | None = None,
+    **arguments: Any,
+) -> Generated:
     max_flash = arguments.get("max_flash")
     env, made = _sources(env, name, model, call="AotModelLibrary", **arguments)
     include = [*made.include_dirs, "$CPPPATH"]
@@ -178,28 +184,33 @@ def aot_model_library(env: Environment,
     if not measured:
         objects = env.Object(made.source, CPPPATH=include)
     else:
-        objects = env.Command([f"{base}$OBJSUFFIX", *([f"{base}.ci"] if max_stack is not None else [])],
-                              made.source,
-                              Action("$CCCOM", "$CCCOMSTR"),
-                              CPPPATH=include,
-                              CFLAGS=["$CFLAGS", *measured])
+        objects = env.Command(
+            [f"{base}$OBJSUFFIX", *([f"{base}.ci"] if max_stack is not None else [])],
+            made.source,
+            Action("$CCCOM", "$CCCOMSTR"),
+            CPPPATH=include,
+            CFLAGS=["$CFLAGS", *measured],
+        )
     result = Generated(env.StaticLibrary(name, objects[0]))
     compiler = compiler_option(env)
     checked = []
     if count_code:
         words = [compiler, *([] if max_flash is None else [f"--max-flash={max_flash}"])]
-        checked += env._AotModelSize(f"{base}.size.txt", [made.metadata, objects[0]],
-                                     AOT_MODEL_ARGUMENTS=words)
+        checked += env._AotModelSize(
+            f"{base}.size.txt", [made.metadata, objects[0]], AOT_MODEL_ARGUMENTS=words
+        )
     if max_stack is not None:
         allowed = [] if stack_allowance is None else [f"--stack-allowance={stack_allowance}"]
         words = [compiler, *allowed, f"--max-stack={max_stack}"]
-        checked += env._AotModelStack(f"{base}.stack.txt", [made.metadata, objects[0]],
-                                      AOT_MODEL_ARGUMENTS=words)
+        checked += env._AotModelStack(
+            f"{base}.stack.txt", [made.metadata, objects[0]], AOT_MODEL_ARGUMENTS=words
+        )
     if max_cycles is not None:
         more = {"memory": arguments.get("memory"), "clock": clock, "max-cycles": max_cycles}
         words = [compiler, *(f"--{option}={value}" for option, value in more.items() if value is not None)]
-        checked += env._AotModelCycles(f"{base}.cycles.txt", [made.metadata, objects[0]],
-                                       AOT_MODEL_ARGUMENTS=words)
+        checked += env._AotModelCycles(
+            f"{base}.cycles.txt", [made.metadata, objects[0]], AOT_MODEL_ARGUMENTS=words
+        )
     if checked:
         env.Depends(checked, [made.source, made.header, identity(env)])
         env.Depends(result, checked)
@@ -208,11 +219,13 @@ def aot_model_library(env: Environment,
     return result
 
 
-def aot_model_arena(env: Environment,
-                     name: str,
-                     libraries: Any,
-                     pool_sections: Mapping[str, str] | None = None,
-                     **overrides: Any) -> Generated:
+def aot_model_arena(
+    env: Environment,
+    name: str,
+    libraries: Any,
+    pool_sections: Mapping[str, str] | None = None,
+    **overrides: Any,
+) -> Generated:
     call = f"AotModelArena({name})"
     env = env.Clone(**construction_variables(call, overrides)) if overrides else env
     libraries = list(libraries)
@@ -221,16 +234,20 @@ def aot_model_arena(env: Environment,
     symbol, folder = identifier(env, call, name), env.Dir(f"{name}.aot")
     arguments = [
         f"--name={symbol}",
-        *(f"--pool-section={pool}={section}" for pool, section in (pool_sections or {}).items())
+        *(f"--pool-section={pool}={section}" for pool, section in (pool_sections or {}).items()),
     ]
     nodes = env._AotModelArena(
-        [folder.File(f"{symbol}.c"), folder.File(f"{symbol}.h")], [u.metadata for u in libraries],
-        AOT_MODEL_ARGUMENTS=arguments)
+        [folder.File(f"{symbol}.c"), folder.File(f"{symbol}.h")],
+        [u.metadata for u in libraries],
+        AOT_MODEL_ARGUMENTS=arguments,
+    )
     env.Depends(nodes, identity(env))
     include = list(dict.fromkeys([folder, *(d for u in libraries for d in u.include_dirs)]))
-    result = Generated([
-        *env.StaticLibrary(name, env.Object(nodes[0], CPPPATH=[*include, "$CPPPATH"])),
-        *(u.library for u in libraries)
-    ])
+    result = Generated(
+        [
+            *env.StaticLibrary(name, env.Object(nodes[0], CPPPATH=[*include, "$CPPPATH"])),
+            *(u.library for u in libraries),
+        ]
+    )
     result.source, result.header, result.include_dirs, result.library = nodes[0], nodes[1], include, result[0]
     return result

@@ -16,15 +16,25 @@ from .compiler import Environment, Node, compiler_option, identity, is_native
 from .libraries import Generated, construction_variables
 
 
-def _program(env: Environment, call: str, name: str, library: Any, subcommand: str, arguments: Sequence[str],
-             vectors: Sequence[Node], measured: bool = False) -> list[Node]:
+def _program(
+    env: Environment,
+    call: str,
+    name: str,
+    library: Any,
+    subcommand: str,
+    arguments: Sequence[str],
+    vectors: Sequence[Node],
+    measured: bool = False,
+) -> list[Node]:
     """measured: whether the arguments name the library, as the second source."""
     if not isinstance(library, Generated) or library.library is None:
         raise UserError(f"{call}: library was not made by AotModelLibrary()")
-    main = env._AotModelMain(f"{name}.aot/main.c",
-                             [library.metadata, *([library.library] if measured else [])],
-                             AOT_MODEL_SUBCOMMAND=subcommand,
-                             AOT_MODEL_ARGUMENTS=list(arguments))
+    main = env._AotModelMain(
+        f"{name}.aot/main.c",
+        [library.metadata, *([library.library] if measured else [])],
+        AOT_MODEL_SUBCOMMAND=subcommand,
+        AOT_MODEL_ARGUMENTS=list(arguments),
+    )
     env.Depends(main, [identity(env), *vectors])
     # Start-up code is compiled beside each program: environments with other flags may use the same file.
     extra = [
@@ -34,20 +44,22 @@ def _program(env: Environment, call: str, name: str, library: Any, subcommand: s
     objects = env.Object(main, CPPPATH=[*library.include_dirs, "$CPPPATH"])
     libraries = [library, *([] if env["PLATFORM"] == "win32" else ["m"])]
     flags = [*CLVar(env["LINKFLAGS"]), *env.get("AOT_MODEL_TEST_LINKFLAGS", [])]
-    return env.Program(name, [*objects, *extra], LIBS=[*libraries, "$LIBS"],  # type: ignore[no-any-return]
-                       LINKFLAGS=flags)
+    return env.Program(  # type: ignore[no-any-return]
+        name, [*objects, *extra], LIBS=[*libraries, "$LIBS"], LINKFLAGS=flags
+    )
 
 
-def aot_model_test(env: Environment,
-                    name: str,
-                    library: Any,
-                    vectors: Any,
-                    atol: float | None = None,
-                    rtol: float | None = None,
-                    max_lsb: int | None = None,
-                    alias: str = "test",
-                    **overrides: Any,
-                    ) -> list[Node]:
+def aot_model_test(
+    env: Environment,
+    name: str,
+    library: Any,
+    vectors: Any,
+    atol: float | None = None,
+    rtol: float | None = None,
+    max_lsb: int | None = None,
+    alias: str = "test",
+    **overrides: Any,
+) -> list[Node]:
     call = f"AotModelTest({name})"
     env = env.Clone(**construction_variables(call, overrides)) if overrides else env
     entry = env.arg2nodes(vectors, env.fs.Entry)[0]
@@ -63,19 +75,19 @@ def aot_model_test(env: Environment,
     if not env["AOT_MODEL_EMULATOR"] and not is_native(env):
         env.Alias(alias, program)
         return program
-    passed = env.Command(f"{name}.aot/{os.path.basename(name)}.passed", program,
-                         [Action("$AOT_MODEL_EMULATOR $SOURCE.abspath", "Testing $SOURCE"),
-                          Touch("$TARGET")])
+    passed = env.Command(
+        f"{name}.aot/{os.path.basename(name)}.passed",
+        program,
+        [Action("$AOT_MODEL_EMULATOR $SOURCE.abspath", "Testing $SOURCE"), Touch("$TARGET")],
+    )
     env.NoCache(passed)
     env.Alias(alias, passed)
     return program
 
 
-def aot_model_benchmark(env: Environment,
-                         name: str,
-                         library: Any,
-                         runs: int | None = None,
-                         **overrides: Any) -> list[Node]:
+def aot_model_benchmark(
+    env: Environment, name: str, library: Any, runs: int | None = None, **overrides: Any
+) -> list[Node]:
     call = f"AotModelBenchmark({name})"
     env = env.Clone(**construction_variables(call, overrides)) if overrides else env
     arguments = [] if runs is None else [f"--runs={runs}"]
