@@ -15,10 +15,13 @@ import pytest
 from aot_model.emit.budgets import Budgets
 from aot_model.emit.view import Options
 from aot_model.frontends.model import Model
-from aot_model.ir.graph import Graph
-from aot_model.ir.program import Access
+from aot_model.ir.graph import Graph, Node
+from aot_model.ir.program import Access, Program
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
+from aot_model.kernels.base import KernelCode, Scratch
+from aot_model.kernels.int8 import depthwise_mve
+from aot_model.kernels.target import Target
 from aot_model.lowering import room
 from aot_model.memory import Pool
 from aot_model.ops.convolution import Convolution
@@ -198,6 +201,34 @@ def test_gaps_of_the_plan_hold_copies_where_no_other_plan_does(monkeypatch: pyte
     plain, places_of_plain, none = of_floats()
     assert bytes_copied > 0 == none
     assert places == places_of_plain and found.view.workspace_size == plain.view.workspace_size
+
+
+@pytest.mark.parametrize("optimize", ["balanced", "speed"])
+def test_a_wish_that_is_gone_with_room(optimize: str, plain: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that says no more what its call is, once it has what it wished for, goes without."""
+    lower = room.lower
+    monkeypatch.setattr(room, "_live", lambda lowered: dict.fromkeys(lowered.program.calls(), 0))
+    attempts = []
+
+    def silent(graph: Graph, target: Target, rooms: dict[Node, int]) -> Program:
+        program = lower(graph, target, rooms)
+        attempts.append(len(rooms))
+        program.wishes.clear()
+        return program
+
+    monkeypatch.setattr(room, "lower", silent)
+    assert compiled(optimize).view.workspace_size <= room.SPEED * plain and attempts[0] > 0
+
+
+@pytest.mark.parametrize("given", [None, 0, 150, 5010, 5200])
+def test_a_choice_among_three_has_a_wish_with_room_and_without(given: int | None) -> None:
+    small, large, larger = (
+        KernelCode("", scratch=(Scratch("s", size),), note=str(size)) for size in (100, 5000, 5010)
+    )
+    first = depthwise_mve.with_room(large, small, given)
+    second = depthwise_mve.with_room(larger, first, given)
+    assert (first.wish, second.wish) == (5000, 5010)
+    assert second.note == ("100" if (given or 0) < 5000 else "5010")
 
 
 def test_the_same_program_every_time() -> None:

@@ -68,14 +68,18 @@ def with_room(graph: Graph, target: Target, least: Lowered, plan: Planner, most:
         if not rooms:
             break
         program = lower(graph, target, rooms)
+        calls = {node: wish.call for node, wish in program.wishes.items() if node in rooms}
         try:
             found = Lowered(program, plan(program))
         except CompileError:  # pools of fixed sizes are full: the largest wish is not met
-            del rooms[max(rooms, key=lambda node: (_scratch(program.wishes[node].call), node.name))]
+            del rooms[max(rooms, key=lambda node: (_scratch(calls[node]) if node in calls else 0, node.name))]
             continue
         if found.size <= most:
             return found
-        _take(rooms, found, most)
+        if rooms.keys() > calls.keys():  # what one of them takes is not known: without its wish, then
+            rooms = {node: rooms[node] for node in calls}
+            continue
+        _take(rooms, calls, found, most)
     return _in_gaps(graph, target, least, plan, most)
 
 
@@ -108,7 +112,8 @@ def _in_gaps(graph: Graph, target: Target, least: Lowered, plan: Planner, most: 
         if found.size <= most:
             return found
         for node in rooms:
-            if any(_moved(found, kept, buffer, most) for buffer in program.wishes[node].call.arguments):
+            wish = program.wishes.get(node)
+            if wish is None or any(_moved(found, kept, buffer, most) for buffer in wish.call.arguments):
                 choices[node].pop()
     return least
 
@@ -164,9 +169,9 @@ def _scratch(call: Call) -> int:
     return sum(b.nbytes for b in call.buffers(Access.SCRATCH))
 
 
-def _take(rooms: dict[Node, int], found: Lowered, most: int) -> None:
+def _take(rooms: dict[Node, int], calls: Mapping[Node, Call], found: Lowered, most: int) -> None:
     """Take from the call with the most live bytes what the plan has too much."""
-    live, calls = _live(found), {node: wish.call for node, wish in found.program.wishes.items()}
+    live = _live(found)
     worst = max(rooms, key=lambda node: (live[calls[node]], _scratch(calls[node]), node.name))
     over = max(live[calls[worst]] - most, 0) or found.size - most
     rooms[worst] = _scratch(calls[worst]) - max(over, 1)

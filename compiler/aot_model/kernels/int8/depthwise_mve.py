@@ -62,12 +62,14 @@ def depthwise(
 
 def with_room(best: KernelCode, other: KernelCode, room: int | None) -> KernelCode:
     """The faster kernel where it needs hardly more scratch memory than the other one, or where there is room
-    for it.
+    for it. A choice among three has a wish whatever became of the first two: it does not depend on the room
+    whether a layer has one.
     """
     needed, least = (sum(s.nbytes for s in code.scratch) for code in (best, other))
-    if needed <= least + ALLOWANCE:
+    hardly = needed <= least + ALLOWANCE
+    if hardly and other.wish is None:
         return best
-    return replace(best if needed <= (room or 0) else other, wish=needed)
+    return replace(best if hardly or needed <= (room or 0) else other, wish=needed)
 
 
 def writers(shape: ConvShape, spec: QuantSpec, compact: bool) -> list[tuple[float, _Writer]]:
