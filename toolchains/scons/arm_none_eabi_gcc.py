@@ -14,18 +14,22 @@ from pathlib import Path
 from SCons.Errors import UserError
 from SCons.Util import CLVar
 
+# fmt: off
 CORES = {
-    "cortex-m0": ("-mcpu=cortex-m0 -mthumb -mfloat-abi=soft", "mps2-an385", "mps2.ld"),
-    "cortex-m3": ("-mcpu=cortex-m3 -mthumb -mfloat-abi=soft", "mps2-an385", "mps2.ld"),
-    "cortex-m4": ("-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard", "mps2-an386", "mps2.ld"),
-    "cortex-m7": ("-mcpu=cortex-m7 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard", "mps2-an500", "mps2.ld"),
-    "cortex-m33": (
-        "-mcpu=cortex-m33 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard",
-        "mps2-an505",
-        "mps2-an505.ld",
-    ),
-    "cortex-m55": ("-mcpu=cortex-m55 -mthumb -mfloat-abi=hard", "mps3-an547", "mps3-an547.ld"),
+    "cortex-m0": ("-mcpu=cortex-m0 -mthumb -mfloat-abi=soft",
+        "mps2-an385", "mps2.ld"),
+    "cortex-m3": ("-mcpu=cortex-m3 -mthumb -mfloat-abi=soft",
+        "mps2-an385", "mps2.ld"),
+    "cortex-m4": ("-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard",
+        "mps2-an386", "mps2.ld"),
+    "cortex-m7": ("-mcpu=cortex-m7 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard",
+        "mps2-an500", "mps2.ld"),
+    "cortex-m33": ("-mcpu=cortex-m33 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard",
+        "mps2-an505", "mps2-an505.ld"),
+    "cortex-m55": ("-mcpu=cortex-m55 -mthumb -mfloat-abi=hard",
+        "mps3-an547", "mps3-an547.ld"),
 }
+# fmt: on
 """Core: flags, QEMU's machine, its linker script in toolchains/qemu/. Written from targets/cores.py."""
 
 QEMU = Path(__file__).resolve().parents[1] / "qemu"
