@@ -52,8 +52,8 @@ EXPLANATIONS = {
     "says where the bytes or the cycles are, the hint what other options need.",
     "E501": "A name is not known, is used twice, or options exclude each other. "
     "The hint lists what there is.",
-    "E502": "A target of a plug-in raised an error or returned what it should not; the message names the "
-    "hook and the region of the model.",
+    "E502": "A target of a plug-in raised an error or returned what it should not: the message names the "
+    "hook and the region of the model; or it names a phase or an operator that does not exist.",
     "E503": "The target is taken from the C compiler, and its flags name no core. Give the library the "
     "firmware's flags (FLAGS_FROM in CMake), or name the target.",
     "E601": "`run`, `verify` and `time` build a program, and the C compiler is missing or failed: its words "
