@@ -7,6 +7,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+import as_they_are
 import audio
 import elementary
 import hybrid
@@ -39,6 +40,7 @@ CASES = [
     *hybrid.CASES,
     *rnn.CASES,
     *windows.CASES,
+    *as_they_are.CASES,
 ]
 NAMES = [c.name for c in CASES]
 ELSEWHERE = {

@@ -237,6 +237,16 @@ class Conversion:
         wanted = _sound(self.out()).quantisation
         return all(_sound(self.tensor(k)).quantisation == wanted for k in inputs)
 
+    def as_they_are(self, *inputs: int) -> None:
+        """For operators that compare or move integers: LiteRT and TensorFlow Lite Micro do so whatever
+        the quantisation of inputs and output; a note where it differs.
+        """
+        if any(self.quantised(k) for k in inputs) and not self.same_quantisation(*inputs):
+            self.host.note(
+                f"operator {self.operator.index} ({self.operator.kind}): inputs and output have different "
+                "quantisation; its integers stay as they are, as in LiteRT and TensorFlow Lite Micro"
+            )
+
     # --- building -------------------------------------------------------------------------------------------
 
     def add(self, name: str, *inputs: Value | None) -> Value:

@@ -103,8 +103,7 @@ def two(n: Conversion) -> Value:
 
 @rule("MAXIMUM", "MINIMUM")
 def extremum(n: Conversion) -> Value:
-    if (n.quantised(0) or n.quantised(1)) and not n.same_quantisation(0, 1):
-        raise OperatorError("inputs and output have different quantisation", "E302")
+    n.as_they_are(0, 1)
     return n.add("Max" if n.operator.kind == "MAXIMUM" else "Min", n.x(0), n.x(1))
 
 

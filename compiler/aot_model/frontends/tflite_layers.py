@@ -424,10 +424,7 @@ def pool(n: Conversion) -> Value:
     y = n.build(Pool(mode, kernel, strides, pads), x)
     if x.dtype.is_float:
         return n.activate(y, act)
-    if not n.same_quantisation(0):
-        raise OperatorError(
-            "pooling whose input and output have different quantisation is not supported", "E302"
-        )
+    n.as_they_are(0)
     if act == "NONE":
         return y
     low, high = n.limits(act)

@@ -212,7 +212,7 @@ def strided_slice(n: Conversion) -> Value:
 
 @rule("PAD", "PADV2", "MIRROR_PAD")
 def pad(n: Conversion) -> Value:
-    """Pads with the real number 0 (its zero point), a given value, or mirrored elements."""
+    """Pads with the real number 0 (the zero point of the output), a given value, or mirrored elements."""
     x = n.x()
     pads = n.data(1, "the paddings")
     if pads.shape != (x.type.rank, 2) or (pads.size and int(pads.min()) < 0):
@@ -222,13 +222,12 @@ def pad(n: Conversion) -> Value:
         if not n.operator.options.get("MirrorPadOptions", "Mode"):
             return n.build(Pad("reflect"), x, flat)
         return _symmetric(n, x, [(int(a), int(b)) for a, b in pads])
-    if n.quantised() and not n.same_quantisation(0):
-        raise OperatorError("input and output have different quantisation", "E302")
+    n.as_they_are(0)
     if n.operator.kind == "PADV2":
         if n.quantised() and not n.same_quantisation(2):
             raise OperatorError("the padding value has another quantisation than the tensor", "E302")
         return n.build(Pad(), x, flat, n.reshape(n.x(2), ()))
-    return n.build(Pad(), x, flat, n.constant(n.zero() if n.quantised() else 0, x.dtype))
+    return n.build(Pad(), x, flat, n.constant(n.zero_out() if n.quantised() else 0, x.dtype))
 
 
 def _symmetric(n: Conversion, x: Value, pads: list[tuple[int, int]]) -> Value:
