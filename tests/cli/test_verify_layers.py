@@ -201,6 +201,21 @@ def test_tflite_beside_litert(tmp_path: Path) -> None:
 # --- the command --------------------------------------------------------------------------------------------
 
 
+def test_outputs_that_are_constants(tmp_path: Path) -> None:
+    """No step of the program writes them; they are judged like all others."""
+    nodes = [helper.make_node("Shape", ["x"], ["shape"]), helper.make_node("Mul", ["shape", "two"], ["y"])]
+    proto = model(
+        nodes, [tensor("x", [2, 3])], [tensor("y", [2], TensorProto.INT64)], {"two": np.asarray([2, 2])}
+    )
+    path = save(proto, tmp_path / "m.onnx")
+    reference = open_reference(path, "onnx", "onnxruntime", {})
+    given = np.zeros((2, 3), np.float32)
+    measured = _measured(path, tmp_path / "right", reference, [given])
+    assert [(layer.key, layer.status) for layer in measured.layers] == [("y", "ok")]
+    wrong = _measured(path, tmp_path / "wrong", reference, [given], edit=("INT64_C(6)", "INT64_C(7)"))
+    assert [(layer.key, layer.status) for layer in wrong.layers] == [("y", "off")]
+
+
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = save(small_cnn(), tmp_path / "cnn.onnx")
     assert main(["verify", str(path), "--layers", "--all"]) == 0

@@ -44,7 +44,7 @@ class Layer:
     layers: tuple[str, ...]
     """Names of the program's calls."""
     steps: bool
-    """Whether differences are whole steps: an integer tensor."""
+    """Whether differences are steps of a quantised tensor: integers of 8 or 16 bits. Wider ones are exact."""
     inherited: Comparison
     own: Comparison | None
 
@@ -102,6 +102,40 @@ def _moved(tensor: ModelTensor, array: Array) -> Array:
     return array
 
 
+@dataclass(frozen=True)
+class _Known:
+    """A tensor of the file that the program has."""
+
+    label: str
+    type: str
+    functions: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+
+
+def _outputs(program: HostProgram, reference: Reference) -> Sequence[Key]:
+    """The file's outputs in the program's order; none where a sequence is several of the program's."""
+    ports = reference.outputs
+    return ports if len(ports) == len(program.view.outputs) else ()
+
+
+def _known(program: HostProgram, reference: Reference) -> dict[Key, _Known]:
+    """What a traced program tells, and its outputs: those that are constants no step writes."""
+    found = {
+        key: _Known(printable(p.buffer.name), str(p.buffer.type))
+        for key, p in zip(_outputs(program, reference), program.view.outputs, strict=False)
+    }
+    for traced in program.view.traced:
+        functions, calls = _calls(program, traced)
+        for t in traced.tensors:
+            found[t.key] = _Known(printable(t.name), str(traced.type), functions, calls)
+    return found
+
+
+def _tensors(program: HostProgram, reference: Reference, row: Sequence[Array]) -> dict[Key, Array]:
+    outputs = zip(_outputs(program, reference), row[len(program.view.traced) :], strict=False)
+    return {**dict(outputs), **traced_tensors(program, row)}
+
+
 def measure(
     program: HostProgram,
     rows: Sequence[Sequence[Array]],
@@ -110,11 +144,13 @@ def measure(
     tolerance: Tolerance,
 ) -> Measured:
     """Compare the runs of a traced program on some vectors of inputs with a reference."""
-    by_key = {t.key: (t, traced) for traced in program.view.traced for t in traced.tensors}
-    ours = [{k: v for k, v in traced_tensors(program, row).items() if v.dtype.kind in "biuf"} for row in rows]
+    known = _known(program, reference)
+    ours = [
+        {k: v for k, v in _tensors(program, reference, row).items() if v.dtype.kind in "biuf"} for row in rows
+    ]
     produced = [k for node in reference.nodes for k in node.outputs]
     keys = [k for k in produced if ours and k in ours[0]]
-    theirs: list[Tensors] = [reference.run(vector, keys) for vector in inputs]
+    theirs: list[Tensors] = [reference.run(vector, keys) if keys else {} for vector in inputs]
     fits = {k for k in keys if all(_alike(o[k], t.get(k)) for o, t in zip(ours, theirs, strict=True))}
     keys_fit = [k for k in keys if k in fits]
     apart = (
@@ -128,32 +164,30 @@ def measure(
     groups = fused_nodes(reference.nodes, set(keys_fit))
     layers = []
     for key in keys_fit:
-        tensor, traced = by_key[key]
+        tensor = known[key]
         got = np.stack([o[key] for o in ours])
         want = np.stack([t[key] for t in theirs])
         alone = [a[key] for a in apart if a is not None and _alike(got[0], a.get(key))]
-        label = printable(tensor.name)
         allowed = _widened(tolerance, got.dtype, len(groups[key]))
         own = (
-            compare(label, str(traced.type), got, np.stack(alone), allowed)
+            compare(tensor.label, tensor.type, got, np.stack(alone), allowed)
             if len(alone) == len(got)
             else None
         )
-        functions, calls = _calls(program, traced)
         layers.append(
             Layer(
                 key,
-                label,
+                tensor.label,
                 _type(got),
                 groups[key],
-                functions,
-                calls,
-                got.dtype.kind in "iu",
-                compare(label, str(traced.type), got, want, allowed),
+                tensor.functions,
+                tensor.calls,
+                got.dtype.kind in "iu" and got.dtype.itemsize <= 2,
+                compare(tensor.label, tensor.type, got, want, allowed),
                 own,
             )
         )
-    refused = tuple(printable(by_key[k][0].name) for k in keys if k not in fits)
+    refused = tuple(known[k].label for k in keys if k not in fits)
     return Measured(reference.title, len(rows), tuple(layers), len(set(produced)) - len(keys), refused)
 
 
