@@ -44,6 +44,7 @@ def one(
     outputs: Sequence[T],
     options: str | None = None,
     fields: dict[str, object] | None = None,
+    custom: bytes = b"",
     **more: object,
 ) -> OpCase:
     """A case of one operator. Arrays become inputs of the model, tensors are constants (or inputs, with
@@ -74,7 +75,7 @@ def one(
             fed.append(x)
     first = len(tensors)
     tensors += outputs
-    op = Op(kind, tuple(range(first)), tuple(range(first, len(tensors))), options, dict(fields or {}))
+    op = Op(kind, tuple(range(first)), tuple(range(first, len(tensors))), options, dict(fields or {}), custom)
     model = build(tensors, [op], places, list(op.outputs))
     return OpCase(name, model, tuple(fed), **more)  # type: ignore[arg-type]
 

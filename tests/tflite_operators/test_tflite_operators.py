@@ -17,6 +17,7 @@ import numpy as np
 import others
 import pytest
 import rnn
+import speech
 import tflite
 import windows
 from case import OpCase
@@ -41,6 +42,7 @@ CASES = [
     *rnn.CASES,
     *windows.CASES,
     *as_they_are.CASES,
+    *speech.CASES,
 ]
 NAMES = [c.name for c in CASES]
 ELSEWHERE = {

@@ -132,7 +132,10 @@ class Conversion:
         value = self.x(k)
         if value.data is None:
             raise OperatorError(
-                f"{what} is computed at run time", "E203", "export the model with fixed shapes"
+                f"{what} is computed at run time",
+                "E203",
+                "export the model with fixed shapes, or make the inputs that it comes from constants "
+                "(--constant INPUT=VALUES)",
             )
         return value.data
 

@@ -51,7 +51,10 @@ class CustomOptions:
 
     def integer(self, name: str, default: int | None = None) -> int:
         """A whole number. OperatorError when it is missing and has no default."""
-        return int(self._number(name, default))
+        found = self._number(name, default)
+        if not -(2.0**63) <= found < 2.0**63:  # not a number neither
+            raise OperatorError(f"option '{name}' is {found}, not a whole number", "E102")
+        return int(found)
 
     def real(self, name: str, default: float | None = None) -> float:
         return float(self._number(name, default))
