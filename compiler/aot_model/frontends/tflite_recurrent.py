@@ -166,6 +166,9 @@ def _scales(n: Conversion, cell_clip: float) -> LstmScales:
         return Rescale(0, multiplier, shift)
 
     power = round(math.log2(cell)) + 12
+    litert = n.host.arithmetic == "litert-ref" and not wide
+    if litert and not -3 <= power <= 3:
+        raise OperatorError(f"the scale {cell:g} of the cell is not between 2^-15 and 2^-9", "E302")
     return LstmScales(
         n.zero(_X),
         tuple(gate(n.scale(_X), k) for k in _W),
@@ -175,6 +178,7 @@ def _scales(n: Conversion, cell_clip: float) -> LstmScales:
         rescale(2.0**-30 / n.scale(_H), n.zero(_H)),
         (3 << power, 0) if power >= 0 else (3, -power),
         int(min(cell_clip / cell, 32767)) if cell_clip > 0 else 0,
+        power + 3 if litert else None,
     )
 
 

@@ -59,9 +59,12 @@ def _wide_gates(inputs: int, units: int, outputs: int) -> str:
 }}"""
 
 
-def _narrow_gates(inputs: int, units: int, outputs: int, small: bool, together: bool) -> str:
+def _narrow_gates(
+    inputs: int, units: int, outputs: int, small: bool, together: bool, litert: bool = False
+) -> str:
     """All gates of a cell of int8, four units at a time. small: no sum overflows when it is
-    scaled. together: vectors of sums are scaled where they are made.
+    scaled. together: vectors of sums are scaled where they are made. litert: what comes from h is added to
+    what comes from x before it is saturated, not after.
     """
     scale = (
         """    const aot_model_scaling scale_x = aot_model_scaling_of(factors[2 * k], factors[2 * k + 1]);
@@ -78,7 +81,8 @@ def _narrow_gates(inputs: int, units: int, outputs: int, small: bool, together: 
             "aot_model_requantise(from_h, factors[8 + 2 * k], factors[9 + 2 * k])",
         )
     )
-    gate = f"(int16_t)dsp_ssat16(dsp_ssat16({x}) + dsp_ssat16({h}))"
+    from_h = f"aot_model_min_int32(aot_model_max_int32({h}, -65536), 65535)" if litert else f"dsp_ssat16({h})"
+    gate = f"(int16_t)dsp_ssat16(dsp_ssat16({x}) + {from_h})"
     whole = units - units % 4
     rows = f"xt, w + unit * {inputs}, {inputs}", f"ht, r + unit * {outputs}, {outputs}"
     four = f"""    for (int32_t j = 0; j < {whole}; j += 4) {{
@@ -215,20 +219,21 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
         dtype=np.int32,
     )
     multiplier, shift = scales.cell_argument
+    bits = scales.litert
+    litert = bits is not None
     to_the_right = all(-30 <= by.shift <= 0 for by in (scales.forget, scales.input, scales.output))
-    vectors = site.target.dialect() == "mve" and to_the_right
+    vectors = site.target.dialect() == "mve" and to_the_right and not litert
     # Under a condition they have other names, for layers of both kinds may be in one file.
     end, condition = ("_plain", _NO_VECTORS) if vectors else ("", "")
-    logistic, gate_activation, cell_activation = (
+    names = [
         f"aot_model_{name}{end}"
         for name in ("logistic_int16", "tanh_int16_3_0", f"tanh_int16_{multiplier}_{shift}")
+    ]
+    kinds = SigmoidInt16(False, 3, 0), SigmoidInt16(True, 3, 0), SigmoidInt16(True, multiplier, shift)
+    helpers = tuple(
+        function_text(*named, condition) for named in dict(zip(names, kinds, strict=True)).items()
     )
-    activations = {
-        logistic: SigmoidInt16(False, 3, 0),
-        gate_activation: SigmoidInt16(True, 3, 0),
-        cell_activation: SigmoidInt16(True, multiplier, shift),
-    }
-    helpers = tuple(function_text(name, activation, condition) for name, activation in activations.items())
+    logistic, gate_activation, cell_activation = (f"{name}(table, " for name in names)
     low, high = site.node.outputs[1].dtype.limits
 
     def product(a: str, c: str, by: Rescale) -> str:
@@ -236,6 +241,12 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
         small = "_small" if by.shift <= 0 else ""
         return f"aot_model_requantise{small}((int32_t){a} * {c}, {by.multiplier}, {by.shift})"
 
+    kept, taken = product("forget", "ct[j]", scales.forget), product("take", "candidate", scales.input)
+    if bits is not None:
+        helpers, logistic = (), "aot_model_q15_logistic("
+        gate_activation, cell_activation = "aot_model_q15_tanh(3, ", f"aot_model_q15_tanh({bits}, "
+        kept = "aot_model_rounding_shift((int32_t)forget * ct[j], 15)"
+        taken = f"aot_model_rounding_shift((int32_t)take * candidate, {15 + bits})"
     limit = scales.cell_clip
     clip = f"cell = aot_model_min_int32(aot_model_max_int32(cell, -{limit}), {limit});" if limit else ""
     zero = f" + {scales.output.zero_point}" if scales.output.zero_point else ""
@@ -253,13 +264,19 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
     if small:
         shifts = right
         room_x, room_h = (_room(wide, 30, n) for n in (inputs, outputs))
-    rows = (_rows_of_gates(w, bias_x), _rows_of_gates(r, bias_h)) if small and _has_dsp(site.target) else None
+    rows = (
+        (_rows_of_gates(w, bias_x), _rows_of_gates(r, bias_h))
+        if small and not litert and _has_dsp(site.target)
+        else None
+    )
     gates = (
         _gates_by_rows(*rows, inputs, units, outputs)
         if rows
         else _wide_gates(inputs, units, outputs)
         if wide
-        else _narrow_gates(inputs, units, outputs, small, site.target.dialect() == "mve")
+        else _narrow_gates(
+            inputs, units, outputs, small, site.target.dialect() == "mve" and not litert, litert
+        )
     )
     inside = (
         "dsp_ssat8(hidden)"
@@ -267,16 +284,16 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
         else (f"aot_model_min_int32(aot_model_max_int32(hidden, {low}), {high})")
     )
     cells = f"""for (int32_t j = 0; j < {units}; j++) {{
-    const int16_t take = {logistic}(table, gates[j]);
-    const int16_t forget = {logistic}(table, gates[{units} + j]);
-    const int16_t candidate = {gate_activation}(table, gates[{2 * units} + j]);
-    const int16_t give = {logistic}(table, gates[{3 * units} + j]);
-    int32_t cell = aot_model_saturate_int16({product("forget", "ct[j]", scales.forget)})
-        + aot_model_saturate_int16({product("take", "candidate", scales.input)});
+    const int16_t take = {logistic}gates[j]);
+    const int16_t forget = {logistic}gates[{units} + j]);
+    const int16_t candidate = {gate_activation}gates[{2 * units} + j]);
+    const int16_t give = {logistic}gates[{3 * units} + j]);
+    int32_t cell = aot_model_saturate_int16({kept})
+        + aot_model_saturate_int16({taken});
     cell = aot_model_saturate_int16(cell);
     {clip}
     ct[j] = (int16_t)cell;
-    const int32_t hidden = {product("give", f"{cell_activation}(table, (int16_t)cell)", scales.output)}{zero};
+    const int32_t hidden = {product("give", f"{cell_activation}(int16_t)cell)", scales.output)}{zero};
     ht[j] = ({site.node.outputs[1].dtype.c_type}){inside};
 }}"""
     if vectors:
@@ -294,10 +311,9 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
             ("bias_h", bias_h, (Range(-room_h, room_h),)),
         ]
     )
-    constants += [
-        ("factors", factors.reshape(-1), (shifts,)),
-        ("table", np.asarray(sigmoid_table(), dtype=np.uint16), None),
-    ]
+    constants.append(("factors", factors.reshape(-1), (shifts,)))
+    if not litert:
+        constants.append(("table", np.asarray(sigmoid_table(), dtype=np.uint16), None))
     arguments = [
         *states_of(site),
         *(Argument(k, Packed(k, np.ascontiguousarray(v), v.itemsize, fits)) for k, v, fits in constants),
@@ -314,7 +330,12 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
         "lstm",
         body,
         [*arguments, *results_of(site)],
-        includes=["string.h", "aot_model/scalar.h", "aot_model/int8_rows.h"],
+        includes=[
+            "string.h",
+            "aot_model/scalar.h",
+            "aot_model/int8_rows.h",
+            *(["aot_model/fixed_point16.h"] if litert else []),
+        ],
         helpers=helpers,
         macs=op.macs(site),
         note="integer LSTM",

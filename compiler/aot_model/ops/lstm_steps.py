@@ -30,6 +30,10 @@ class LstmScales:
     cell_argument: tuple[int, int]
     """(multiplier, shift) of the activation of the cell, see SigmoidInt16."""
     cell_clip: int = 0
+    litert: int | None = None
+    """The integer bits of the cell, where sums, products and activations round as LiteRT's do, not TensorFlow
+    Lite Micro's.
+    """
 
 
 class LstmLayer(Protocol):
