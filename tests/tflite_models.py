@@ -68,6 +68,7 @@ class Op:
     options: str | None = None
     fields: dict[str, Any] = field(default_factory=dict)
     custom: bytes = b""
+    intermediates: tuple[int, ...] = ()
 
 
 def floats(name: str, *shape: int, data: np.ndarray | None = None) -> T:
@@ -249,12 +250,15 @@ def _operator(b: flatbuffers.Builder, o: Op, code: int) -> int:
         options = getattr(module, f"{o.options}End")(b)
     ins, outs = _numbers(b, o.inputs, "int32"), _numbers(b, o.outputs, "int32")
     custom = _numbers(b, list(o.custom), "uint8") if o.custom else None
+    between = _numbers(b, o.intermediates, "int32") if o.intermediates else None
     tflite.OperatorStart(b)
     tflite.OperatorAddOpcodeIndex(b, code)
     tflite.OperatorAddInputs(b, ins)
     tflite.OperatorAddOutputs(b, outs)
     if custom is not None:
         tflite.OperatorAddCustomOptions(b, custom)
+    if between is not None:
+        tflite.OperatorAddIntermediates(b, between)
     if options is not None and not hasattr(tflite.BuiltinOptions, str(o.options)):
         tflite.OperatorAddBuiltinOptions2Type(b, getattr(tflite.BuiltinOptions2, str(o.options)))
         tflite.OperatorAddBuiltinOptions2(b, options)

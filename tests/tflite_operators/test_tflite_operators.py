@@ -13,6 +13,7 @@ import elementary
 import hybrid
 import indexing
 import layers
+import lstm_int8
 import numpy as np
 import others
 import pytest
@@ -43,6 +44,7 @@ CASES = [
     *windows.CASES,
     *as_they_are.CASES,
     *speech.CASES,
+    *lstm_int8.CASES,
 ]
 NAMES = [c.name for c in CASES]
 ELSEWHERE = {

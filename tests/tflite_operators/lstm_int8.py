@@ -1,0 +1,70 @@
+"""Cases: LSTMs of int8 with a cell of int16, whose arithmetic LiteRT and TensorFlow Lite Micro have each of
+their own.
+"""
+
+from __future__ import annotations
+
+from case import OpCase, network, whole
+
+from tflite_models import FLOAT32, INT8, INT16, INT32, Op, T
+
+
+def _lstm(
+    name: str, oracle: str, cell: float, weight: float, clip: float = 0.0, major: bool = False, units: int = 3
+) -> OpCase:
+    """cell, weight: their scales; large weights saturate the gates."""
+    depth, steps, batch = 6, 9, 2
+    shape = (steps, batch, depth) if major else (batch, steps, depth)
+
+    def rows(tag: str, columns: int) -> list[T]:
+        data = [whole(-127, 127, units, columns, dtype="int8") for _ in range(4)]
+        return [
+            T(f"{tag}{k}", d.shape, INT8, (weight * (1 + k / 7),), (0,), data=d) for k, d in enumerate(data)
+        ]
+
+    x = T("x", shape, INT8, (0.017,), (-5,))
+    w, r = rows("w", depth), rows("r", units)
+    b = [
+        T(f"b{k}", (units,), INT32, (0.017 * one.scale[0],), (0,), data=whole(-3000, 3000, units))
+        for k, one in enumerate(w)
+    ]
+    h = T("h", (batch, units), INT8, (0.0078,), (3,), variable=True)
+    c = T("c", (batch, units), INT16, (cell,), (0,), variable=True)
+    unused = [T(f"i{k}", (0,), FLOAT32, scale=()) for k in range(4)]
+    hidden = T("i4", (0,), INT8, (0.0078,), (3,))
+    y = T("y", (*shape[:2], units), INT8, (0.0078,), (3,))
+    tensors = [x, *w, *r, *b, h, c, y, *unused, hidden]
+    inputs = (*range(9), -1, -1, -1, 9, 10, 11, 12, -1, -1, 13, 14, -1, -1, -1, -1)
+    operator = Op(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        inputs,
+        (15,),
+        "UnidirectionalSequenceLSTMOptions",
+        {"FusedActivationFunction": 4, "CellClip": clip, "TimeMajor": major},
+        intermediates=(16, 17, 18, 19, 20),
+    )
+    return network(
+        f"LSTM-int8-{name}-{oracle}",
+        tensors,
+        [operator],
+        [0],
+        [15],
+        (whole(-128, 127, *shape, dtype="int8"),),
+        oracle=oracle,
+        arithmetic="tflm" if oracle == "tflm" else "litert-ref",
+    )
+
+
+CASES = [
+    case
+    for oracle in ("litert", "tflm")
+    for case in (
+        _lstm("plain", oracle, 2.0**-11, 0.006),
+        _lstm("major", oracle, 2.0**-12, 0.01, major=True, units=8),
+        _lstm("fine-cell", oracle, 2.0**-15, 0.004),
+        _lstm("coarse-cell", oracle, 2.0**-9, 0.02, units=5),
+        _lstm("saturated", oracle, 2.0**-10, 0.2, units=4),
+        _lstm("beyond", oracle, 2.0**-11, 3.0, units=13),
+        _lstm("clip", oracle, 2.0**-11, 0.02, clip=0.6, units=4),
+    )
+]
