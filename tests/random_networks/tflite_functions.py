@@ -6,6 +6,7 @@ Oracles decide which types an operator has: a network that none takes is left ou
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -310,3 +311,39 @@ def remembered(n: Network, x: Activation) -> Activation | None:
     y = n.activation((x.shape[0], units), n.spread(x) * 0.4 * inputs**0.5 * 0.5 * (rank * memory) ** 0.5)
     fields = {"Rank": rank, "FusedActivationFunction": 0}
     return n.add("SVDF", (x.number, feature, time, bias, kept), y, "SVDFOptions", **fields)
+
+
+@anywhere
+def remembered_sequence(n: Network, x: Activation) -> Activation | None:
+    """An LSTM of 8 bits, its cell of 16."""
+    if n.kind != INT8 or len(x.shape) != 3:
+        return None
+    units, inputs, major = n.number(1, 12), x.shape[2], bool(n.number(0, 1))
+    if not n.affordable(int(np.prod(x.shape[:-1])) * units, 4 * (units + inputs)):
+        return None
+    n.remembers = True
+    places, biases = [x.number], []
+    y = n.activation((*x.shape[:-1], units), 0.3)
+    for size, of in ((inputs, x), (units, y)):
+        for _ in range(4):
+            # Gates reach some units, where they are saturated or nearly.
+            scale = float(np.float32(n.pick(0.5, 2, 8) / (127 * n.spread(of) * size**0.5)))
+            data = n.rng.integers(-127, 128, (units, size)).astype(np.int8)
+            places.append(n.tensor(T("", data.shape, INT8, (scale,), (0,), data=data)))
+            if of is x:
+                unit = float(np.float32(x.scale) * np.float32(scale))
+                data = np.clip(np.round(n.rng.normal(0, 0.5 / unit, units)), -(2.0**30), 2.0**30).astype(
+                    np.int32
+                )
+                biases.append(n.tensor(T("", (units,), INT32, (unit,), (0,), data=data)))
+    batch, cell = x.shape[1] if major else x.shape[0], 2.0 ** n.number(-15, -9)
+    places += [*[-1] * 3, *biases, *[-1] * 2]
+    places.append(n.tensor(T("", (batch, units), INT8, (y.scale,), (y.zero,), variable=True)))
+    places.append(n.tensor(T("", (batch, units), INT16, (cell,), (0,), variable=True)))
+    unused = [n.tensor(T("", (0,), FLOAT32, ())) for _ in range(4)]
+    unused.append(n.tensor(T("", (0,), INT8, (y.scale,), (y.zero,))))
+    fields = {"FusedActivationFunction": 4, "TimeMajor": major, "CellClip": n.pick(0.0, 0.0, 0.9)}
+    options = "UnidirectionalSequenceLSTMOptions"
+    found = n.add("UNIDIRECTIONAL_SEQUENCE_LSTM", (*places, *[-1] * 4), y, options, **fields)
+    n.operators[-1] = replace(n.operators[-1], intermediates=tuple(unused))
+    return found
