@@ -13,7 +13,7 @@ import elementary
 import hybrid
 import indexing
 import layers
-import lstm_int8
+import lstm_integer_cases
 import numpy as np
 import others
 import pytest
@@ -44,7 +44,7 @@ CASES = [
     *windows.CASES,
     *as_they_are.CASES,
     *speech.CASES,
-    *lstm_int8.CASES,
+    *lstm_integer_cases.CASES,
 ]
 NAMES = [c.name for c in CASES]
 ELSEWHERE = {

@@ -1,16 +1,23 @@
-"""Cases: LSTMs of int8 with a cell of int16, whose arithmetic LiteRT and TensorFlow Lite Micro have each of
-their own.
+"""Cases: LSTMs of int8 and int16 with a cell of int16. LiteRT and TensorFlow Lite Micro have an arithmetic of
+their own each; LiteRT has none of int16.
 """
 
 from __future__ import annotations
 
 from case import OpCase, network, whole
 
-from tflite_models import FLOAT32, INT8, INT16, INT32, Op, T
+from tflite_models import FLOAT32, INT8, INT16, INT32, INT64, Op, T
 
 
 def _lstm(
-    name: str, oracle: str, cell: float, weight: float, clip: float = 0.0, major: bool = False, units: int = 3
+    name: str,
+    oracle: str,
+    cell: float,
+    weight: float,
+    clip: float = 0.0,
+    major: bool = False,
+    units: int = 3,
+    wide: bool = False,
 ) -> OpCase:
     """cell, weight: their scales; large weights saturate the gates."""
     depth, steps, batch = 6, 9, 2
@@ -22,17 +29,22 @@ def _lstm(
             T(f"{tag}{k}", d.shape, INT8, (weight * (1 + k / 7),), (0,), data=d) for k, d in enumerate(data)
         ]
 
-    x = T("x", shape, INT8, (0.017,), (-5,))
+    kind, x_scale, x_zero, scale, zero = (
+        (INT16, 0.00012, 0, 0.000031, 0) if wide else (INT8, 0.017, -5, 0.0078, 3)
+    )
+    x = T("x", shape, kind, (x_scale,), (x_zero,))
     w, r = rows("w", depth), rows("r", units)
+    most = 400_000 if wide else 3000
+    starts = [whole(-most, most, units, dtype="int64" if wide else "int32") for _ in range(4)]
     b = [
-        T(f"b{k}", (units,), INT32, (0.017 * one.scale[0],), (0,), data=whole(-3000, 3000, units))
-        for k, one in enumerate(w)
+        T(f"b{k}", (units,), INT64 if wide else INT32, (x_scale * one.scale[0],), (0,), data=start)
+        for k, (one, start) in enumerate(zip(w, starts, strict=True))
     ]
-    h = T("h", (batch, units), INT8, (0.0078,), (3,), variable=True)
+    h = T("h", (batch, units), kind, (scale,), (zero,), variable=True)
     c = T("c", (batch, units), INT16, (cell,), (0,), variable=True)
     unused = [T(f"i{k}", (0,), FLOAT32, scale=()) for k in range(4)]
-    hidden = T("i4", (0,), INT8, (0.0078,), (3,))
-    y = T("y", (*shape[:2], units), INT8, (0.0078,), (3,))
+    hidden = T("i4", (0,), kind, (scale,), (zero,))
+    y = T("y", (*shape[:2], units), kind, (scale,), (zero,))
     tensors = [x, *w, *r, *b, h, c, y, *unused, hidden]
     inputs = (*range(9), -1, -1, -1, 9, 10, 11, 12, -1, -1, 13, 14, -1, -1, -1, -1)
     operator = Op(
@@ -44,12 +56,12 @@ def _lstm(
         intermediates=(16, 17, 18, 19, 20),
     )
     return network(
-        f"LSTM-int8-{name}-{oracle}",
+        f"LSTM-int{16 if wide else 8}-{name}-{oracle}",
         tensors,
         [operator],
         [0],
         [15],
-        (whole(-128, 127, *shape, dtype="int8"),),
+        (whole(-32768, 32767, *shape, dtype="int16") if wide else whole(-128, 127, *shape, dtype="int8"),),
         oracle=oracle,
         arithmetic="tflm" if oracle == "tflm" else "litert-ref",
     )
@@ -67,4 +79,9 @@ CASES = [
         _lstm("beyond", oracle, 2.0**-11, 3.0, units=13),
         _lstm("clip", oracle, 2.0**-11, 0.02, clip=0.6, units=4),
     )
+]
+CASES += [
+    _lstm("plain", "tflm", 2.0**-11, 0.006, wide=True),
+    _lstm("major", "tflm", 2.0**-13, 0.02, major=True, units=5, wide=True),
+    _lstm("saturated", "tflm", 2.0**-10, 0.3, clip=0.8, units=4, wide=True),
 ]
