@@ -198,6 +198,20 @@ def test_tflite_beside_litert(tmp_path: Path) -> None:
     assert wrong.first_off is not None and "TANH" in [n.kind for n in wrong.first_off.nodes]
 
 
+def test_infinities_beside_litert(tmp_path: Path) -> None:
+    """Its sums end at the largest number, the program's are infinite; a number is no infinity."""
+    pytest.importorskip("ai_edge_litert")
+    mask = np.asarray([0, -np.inf, 0, np.inf], np.float32)
+    tensors = [T("x", (4,), FLOAT32, scale=()), T("m", (4,), FLOAT32, scale=(), data=mask)]
+    add = Op("ADD", (0, 1), (2,), "AddOptions", {"FusedActivationFunction": 0})
+    path = tmp_path / "m.tflite"
+    path.write_bytes(build_tflite([*tensors, T("y", (4,), FLOAT32, scale=())], [add], [0], [2]))
+    reference, x = open_reference(path, "tflite", None, {}), np.ones(4, np.float32)
+    assert _measured(path, tmp_path / "b", reference, [x]).first_off is None
+    wrong = _measured(path, tmp_path / "w", reference, [x], ("-INFINITY", "-1.0e30f"))
+    assert wrong.first_off is not None
+
+
 # --- the command --------------------------------------------------------------------------------------------
 
 

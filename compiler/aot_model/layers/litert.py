@@ -23,6 +23,8 @@ def file_nodes(path: Path) -> tuple[FileNode, ...]:
 class LiteRT:
     """The interpreter of ai-edge-litert with reference kernels; it keeps all tensors of a run."""
 
+    clamps = True
+
     def __init__(self, path: Path, constants: Tensors) -> None:
         try:
             from ai_edge_litert import interpreter

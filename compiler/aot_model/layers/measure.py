@@ -165,8 +165,8 @@ def measure(
     layers = []
     for key in keys_fit:
         tensor = known[key]
-        got = np.stack([o[key] for o in ours])
-        want = np.stack([t[key] for t in theirs])
+        got = _finite(reference, np.stack([o[key] for o in ours]))
+        want = _finite(reference, np.stack([t[key] for t in theirs]))
         alone = [a[key] for a in apart if a is not None and _alike(got[0], a.get(key))]
         allowed = _widened(tolerance, got.dtype, len(groups[key]))
         own = (
@@ -193,6 +193,15 @@ def measure(
 
 def _type(stack: Array) -> str:
     return f"{stack.dtype}[{','.join(map(str, stack.shape[1:]))}]"
+
+
+def _finite(reference: Reference, stack: Array) -> Array:
+    """Infinities as the largest numbers, where the reference has those."""
+    if not reference.clamps or stack.dtype.kind != "f":
+        return stack
+    most = np.finfo(stack.dtype).max
+    finite: Array = np.clip(stack, -most, most)
+    return finite
 
 
 def _alike(ours: Array, theirs: Array | None) -> bool:

@@ -36,6 +36,7 @@ class _OnnxReference(ABC):
         self.inputs = [i.name for i in graph.input if i.name not in initial and i.name not in constants]
         self.nodes = file_nodes(graph)
         self.outputs = tuple(o.name for o in graph.output)
+        self.clamps = False
         self._loaded: dict[tuple[str, ...], Any] = {}
 
     @abstractmethod

@@ -35,6 +35,10 @@ class Reference(Protocol):
         """Its name, version and settings."""
 
     @property
+    def clamps(self) -> bool:
+        """Whether results beyond the largest number are that number, where the program has infinities."""
+
+    @property
     def nodes(self) -> Sequence[FileNode]:
         """The file's nodes, in the order in which they run."""
 
