@@ -212,6 +212,16 @@ def test_infinities_beside_litert(tmp_path: Path) -> None:
     assert wrong.first_off is not None
 
 
+def test_operators_without_a_reference_kernel(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    tensors = [T(name, (3,), FLOAT32, scale=()) for name in "xy"]
+    path = tmp_path / "m.tflite"
+    path.write_bytes(build_tflite(tensors, [Op("CEIL", (0,), (1,))], [0], [1]))
+    reference = open_reference(path, "tflite", None, {})
+    found = _measured(path, tmp_path / "b", reference, [np.asarray([0.5, -1.5, 2.0], np.float32)])
+    assert [layer.status for layer in found.layers] == ["ok"] and "optimised kernels" in found.reference
+
+
 # --- the command --------------------------------------------------------------------------------------------
 
 

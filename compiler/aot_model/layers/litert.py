@@ -34,39 +34,52 @@ class LiteRT:
 
         self.path = path
         self.constants = constants
-        self.title = f"LiteRT {version('ai-edge-litert')}, reference kernels"
+        self._version = version("ai-edge-litert")
+        self._kernels = "BUILTIN_REF"
         self._module = interpreter
         data = path.read_bytes()
         self.nodes = file_nodes(path)
         self.outputs = tuple(parse(data, str(path)).subgraphs[0].outputs)
         self._data = data
 
+    @property
+    def title(self) -> str:
+        kind = "reference" if self._kernels == "BUILTIN_REF" else "optimised"
+        return f"LiteRT {self._version}, {kind} kernels"
+
     def run(self, inputs: Sequence[np.ndarray], wanted: Sequence[Key]) -> Tensors:
         try:
-            # An interpreter of its own for each vector: variables start afresh.
-            run = self._module.Interpreter(
-                model_content=self._data,
-                experimental_op_resolver_type=self._module.OpResolverType.BUILTIN_REF,
-                experimental_preserve_all_tensors=True,
-                num_threads=1,
-            )
-            given = iter(inputs)
-            feeds = {
-                d["index"]: (
-                    d["shape"],
-                    self.constants[d["index"]] if d["index"] in self.constants else next(given),
-                )
-                for d in run.get_input_details()
-            }
-            for index, (shape, array) in feeds.items():
-                if tuple(shape) != array.shape:
-                    run.resize_tensor_input(index, array.shape)
-            run.allocate_tensors()
-            for index, (_, array) in feeds.items():
-                run.set_tensor(index, array)
-            run.invoke()
+            return self._run(inputs, wanted)
         except (RuntimeError, ValueError) as error:
+            if "Didn't find op" in str(error) and self._kernels == "BUILTIN_REF":
+                # Some have no reference kernel: CEIL, ROUND, ELU.
+                self._kernels = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
+                return self.run(inputs, wanted)
             raise fail("E603", f"{self.title}: {str(error)[:500]}", where=str(self.path)) from None
+
+    def _run(self, inputs: Sequence[np.ndarray], wanted: Sequence[Key]) -> Tensors:
+        # An interpreter of its own for each vector: variables start afresh.
+        run = self._module.Interpreter(
+            model_content=self._data,
+            experimental_op_resolver_type=self._module.OpResolverType[self._kernels],
+            experimental_preserve_all_tensors=True,
+            num_threads=1,
+        )
+        given = iter(inputs)
+        feeds = {
+            d["index"]: (
+                d["shape"],
+                self.constants[d["index"]] if d["index"] in self.constants else next(given),
+            )
+            for d in run.get_input_details()
+        }
+        for index, (shape, array) in feeds.items():
+            if tuple(shape) != array.shape:
+                run.resize_tensor_input(index, array.shape)
+        run.allocate_tensors()
+        for index, (_, array) in feeds.items():
+            run.set_tensor(index, array)
+        run.invoke()
         found = {}
         for key in wanted:
             try:
