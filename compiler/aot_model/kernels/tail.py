@@ -136,6 +136,11 @@ class FusedTail:
         mapping[a] = leaf(_atom(acc), a.dtype, a.low, a.high)
         return mapping
 
+    def place(self, index: tuple[str, str, str, str]) -> str:
+        """C of the address of an element of the result."""
+        to = position_text(substitute(self.position, self.mapping("0", index)), SUMMAND)
+        return "y" if to == "0" else f"y + {to}"
+
     def store(self, acc: str, index: tuple[str, str, str, str], lanes: int) -> str:
         """C statements that finish one accumulator and store it; see kernels/base.py."""
         mapping = self.mapping(acc, index)
@@ -144,8 +149,7 @@ class FusedTail:
             assert self.dialect is not None and lanes == self.dialect.lanes, f"not a tail of {lanes} lanes"
             self.headers.update(self.dialect.includes)
             self.headers.add("aot_model/scalar.h")
-            to = position_text(position, SUMMAND)
-            y = "y" if to == "0" else f"y + {to}"
+            y = self.place(index)
             writer_of = VectorText(self.dialect, self.names, self.index[-1], mapping)
             rounding = rounding_of(self.element) if self.dialect.quantises else None
             if rounding:

@@ -386,7 +386,8 @@ def _activations(family: Family, site: Site) -> None:
     finish = finish_of(site.node, site.chain, np.zeros(1, np.int64), dots.taps * dots.most)
     after, low, high = (0, None, None) if finish is None else (finish.after, finish.low, finish.high)
     tail = site.tail(coordinates, after=after, low=low, high=high)
-    code: KernelCode = matmul(shape, operands, dots, finish, tail)
+    place = tail.place if tail.is_identity else None
+    code: KernelCode = matmul(shape, operands, dots, finish, tail, place)
     a, b = site.input(0), site.input(1)
     site.emit("integer_matmul", code, tail, f"{a.type} * {b.type} -> {site.result.type}", shape.macs, windows)
 
