@@ -41,7 +41,7 @@ from aot_model.targets.float32 import (
 from aot_model.targets.int8_families import PLAIN, Family, Writer
 from aot_model.targets.int8_part import BYTES, Integer, integer_part
 from aot_model.targets.memory import memory_of_constants
-from aot_model.targets.row_tails import by_rows
+from aot_model.targets.row_tails import by_rows, by_vectors
 
 OVERLAPS = {"cortex-m4": True, "cortex-m7": False, "cortex-m33": False}
 """Cores, and whether a load begins while the one before it is under way."""
@@ -121,6 +121,8 @@ def _emit(
             site.chain.nodes[part.after - 1].outputs[0],
             adjacent=whole,
         )
+    if site.target.dialect() == "mve":
+        tail = by_vectors(tail)
     w = site.node.input(1)
     kind = w.dtype if w is not None and w.dtype in NIBBLES else None
     weights = weights if kind is None else weights.astype(kind.compute.numpy)

@@ -74,8 +74,7 @@ def finished(finish: Finish | None, rows: int, columns: int, channel: str) -> li
         return []
     table = "constants" if finish.literal else f"requantisation + {channel} * {finish.width}"
     return [
-        f"aot_model_finish_four(&finish, {table}, {columns}, {_plus('sums', 4 * i)}, {_plus('sums', 4 * i)});"
-        for i in range(rows)
+        f"aot_model_finish_four(&finish, {table}, {columns}, {of_row(i)}, {of_row(i)});" for i in range(rows)
     ]
 
 
@@ -99,7 +98,12 @@ def put_four(to: DType, y: str, row: int) -> str:
     """C that stores the four results of a row."""
     own = f"int{to.bits}_t"
     cast = "" if to.c_type == own else f"({own} *)"
-    return f"aot_model_put_four_{to.bits}({cast}({y}), {_plus('sums', 4 * row)});"
+    return f"aot_model_put_four_{to.bits}({cast}({y}), {of_row(row)});"
+
+
+def of_row(row: int) -> str:
+    """C of the four sums of a row."""
+    return _plus("sums", 4 * row)
 
 
 def _plus(name: str, offset: int) -> str:

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from aot_model.c.text import CText, product, total
+from aot_model.ir.types import DType
 from aot_model.kernels.base import KernelCode, Scratch, Tail
 from aot_model.kernels.float32.matmul import MatmulShape
 from aot_model.kernels.int8.dsp import HEADER
+from aot_model.kernels.int8.row_tail import VectorTail
 from aot_model.kernels.int16 import block_mve
 from aot_model.kernels.int16.conv import Elements
 from aot_model.kernels.int16.dots import Dots
@@ -170,6 +172,13 @@ def _rows(text: CText, s: MatmulShape, operands: Operands, dots: Dots, columns: 
             if dots.mve and finish is not None and place is not None and width == 4:
                 places = [place((at[0], at[1], f"m + {i}" if i else "m", "n")) for i in range(height)]
                 text.line("\n".join(block_mve.put_four(finish.to, y, i) for i, y in enumerate(places)))
+                continue
+            if dots.mve and isinstance(tail, VectorTail) and width == 4 and dots.chunk == dots.taps:
+                for i in range(height):
+                    index = (at[0], at[1], f"m + {i}" if i else "m", "n")
+                    text.line(
+                        tail.store_row(f"sums + {4 * i}" if i else "sums", index, 4, DType.INT32).rstrip()
+                    )
                 continue
             for i in range(height):
                 for j in range(width):
