@@ -17,7 +17,7 @@ from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.row_tail import VectorTail
 from aot_model.kernels.int16 import block_mve
 from aot_model.kernels.int16.conv import Elements
-from aot_model.kernels.int16.dots import Dots
+from aot_model.kernels.int16.dots import UNROLLED, Dots
 from aot_model.kernels.int16.finish import Finish
 
 TOGETHER = 32
@@ -160,6 +160,11 @@ def _rows(text: CText, s: MatmulShape, operands: Operands, dots: Dots, columns: 
                 places = [place((at[0], at[1], f"m + {i}" if i else "m", "c")) for i in range(height)]
                 text.line(block_mve.put_rows(finish.to, places, width))
         return
+    running = finish is not None and place is not None and not dots.mve and dots.taps <= UNROLLED
+    if running and finish is not None and place is not None:
+        for i in range(height):
+            y = place((at[0], at[1], f"m + {i}" if i else "m", "0"))
+            text.line(f"{finish.to.c_type} *to{i} = {y};")
     for first, count, width in _parts(s.n, columns):
         with text.block(f"for (int32_t n = {first}; n < {first + count * width}; n += {width})"):
             own = [f"const int16_t *r{i} = row{i};" for i in range(height)]
@@ -191,7 +196,9 @@ def _rows(text: CText, s: MatmulShape, operands: Operands, dots: Dots, columns: 
                         else:
                             text.line(f"const {operands.accumulator} v = {result};")
                         row, column = f"m + {i}" if i else "m", f"n + {j}" if j else "n"
-                        text.line(tail.store("v", (at[0], at[1], row, column), 1))
+                        text.line(
+                            f"*to{i}++ = v;" if running else tail.store("v", (at[0], at[1], row, column), 1)
+                        )
 
 
 def _two_rows(text: CText, dots: Dots, height: int, columns: int) -> None:
