@@ -110,6 +110,27 @@ static int dots(int32_t n)
             }
         }
     }
+    static uint16_t strided[80 * 3];
+    for (int32_t k = 0; k < 240; k++) {
+        strided[k] = (uint16_t)any();
+    }
+    int16_t collected[4][81];
+    for (int32_t i = 0; i < 4; i++) {
+        collected[i][n] = 77; /* stays */
+    }
+    aot_model_collect_int8(collected[0], (const int8_t *)strided, 6, -9, n);
+    aot_model_collect_uint8(collected[1], (const uint8_t *)strided, 6, 7, n);
+    aot_model_collect_int16(collected[2], (const int16_t *)strided, 3, 0, n);
+    aot_model_collect_uint16(collected[3], strided, 3, 32768, n);
+    for (int32_t k = 0; k < n; k++) {
+        const uint16_t v = strided[3 * k];
+        const int32_t byte = v % 256;
+        wrong += collected[0][k] != (byte > 127 ? byte - 256 : byte) + 9 || collected[1][k] != byte - 7;
+        wrong += collected[2][k] != (v > 32767 ? v - 65536 : v) || collected[3][k] != v - 32768;
+    }
+    for (int32_t i = 0; i < 4; i++) {
+        wrong += collected[i][n] != 77;
+    }
     int16_t taken[3][80], filled[80];
     aot_model_take_int8(taken[0], w, -9, n);
     aot_model_take_uint8(taken[1], (const uint8_t *)w, 7, n);
@@ -122,6 +143,40 @@ static int dots(int32_t n)
     return wrong;
 }
 
+static int rows(int32_t rule, int32_t n)
+{
+    const aot_model_finish f = {.rule = rule, .left = 1 + any() % 3, .width = 0,
+        .shift = any() % 12 + (rule != AOT_MODEL_AWAY), .odd = any() % 2,
+        .low = -100, .high = 27 + any() % 100};
+    const int32_t even = rule == AOT_MODEL_EVEN, half = f.shift > 0 ? (int32_t)1 << (f.shift - 1) : 0;
+    const int32_t constants[3] = {any() % 2 * (any() % 4000 - 2000), even ? 1 << 30 : any() * 64 + any() % 64,
+        half + (any() % 200 - 100) * ((int32_t)1 << f.shift)}; /* ties */
+    int32_t sums[48];
+    int8_t bytes[3][25];
+    int16_t halves[3][25];
+    int wrong = 0;
+    for (int32_t k = 0; k < 48; k++) {
+        sums[k] = (any() % 8388608 - 4194304) >> (any() % 12);
+        sums[k] = even ? sums[k] / 64 * 64 - constants[0] : sums[k];
+    }
+    memset(bytes, 77, sizeof bytes);
+    memset(halves, 77, sizeof halves);
+    aot_model_finish_rows_8(&f, constants, sums, n, bytes[0], bytes[1]);
+    aot_model_finish_rows_8(&f, constants, sums, n, bytes[2], NULL);
+    aot_model_finish_rows_16(&f, constants, sums, n, halves[0], halves[1]);
+    aot_model_finish_rows_16(&f, constants, sums, n, halves[2], NULL);
+    for (int32_t k = 0; k < n; k++) {
+        for (int32_t i = 0; i < 3; i++) {
+            const int32_t v = expected(&f, constants, sums[k / 4 * 8 + k % 4 + (i == 1 ? 4 : 0)]);
+            wrong += bytes[i][k] != v || halves[i][k] != v;
+        }
+    }
+    for (int32_t i = 0; i < 3; i++) {
+        wrong += bytes[i][n] != 77 || halves[i][n] != 77 * 257;
+    }
+    return wrong;
+}
+
 int main(void)
 {
     int wrong = 0;
@@ -129,6 +184,8 @@ int main(void)
         wrong += dots(n);
     }
     for (int turn = 0; turn < 200; turn++) {
+        const int32_t n = turn % 24 + 1;
+        wrong += rows(AOT_MODEL_UP, n) + rows(AOT_MODEL_AWAY, n) + rows(AOT_MODEL_EVEN, n);
         for (int32_t columns = 1; columns <= 4; columns++) {
             wrong += finishes(AOT_MODEL_UP, 3, columns) + finishes(AOT_MODEL_AWAY, 3, columns);
             wrong += finishes(AOT_MODEL_UP, 4, columns) + finishes(AOT_MODEL_AWAY, 4, columns);

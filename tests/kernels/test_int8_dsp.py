@@ -524,6 +524,48 @@ def test_few_outputs_of_a_channel(core: str, tmp_path: Path) -> None:
     run_board(few_outputs(7) + few_outputs(8), tmp_path, core)
 
 
+def one_channel_cases(seed: int) -> list[Case]:
+    """Convolutions of one channel as depthwise ones: every form of requantisation and of tail, in strips and
+    whole, and some that nobody would compute so.
+    """
+    rng, cases = np.random.default_rng(seed), []
+    strips = 0
+    for turn in range(24):
+        shape = replace(random_shape(rng, depthwise=False), in_c=1, out_c=int(rng.integers(1, 10)))
+        if turn % 4 == 0:
+            tall = int(rng.integers(30, 60))
+            shape = replace(shape, in_h=tall, in_w=47, out_h=(tall - shape.tall) // shape.stride_h + 1,
+                            out_w=(47 - shape.wide) // shape.stride_w + 1, pad_top=0, pad_left=0)  # fmt: skip
+        w = some_weights(rng, (shape.out_c, shape.kernel_h, shape.kernel_w, 1))
+        quant = quantisation(rng, shape.out_c, w[0].size, KINDS[turn % len(KINDS)])
+        w, quant = with_zero_point(rng, w, quant, False)
+        bias, x = some_bias(rng, shape.out_c), some_input(rng, shape, quant)
+        tail = TableTail(shape, quant.out_range[0]) if rng.random() < 0.3 else None
+        taps = np.ascontiguousarray(w[..., 0].transpose(1, 2, 0))
+        least = depthwise_dsp.one_channel(shape, taps, bias, quant, tail)
+        assert sum(piece.nbytes for piece in least.scratch) < 1 << 12
+        code = least
+        if least.wish is not None:
+            strips += 1
+            code = depthwise_dsp.one_channel(
+                shape, taps, bias, quant, tail, room=least.wish * (turn % 8 // 4)
+            )
+        cases.append(finished(code, x, arithmetic.conv(x, w, bias, shape, quant), quant, tail))
+    assert strips > 1
+    return cases
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_one_channel_on_the_host(seed: int, tmp_path: Path) -> None:
+    run_host(one_channel_cases(seed), tmp_path)
+
+
+@needs_qemu
+@pytest.mark.parametrize("core", ["m4", "m7"])
+def test_one_channel(core: str, tmp_path: Path) -> None:
+    run_board(one_channel_cases(7) + one_channel_cases(8), tmp_path, core)
+
+
 @needs_qemu
 def test_three_by_three_in_strips(tmp_path: Path) -> None:
     """Planes that are too large for scratch memory: strips of lines, the last of which begins earlier, unless

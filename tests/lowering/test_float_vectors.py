@@ -247,6 +247,20 @@ def nests() -> list[LoopNest]:
         for shape in ((3, 8), (2, 27)):
             found.append(nest(len(found), shape, lambda i, f=f, n=shape: of_function(i, f, n), DType.INT8))
 
+    def by_computed(i: Index, n: tuple[int, ...], zero: Expr | None, f: str) -> Expr:
+        """A scale for each row; a zero point that is read, or one for each column."""
+        point = at("z", i[1], shape=n[1:], dtype=DType.INT8) if zero is None else zero
+        real = call("div", at("a", *i, shape=n), at("b", i[0], shape=n[:1]))
+        limits = (cast(point, DType.INT32), const(-128), const(127))
+        return cast(call(f, real, *limits, dtype=DType.INT32), DType.INT8)
+
+    one = at("z", const(0), shape=(1,), dtype=DType.INT8)
+    for f in ("quantise_rint", "quantise_round"):
+        for shape in ((9, 8), (7, 13)):
+            for zero in (None, one, const(-128), const(127)):
+                computed = partial(by_computed, n=shape, zero=zero, f=f)
+                found.append(nest(len(found), shape, computed, DType.INT8))
+
     def summed(i: Index, n: tuple[int, ...], over: tuple[int, ...], f: str) -> Expr:
         """A mean over rows of each column; long ones are sums of sums."""
         terms = tuple(var(f"r{k}", extent) for k, extent in enumerate(over))

@@ -10,9 +10,11 @@ import pytest
 from aot_model.ir.graph import Graph
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
+from aot_model.ops.activation import Elu
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import op
 from aot_model.ops.quantised import QuantisedMul, QuantisedSum
+from aot_model.ops.quantised_linear import DequantizeLinear, Quantise
 from aot_model.ops.quantised_tables import Lookup, lookup
 from aot_model.ops.registry import Build, load_all
 from aot_model.ops.requantise import Requantise, Rescale
@@ -134,3 +136,74 @@ def test_long_chains_say_why() -> None:
     with reasons() as said:
         assert not fuse_tables(graph_of(make))
     assert any("more than 32" in line for line in said)
+
+
+def island(
+    function: Callable[[Build, Value], Value], scale: float = 0.031, step: float = 0.027, zero: int = -37
+) -> Callable[[Build, Value], list[Value]]:
+    """int8 that are floats for a while, as a converter leaves what it has no integers for."""
+
+    def make(build: Build, x: Value) -> list[Value]:
+        first = [build.constant(scale, DType.FLOAT32), build.constant(np.asarray(5, x.dtype.numpy), x.dtype)]
+        real = function(build, build(DequantizeLinear(), x, *first))
+        last = [build.constant(step, DType.FLOAT32), build.constant(np.asarray(zero, x.dtype.numpy), x.dtype)]
+        return [build(Quantise(), real, *last)]
+
+    return make
+
+
+FUNCTIONS: dict[str, tuple[Callable[[Build, Value], Value], Callable[[np.ndarray], np.ndarray]]] = {
+    "elu": (lambda b, x: b(Elu(0.7), x), lambda v: np.where(v < 0, 0.7 * np.expm1(v), v)),
+    "silu": (lambda b, x: b(op("Mul"), x, b(op("LibmSigmoid"), x)), lambda v: v / (1 + np.exp(-v))),
+    "sin": (lambda b, x: b(op("Sin"), x), np.sin),
+    "of two": (
+        lambda b, x: b(op("Max"), b(op("Exp"), x), b(op("Neg"), x)),
+        lambda v: np.maximum(np.exp(v), -v),
+    ),
+    "softplus": (
+        lambda b, x: b(op("Log"), b(op("Add"), b(op("Exp"), x), b.constant(1, DType.FLOAT32))),
+        lambda v: np.log1p(np.exp(v)),
+    ),
+    "nothing": (lambda b, x: x, lambda v: v),
+}
+
+
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.UINT8])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_floats_between_integers(name: str, dtype: DType) -> None:
+    """The table is the function of real numbers, rounded once."""
+    make, function = FUNCTIONS[name]
+    low, high = (int(v) for v in dtype.limits)
+    zero = low + 91
+    graph = graph_of(island(make, zero=zero), dtype)
+    assert fuse_tables(graph)
+    every = np.arange(low, high + 1, dtype=np.float64)
+    reals = function((every - 5) * np.float64(np.float32(0.031))) / np.float64(np.float32(0.027))
+    wanted = np.copysign(np.floor(np.abs(reals) + 0.5), reals) + zero
+    assert the_table(graph) == np.clip(wanted, low, high).astype(int).tolist()
+
+
+def test_a_tie_that_libraries_may_round_either_way() -> None:
+    """exp(0) is 1 in all of them but for the proof: half-way between two integers of step 2, and near it."""
+    for step, exact in ((2.0, False), (2.0 * (1 + 2**-22), False), (2.01, True)):
+        graph = graph_of(island(lambda b, x: b(op("Exp"), x), step=step, scale=0.01))
+        with reasons() as said:
+            assert fuse_tables(graph) == exact
+        assert exact or any("however floats are rounded" in line for line in said)
+
+
+def test_a_tie_of_what_is_rounded_as_the_standard_says() -> None:
+    """5 steps of 0.5 are 2.5 in every processor: 3, away from zero."""
+    graph = graph_of(island(lambda b, x: b(op("Neg"), x), scale=0.5, step=1.0, zero=0))
+    assert fuse_tables(graph)
+    every = np.arange(-128, 128) - 5
+    assert the_table(graph) == [int(-np.sign(v) * ((abs(v) + 1) // 2)) for v in every]
+
+
+def test_floats_that_something_else_reads_stay() -> None:
+    def make(build: Build, x: Value) -> list[Value]:
+        found = island(lambda b, v: b(op("Exp"), v))(build, x)
+        return [*found, build.nodes[1].outputs[0]]
+
+    graph = graph_of(make)
+    assert not fuse_tables(graph)

@@ -97,6 +97,24 @@ _body = G(
     [2],
 )
 
+
+def _island(kind: str, **fields: object) -> OpCase:
+    """A function of floats between int8, which becomes one table."""
+    tensors = [
+        T("x", _every8.shape, INT8, (0.029,), (11,)),
+        floats("r", *_every8.shape),
+        floats("f", *_every8.shape),
+        T("y", _every8.shape, INT8, (0.017,), (-23,)),
+    ]
+    ops = [
+        Op("DEQUANTIZE", (0,), (1,)),
+        Op(kind, (1,), (2,), f"{kind.capitalize()}Options" if fields else None, fields),
+        Op("QUANTIZE", (2,), (3,), "QuantizeOptions"),
+    ]
+    oracle = "litert-all" if kind == "ELU" else "litert"  # no reference kernel has it
+    return network(f"{kind}-between-integers", tensors, ops, [0], [3], (_every8,), oracle=oracle)
+
+
 CASES: list[OpCase] = [
     network(
         "RFFT2D-abs",
@@ -204,4 +222,9 @@ CASES: list[OpCase] = [
     _function("SQRT", (0.02, 0.011), (-128, -120), _every8),
     _transposed(1),
     _transposed(2),
+    _island("ELU"),
+    _island("EXP"),
+    _island("LOGISTIC"),
+    _island("GELU", Approximate=True),
+    _island("SIN"),
 ]

@@ -189,7 +189,7 @@ class _Writer(LaneWriter):
         if self.uniform(x):
             if any(isinstance(n, Reduce) for n in walk(x)):
                 raise Plain
-            return f"vdupq_n_f32({self.scalar.text(x)})"
+            return f"vdupq_n_f32({self.number(x)})"
         if isinstance(x, Cell):
             if self.stride(x.position) != 1 or any(isinstance(n, Cell) for n in walk(x.position)):
                 raise Plain
@@ -218,8 +218,12 @@ class _Writer(LaneWriter):
         if self.uniform(a) and x.op != "sub":
             a, b = b, a
         if self.uniform(b):
-            return f"{_BINARY[x.op]}_n_f32({self.vector(a)}, {self.scalar.text(b)})"
+            return f"{_BINARY[x.op]}_n_f32({self.vector(a)}, {self.number(b)})"
         return f"{_BINARY[x.op]}_f32({self.vector(a)}, {self.vector(b)})"
+
+    def number(self, x: Expr) -> str:
+        """C of a float that is the same for all four."""
+        return self.computed_before(x) if any(isinstance(n, Cell) for n in walk(x)) else self.scalar.text(x)
 
     def fold(self, x: Reduce) -> str:
         """Sums of floats, the terms of each in the order in which a plain loop adds them."""
@@ -257,6 +261,13 @@ class _Writer(LaneWriter):
 
     def quantised(self, x: Call) -> str:
         rounding = Rounding.of(x)
-        if rounding is None:
+        if rounding is not None:
+            return rounded(rounding, self.vector(rounding.real))
+        real, zero, *limits = x.args
+        if not all(isinstance(n, Const) for n in limits):
             raise Plain
-        return rounded(rounding, self.vector(rounding.real))
+        whole, (low, high) = f"{_ROUNDED[x.op]}({self.vector(real)})", (self.scalar.text(n) for n in limits)
+        if self.uniform(zero):
+            return f"aot_model_four_quantised({whole}, {self.one(zero)}, {low}, {high})"
+        moved = f"vqaddq_s32({whole}, {self.vector(zero)})"
+        return f"vminq_s32(vmaxq_s32({moved}, vdupq_n_s32({low})), vdupq_n_s32({high}))"

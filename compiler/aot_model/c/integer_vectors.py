@@ -132,7 +132,7 @@ class LaneWriter:
         (text,) = self.row.compute(x)
         if text not in self.before:
             self.before[text] = f"u{len(self.before)}"
-            self.row.line(f"const int32_t {self.before[text]} = {text};")
+            self.row.line(f"const {x.dtype.c_type} {self.before[text]} = {text};")
         return self.before[text]
 
     def at(self, position: Expr) -> str:

@@ -130,11 +130,18 @@ class FusedTail:
 
     def mapping(self, acc: str, index: tuple[str, str, str, str]) -> dict[Expr, Expr]:
         """The tail's indices and accumulator to the kernel's C texts."""
-        at = zip(self.index, self.coordinates(_leaves(index)), strict=True)
-        mapping: dict[Expr, Expr] = {i: to for i, to in at if not isinstance(i, Const)}  # not every other 0
         a = self.accumulator
-        mapping[a] = leaf(_atom(acc), a.dtype, a.low, a.high)
-        return mapping
+        return {**self.places(leaves(index)), a: leaf(_atom(acc), a.dtype, a.low, a.high)}
+
+    def places(self, index: tuple[Expr, Expr, Expr, Expr]) -> dict[Expr, Expr]:
+        """The tail's indices to those of the kernel."""
+        at = zip(self.index, self.coordinates(index), strict=True)
+        return {i: to for i, to in at if not isinstance(i, Const)}  # not every other 0
+
+    def place(self, index: tuple[str, str, str, str]) -> str:
+        """C of the address of an element of the result."""
+        to = position_text(substitute(self.position, self.mapping("0", index)), SUMMAND)
+        return "y" if to == "0" else f"y + {to}"
 
     def store(self, acc: str, index: tuple[str, str, str, str], lanes: int) -> str:
         """C statements that finish one accumulator and store it; see kernels/base.py."""
@@ -144,8 +151,7 @@ class FusedTail:
             assert self.dialect is not None and lanes == self.dialect.lanes, f"not a tail of {lanes} lanes"
             self.headers.update(self.dialect.includes)
             self.headers.add("aot_model/scalar.h")
-            to = position_text(position, SUMMAND)
-            y = "y" if to == "0" else f"y + {to}"
+            y = self.place(index)
             writer_of = VectorText(self.dialect, self.names, self.index[-1], mapping)
             rounding = rounding_of(self.element) if self.dialect.quantises else None
             if rounding:
@@ -166,7 +172,9 @@ def _atom(text: str) -> str:
     return text if re.fullmatch(r"[A-Za-z_0-9.]+(?:\[[^\[\]]*\])*", text) else f"({text})"
 
 
-def _leaves(index: tuple[str, str, str, str]) -> tuple[Expr, Expr, Expr, Expr]:
+def leaves(index: tuple[str, str, str, str]) -> tuple[Expr, Expr, Expr, Expr]:
+    """C of an index as expressions."""
+
     def one(text: str) -> Expr:
         return const(int(text)) if re.fullmatch(r"-?\d+", text) else leaf(_atom(text), DType.INT32, 0, None)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from aot_model.c import float_vectors, integer_vectors, vector_nests
 from aot_model.c.statements import CWriter
 from aot_model.c.turns import is_better_whole, is_short
+from aot_model.c.vectors import vectors
 from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, var, walk
 from aot_model.ir.index import add, flatten, floordiv, mod, mul, substitute
 from aot_model.ir.nibbles import element_text, read_parameter
@@ -20,10 +20,6 @@ from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.lowering.sections import Section, sections
 
-_VECTORS = (("INTEGER", integer_vectors.HEADER, vector_nests.vector_loops),
-            ("FLOAT", float_vectors.HEADER, float_vectors.float_loops),
-            ("FLOAT", float_vectors.HEADER, float_vectors.quantising_loops),
-            ("FLOAT", float_vectors.HEADER, float_vectors.fold_loops))  # fmt: skip
 INDEX_NAMES = ("i", "j", "k", "l", "m", "n")
 
 
@@ -101,10 +97,12 @@ def _written(part: Section, to: DType, names: dict[Value, str], dialect: str, tu
     else:
         store(element, position)
     headers |= writer.headers
-    for kind, header, vectors_of in _VECTORS if dialect == "mve" else ():
-        nest = vectors_of(*part, to, names) or (vectors_of(*parted, to, names) if parted else None)
-        if nest is not None:
-            return _Written(writer.lines, headers | {header}, kind, nest.lines, nest.in_order)
+    if dialect == "mve":
+        found = vectors(*part, to, names) or (vectors(*parted, to, names) if parted else None)
+        if found is not None:
+            return _Written(
+                writer.lines, headers | {found.header}, found.kind, found.nest.lines, found.nest.in_order
+            )
     return _Written(writer.lines, headers)
 
 

@@ -21,16 +21,19 @@ def narrow(x: Expr, to: DType, saturate: bool) -> Expr:
     return cast(x, to)
 
 
-def quantised(rounding: str, real: Expr, zero: int, low: int, high: int, to: DType) -> Expr:
+def quantised(rounding: str, real: Expr, zero: int | Expr, low: int, high: int, to: DType) -> Expr:
     """clamp(rounding(real) + zero, low, high) as `to`; rounding: "rint" (ties to even) or "round" (away from
-    zero).
+    zero). zero: a number, or of `to`.
     """
-    if real.dtype is DType.FLOAT32 and max(abs(low - zero), abs(high - zero)) < 1 << 22:
-        limits = (const(zero), const(low), const(high))
+    room = max(abs(low - zero), abs(high - zero)) if isinstance(zero, int) else high - low
+    if real.dtype is DType.FLOAT32 and room < 1 << 22:
+        point = const(zero) if isinstance(zero, int) else cast(zero, DType.INT32)
+        limits = (point, const(low), const(high))
         return cast(call(f"quantise_{rounding}", real, *limits, dtype=DType.INT32), to)
     # Clamped as a float, where the sum is exact: floats beyond int32 would not survive the conversion.
     whole = call(rounding, real)
-    shifted = call("add", whole, const(zero, whole.dtype)) if zero else whole
+    point = const(zero, whole.dtype) if isinstance(zero, int) else cast(zero, whole.dtype)
+    shifted = whole if zero == 0 else call("add", whole, point)
     return cast(clamp(shifted, const(low, whole.dtype), const(high, whole.dtype)), to)
 
 

@@ -12,7 +12,6 @@ from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, S
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import narrow, quantised
-from aot_model.ops.elementwise import clamp
 from aot_model.ops.registry import Build, axis_of, normal_axis, operator, required
 
 _ONNX_TYPES: dict[int, DType] = {
@@ -125,12 +124,8 @@ class QuantizeLinear(Operator):
             if zero is None
             else at(zero, parameter_index(zero, x, self.axis, self.block_size, index))
         )
-        if isinstance(z, Const):
-            return quantised(self.rounding, scaled, int(z.value), low, high, self._to(inputs))
-        whole = call(self.rounding, scaled)
-        # Clamped as a float, where the sum is exact: floats beyond int32 would not survive the conversion.
-        shifted = call("add", whole, cast(z, whole.dtype))
-        return cast(clamp(shifted, const(low, whole.dtype), const(high, whole.dtype)), self._to(inputs))
+        point = int(z.value) if isinstance(z, Const) else z
+        return quantised(self.rounding, scaled, point, low, high, self._to(inputs))
 
     def by_element(self, inputs: Inputs) -> bool:
         return all(v is None or v.is_const for v in inputs[1:])
@@ -144,12 +139,23 @@ class QuantizeLinear(Operator):
         one, many = np.asarray(0.5, np.float32), np.asarray([0.5, 0.1, 2, 1], np.float32)
         zeros = np.asarray([1, -2, 0, 7], np.int8)
         constants = frozenset({1, 2})
+        row = np.asarray([[*np.arange(-60, 70, 10), 1e8, -1e8, 1e-40, 0.185, 0.555]], np.float32)
+        computed: tuple[np.ndarray, ...] = (
+            *(np.asarray(z, np.uint8) for z in (0, 128, 255)),
+            *(np.asarray(z, np.int8) for z in (-128, 127)),
+            np.asarray(65535, np.uint16),
+            np.asarray(-32768, np.int16),
+        )
+        steps = np.linspace(0.1, 90, row.shape[1], dtype=np.float32)
+        points = np.resize(np.asarray([-128, 127, 0, 5], np.int8), row.shape[1])
         return [
             Sample((x, one, np.asarray(3, np.uint8)), constants=constants),
             Sample((x, one), constants=frozenset({1})),
             Sample((x, many, zeros), {"axis": 1}, constants),
             Sample((x, many, zeros), {"axis": -1}, constants),
             Sample((x, one, np.asarray(-7, np.int16)), constants=constants),
+            *(Sample((row, np.asarray(0.37, np.float32), z)) for z in computed),
+            Sample((row, steps, points), {"axis": 1}),
         ]
 
 

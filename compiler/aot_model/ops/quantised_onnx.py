@@ -265,15 +265,16 @@ class MatMulInteger(Operator):
         if right is not None and left is not None:
             return [build(MatMul(left, right), a, b)]
         if right is not None and a_zero is not None and a_zero.type.elements == 1 and b.type.rank == 2:
-            # (a - z) * b = a * b - z * (sums of the columns of b), which are constants.
-            total = build(MatMul(0, right), a, b)
+            # (a - z) * b = a * b - z * (sums of the columns of b), which are constants; they are there before
+            # the product, so that what is left is done to its results at once
             wide = build(Cast(DType.INT32), _centred(build, b, b_zero, columns))
             sums = build(
                 OPERATORS["", "ReduceSum"](keepdims=0),  # type: ignore[call-arg]
                 wide,
                 build.constant([b.type.rank - 2], DType.INT64),
             )
-            return [build(op("Sub"), total, build(op("Mul"), sums, _scalar(build, a_zero)))]
+            less = build(op("Mul"), sums, _scalar(build, a_zero))
+            return [build(op("Sub"), build(MatMul(0, right), a, b), less)]
         rows = (*[1] * (a.type.rank - 2), -1, 1) if a.type.rank > 1 else (1,)
         product = build(MatMul(), _centred(build, a, a_zero, rows), _centred(build, b, b_zero, columns))
         return [build(Cast(DType.INT32), product)]
@@ -312,6 +313,10 @@ class ConvInteger(Windowed):
         x, w = required(inputs, 0), required(inputs, 1)
         x_zero, w_zero = _zero_point(present(inputs, 2)), _zero_point(present(inputs, 3))
         inner = self.convolution()._inner(x, w)
+        zero = present(inputs, 2)
+        computed = x_zero is None and zero is not None and zero.type.elements == 1
+        if computed and zero is not None and w_zero is not None and w.data is not None:
+            return [self._of_bytes(build, x, w, zero, w_zero)]
         if x_zero is None or w_zero is None:
             x = _centred(build, x, present(inputs, 2), (1,) * x.type.rank)
             x_zero = 0
@@ -322,6 +327,23 @@ class ConvInteger(Windowed):
         acc = build(inner, channels_last(build, x), channels_last(build, w))
         return [channels_first(build, acc if acc.dtype is DType.INT32 else build(Cast(DType.INT32), acc))]
 
+    def _of_bytes(self, build: Build, x: Value, w: Value, zero: Value, w_zero: int) -> Value:
+        """By a zero point that the network computes: (x - z) * w = x * w - z * (the sum of a channel's
+        weights), so that x stays bytes; z pads it.
+        """
+        assert w.data is not None
+        inner = self.convolution()._inner(x, w)
+        x = channels_last(build, x)
+        if any(inner.pads):
+            d = len(inner.pads) // 2
+            pads = [0, *inner.pads[:d], 0, 0, *inner.pads[d:], 0]
+            x = build(OPERATORS["", "Pad"](), x, build.constant(pads, DType.INT64), zero)
+        whole = w.data.astype(np.int64).reshape(w.shape[0], -1) - w_zero
+        sums = build.constant(whole.sum(axis=1).astype(np.int32), DType.INT32)
+        less = build(op("Mul"), sums, _scalar(build, zero))
+        inner = replace(inner, pads=(0,) * len(inner.pads), w_zero_point=w_zero)
+        return channels_first(build, build(op("Sub"), build(inner, x, channels_last(build, w)), less))
+
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(7)
@@ -329,8 +351,22 @@ class ConvInteger(Windowed):
             np.asarray(rng.integers(0, 256, (1, 2, 5, 5)), dtype=np.uint8),
             np.asarray(rng.integers(0, 256, (3, 2, 3, 3)), dtype=np.uint8),
         )
-        zero = np.asarray(9, np.uint8)
-        return [Sample((x, w)), Sample((x, w, zero), {"pads": (1, 1, 1, 1)}, frozenset({1, 2}))]
+        zero, point = np.asarray(9, np.uint8), np.asarray(131, np.uint8)
+        deep = np.asarray(rng.integers(-128, 128, (4, 2, 3)), dtype=np.int8)
+        line = np.asarray(rng.integers(0, 256, (2, 4, 11)), dtype=np.uint8)
+        weights = frozenset({1, 3})
+        return [
+            Sample((x, w)),
+            Sample((x, w, zero), {"pads": (1, 1, 1, 1)}, frozenset({1, 2})),
+            Sample((x, w, zero, point), {"pads": (1, 0, 2, 1), "strides": (2, 1)}, weights),
+            Sample((x, w, np.asarray(255, np.uint8), point), {}, weights),
+            Sample((line, deep, zero), {"group": 2, "pads": (3, 0), "dilations": (3,)}, weights),
+            Sample(
+                (line, deep[:, :1], np.asarray([0], np.uint8)),
+                {"group": 4, "auto_pad": "SAME_UPPER"},
+                weights,
+            ),
+        ]
 
 
 @operator("DynamicQuantizeLinear")

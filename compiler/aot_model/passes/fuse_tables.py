@@ -1,19 +1,25 @@
-"""Integer functions of one 8-bit tensor become one table.
+"""Functions of one 8-bit tensor become one table.
 
     x * sigmoid(x)  =  table[x]        as TFLite writes SiLU: LOGISTIC and MUL of the same tensor
+    Q(elu(DQ(x)))   =  table[x]        what a converter leaves in floats
 
 Whatever element-wise operators stand between, the value of all 256 arguments is computed here, by the
-operators themselves. Only integers: floats may round otherwise where the library runs. What lies between
-DequantizeLinear and QuantizeLinear is fuse_qdq's.
+operators themselves. Floats may round otherwise where the library runs: where they are among them, there is a
+table if all 256 integers are the same however they round (ir/enclosure.py). ONNX's QuantizeLinear, whose
+meaning is that of real numbers, is fuse_qdq's.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from aot_model.ir.enclosure import enclosure
+from aot_model.ir.expr import Expr, Index, Leaf, const
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.operator import OperatorError
+from aot_model.ir.types import DType
 from aot_model.ir.values import Value, constant
+from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
 from aot_model.ops.quantised_tables import Lookup, lookup
 from aot_model.passes.explain import refuse
 from aot_model.passes.fold_constants import compute
@@ -23,6 +29,8 @@ LEAST = 2
 What others read too is not replaced.
 """
 MOST = 32
+_CONVERSIONS = (QuantizeLinear, DequantizeLinear)
+_FLOATS = (DType.FLOAT32, DType.BOOL)
 
 
 def fuse_tables(graph: Graph) -> bool:
@@ -44,7 +52,7 @@ def fuse_tables(graph: Graph) -> bool:
             continue
         values = _values(x, out, cone)
         if values is None:
-            refuse(node, f"numpy cannot compute it for all values of '{x.name}'")
+            refuse(node, f"not the same integer, however floats are rounded, for all values of '{x.name}'")
             continue
         made[node] = Node(lookup(x.dtype, values, out.dtype), [x], [out], node.name)
     if not made:
@@ -63,10 +71,10 @@ def _sources(graph: Graph) -> dict[Value, Value]:
         if (
             len(roots) != 1
             or len(node.outputs) != 1
-            or not node.op.elementwise
+            or not (node.op.elementwise or isinstance(node.op, _CONVERSIONS))
             or not node.op.has("express")
             or node.op.effects
-            or node.op.deferred
+            or (node.op.deferred and not isinstance(node.op, _CONVERSIONS))
         ):
             continue
         (x,), out = roots, node.outputs[0]
@@ -76,7 +84,7 @@ def _sources(graph: Graph) -> dict[Value, Value]:
             and x.dtype.bits == 8
             and not x.dtype.storage
             and x.shape == out.shape
-            and all(v.dtype.is_integer and not v.dtype.storage for v in values)
+            and all(v.dtype in _FLOATS or (v.dtype.is_integer and not v.dtype.storage) for v in values)
             and all(v.shape == x.shape for v in inputs)
         ):
             source[out] = x
@@ -117,8 +125,35 @@ def _reads_twice(node: Node, x: Value) -> bool:
 def _values(x: Value, out: Value, cone: list[Node]) -> list[int] | None:
     """The function at all values of x, the smallest first."""
     low, high = (int(v) for v in x.dtype.limits)
-    every = np.arange(low, high + 1).astype(x.dtype.numpy).reshape((*[1] * max(x.type.rank - 1, 0), 256))
-    known: dict[Value, Value] = {x: constant("every", every)}
+    every = np.arange(low, high + 1).astype(x.dtype.numpy)
+    floats = any(v is not None and v.dtype.is_float for n in cone for v in n.inputs)
+    return _surely(x, out, cone, every) if floats else _computed(x, out, cone, every)
+
+
+def _surely(x: Value, out: Value, cone: list[Node], every: np.ndarray) -> list[int] | None:
+    """Of floats: the integers, where all are known."""
+    producer = {n.outputs[0]: n for n in cone}
+    argument = Leaf(x.dtype, "x")
+
+    def at(value: Value, index: Index) -> Expr:
+        if value is x:
+            return argument
+        if value.data is not None:
+            return const(value.data.reshape(-1)[0].item(), value.dtype)
+        node = producer[value]
+        return node.op.express(at, node.inputs, index, 0)
+
+    ends = enclosure(at(out, tuple(const(0) for _ in out.shape)), argument, every)
+    if ends is None or not np.array_equal(*ends):
+        return None
+    return [int(v) for v in np.broadcast_to(ends[0], every.shape)]
+
+
+def _computed(x: Value, out: Value, cone: list[Node], every: np.ndarray) -> list[int] | None:
+    """Of integers: what the operators' own functions give."""
+    known: dict[Value, Value] = {
+        x: constant("every", every.reshape((*[1] * max(x.type.rank - 1, 0), every.size)))
+    }
     for node in cone:
         inputs = [known.get(v, v) if v is not None else None for v in node.inputs]
         try:

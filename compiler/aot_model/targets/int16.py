@@ -37,6 +37,7 @@ from aot_model.ops.convolution import Convolution, ConvolutionTranspose
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.requantise import Requantise
 from aot_model.targets.float32 import cases_reject, conv_shape, matmul_site, pixel_coordinates
+from aot_model.targets.row_tails import by_vectors
 
 Place = Callable[[Coordinates], tuple[Expr, ...]]
 """From a kernel's (n, y, x, channel) to the index of the result."""
@@ -193,7 +194,9 @@ def _end(site: Site, layer: Layer, place: Place | None = None) -> tuple[Finish |
     after, low, high = (0, None, None) if finish is None else (finish.after, finish.low, finish.high)
     out = site.node.outputs[0]
     tail = site.tail(place or pixel_coordinates(out), after=after, low=low, high=high)  # type: ignore[arg-type]
-    return finish, None if tail.is_identity and place is None else tail
+    if tail.is_identity and place is None:
+        return finish, None
+    return finish, by_vectors(tail) if site.target.dialect() == "mve" else tail
 
 
 def _add(
@@ -386,7 +389,9 @@ def _activations(family: Family, site: Site) -> None:
     finish = finish_of(site.node, site.chain, np.zeros(1, np.int64), dots.taps * dots.most)
     after, low, high = (0, None, None) if finish is None else (finish.after, finish.low, finish.high)
     tail = site.tail(coordinates, after=after, low=low, high=high)
-    code: KernelCode = matmul(shape, operands, dots, finish, tail)
+    place = tail.place if tail.is_identity else None
+    tail = by_vectors(tail) if dots.mve else tail
+    code: KernelCode = matmul(shape, operands, dots, finish, tail, place)
     a, b = site.input(0), site.input(1)
     site.emit("integer_matmul", code, tail, f"{a.type} * {b.type} -> {site.result.type}", shape.macs, windows)
 

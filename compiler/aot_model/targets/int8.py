@@ -41,7 +41,7 @@ from aot_model.targets.float32 import (
 from aot_model.targets.int8_families import PLAIN, Family, Writer
 from aot_model.targets.int8_part import BYTES, Integer, integer_part
 from aot_model.targets.memory import memory_of_constants
-from aot_model.targets.row_tails import by_rows
+from aot_model.targets.row_tails import by_rows, by_vectors
 
 OVERLAPS = {"cortex-m4": True, "cortex-m7": False, "cortex-m33": False}
 """Cores, and whether a load begins while the one before it is under way."""
@@ -121,6 +121,8 @@ def _emit(
             site.chain.nodes[part.after - 1].outputs[0],
             adjacent=whole,
         )
+    if site.target.dialect() == "mve":
+        tail = by_vectors(tail)
     w = site.node.input(1)
     kind = w.dtype if w is not None and w.dtype in NIBBLES else None
     weights = weights if kind is None else weights.astype(kind.compute.numpy)
@@ -269,15 +271,20 @@ def _windows(
         shape = shape.row_of_windows
         weights = weights.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
     family = _for_site(family, site, whole) if family.packs(weights) else PLAIN
-    if family.column_pairs and whole and column_pairs.pays(shape) and site.input(1).dtype not in NIBBLES:
+    packed = site.input(1).dtype in NIBBLES
+    alone = None
+    if not packed and family.one_channel_fits(shape) and family.depthwise_fits(shape, part.quant):
+        alone = family.one_channel
+    if family.column_pairs and whole and column_pairs.pays(shape) and not packed and alone is None:
         weights = column_pairs.weights_of_pair(shape, weights, part.quant.weight_zero_point)
         bias = None if part.bias is None else np.repeat(part.bias, 2)
         part, place = replace(part, bias=bias), _of_pair(place, shape)
         shape = column_pairs.paired(shape)
-    by_channel = next((f for f in (family, PLAIN) if f.depthwise_fits(shape, part.quant)), None)
-    if shape.groups == shape.in_c > 1 and by_channel is not None:
+    fitting = (f.depthwise for f in (family, PLAIN) if f.depthwise_fits(shape, part.quant))
+    by_channel = alone or (next(fitting, None) if shape.groups == shape.in_c > 1 else None)
+    if by_channel is not None:
         taps = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))
-        _emit(family, site, part, f"depthwise_{size}", by_channel.depthwise, shape, taps, place, whole)
+        _emit(family, site, part, f"depthwise_{size}", by_channel, shape, taps, place, whole)
     else:
         writer = family.conv if family.conv_fits(shape, part.quant) else PLAIN.conv
         chosen, wish = _winograd(site, part, shape, weights) if family.winograd and whole else (None, None)

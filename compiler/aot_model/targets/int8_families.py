@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -75,6 +76,10 @@ class Family:
     """Whether a convolution to one channel is computed as one to two (kernels/int8/column_pairs.py)."""
     zero_points: bool = False
     """Whether int8 weights may have a zero point, so that uint8 ones become such."""
+    one_channel: Writer | None = None
+    """Of convolutions of one channel that are depthwise ones of several outputs, and which those are; weights
+    [kernel_h, kernel_w, out_c]."""
+    one_channel_fits: Callable[[ConvShape], bool] = lambda shape: False
 
     def packs(self, weights: np.ndarray) -> bool:
         return not self.int8_weights or weights.dtype.kind == "i" or int(weights.max(initial=0)) <= 127
@@ -123,15 +128,14 @@ NEON_SDOT = replace(
 
 
 def _dsp_for(family: Family, reading: Reading) -> Family:
+    paired = None if reading.compact else depthwise_dsp.PAIRED
+    by_channel: dict[str, Any] = {"overlaps": reading.overlaps, "paired_from": paired}
     return replace(
         family,
         conv=partial(conv_dsp.conv, reading=reading),
         pool=partial(_pool, dsp=True, compact=reading.compact),
-        depthwise=partial(
-            depthwise_dsp.depthwise,
-            overlaps=reading.overlaps,
-            paired_from=None if reading.compact else depthwise_dsp.PAIRED,
-        ),
+        depthwise=partial(depthwise_dsp.depthwise, **by_channel),
+        one_channel=partial(depthwise_dsp.one_channel, room=reading.room, **by_channel),
     )
 
 
@@ -151,6 +155,8 @@ DSP = Family(
     reading=_dsp_for,
     int8_weights=True,
     zero_points=True,
+    one_channel=depthwise_dsp.one_channel,
+    one_channel_fits=depthwise_dsp.takes_one_channel,
 )
 
 

@@ -1,4 +1,6 @@
-"""Tails that finish the bytes of a pixel at once: the sum with another tensor, and a table."""
+"""Tails that finish the results of a pixel at once: the sum with another tensor, a table, and on Helium any
+expression of neighbouring channels.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 
 from aot_model.c.expr import SUMMAND
+from aot_model.c.vectors import Vectors, vectors
+from aot_model.ir.expr import Var, cell, var
 from aot_model.ir.graph import Node
-from aot_model.ir.index import substitute
+from aot_model.ir.index import add, substitute
+from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels.float32.vector_text import position_text
 from aot_model.kernels.int8.affine_sum import Affine, RowSum
-from aot_model.kernels.tail import FusedTail
+from aot_model.kernels.tail import FusedTail, leaves
 from aot_model.ops.quantised import QuantisedSum
 from aot_model.ops.quantised_tables import Lookup
 from aot_model.targets.int8_families import Family
@@ -39,6 +44,52 @@ class ByRows(FusedTail):
         where = "" if at == "0" else f" + {at}"
         self.headers.update({self.row.header} - {""})
         return self.row.call(source, f"{other}{where if self.in_place else ''}", f"y{where}", str(count))
+
+
+@dataclass(frozen=True)
+class ByVectors(FusedTail):
+    """A tail that is a loop over the channels of a pixel, in vectors, and a plain one elsewhere."""
+
+    row_helpers: tuple[str, ...] = ()
+    adjacent: bool = False
+    """Constants of a channel are those of its pixel."""
+    of_channels: bool = True
+
+    def store_row(
+        self, source: str, index: tuple[str, str, str, str], count: int | str, kind: DType | None = None
+    ) -> str:
+        """`count` results that lie at `source` in the type `kind`, that of the accumulator if None, from a
+        channel on. index: (n, y, x, channel) of the first.
+        """
+        array, _, place = source.partition(" + ")
+        first = f"{index[3]} + " if index[3] != "0" else ""
+        each = self.store(f"{array}[{place}{' + ' if place else ''}lane]", (*index[:3], f"{first}lane"), 1)
+        plain = f"for (int32_t lane = 0; lane < {count}; lane++) {{\n{each.rstrip()}\n}}\n"
+        found = self._vectors(source, index, int(count), kind or self.accumulator.dtype)
+        if found is None:
+            return plain
+        self.headers.add(found.header)
+        lines = "\n".join(found.nest.lines)
+        return f"#if AOT_MODEL_{found.kind}_VECTORS\n{{\n{lines}\n}}\n#else\n{plain}#endif\n"
+
+    def _vectors(
+        self, source: str, index: tuple[str, str, str, str], count: int, kind: DType
+    ) -> Vectors | None:
+        lane, row = var("lane", count), Value("row", TensorType(kind, (count,)))
+        if not isinstance(lane, Var):
+            return None
+        *pixel, channel = leaves(index)
+        places = self.places((*pixel, add(channel, lane)))  # type: ignore[arg-type]
+        element = substitute(self.element, {**places, self.accumulator: cell(row, lane)})
+        return vectors([lane], substitute(self.position, places), element, self.element.dtype,
+                       {**self.names, row: source})  # fmt: skip
+
+
+def by_vectors(tail: FusedTail) -> FusedTail:
+    """The tail as a loop in vectors, where something is left to do."""
+    if tail.is_identity or type(tail) is not FusedTail:
+        return tail
+    return ByVectors(**{f.name: getattr(tail, f.name) for f in fields(tail)})
 
 
 def by_rows(family: Family, tail: FusedTail, nodes: tuple[Node, ...], before: Value,

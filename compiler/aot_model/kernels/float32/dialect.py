@@ -97,6 +97,9 @@ class VectorDialect:
     sums_fpv4: bool = False
     """Blocks of sums are the functions of sums_fpv4.py."""
 
+    gathers: bool = False
+    """Whether a vector of elements that are apart from each other is loaded at once (`gather`)."""
+
     quantises: bool = False
     """Whether floats that become integers are stored as vectors (aot_model/float_vectors.h)."""
 
@@ -113,6 +116,14 @@ class VectorDialect:
         """As `load_at`, for a vector that several operations use."""
         load = self.load_at(base, offset)
         return self.hold_text.format(a=load) if self.hold_text else load
+
+    def places(self, apart: int) -> str:
+        """C that declares the places of a vector's elements, `apart` elements from each other."""
+        return f"const uint32x4_t places = vmulq_n_u32(aot_model_lanes_u32(), {apart});"
+
+    def gather(self, base: str, offset: int) -> str:
+        """As `load_at`, of elements at `places`."""
+        return f"{self.name}_gather({f'{base} + {offset}' if offset else base}, places)"
 
     def load_early(self, base: str, offset: int) -> str:
         """As `load_at`, of a scalar: before what follows, whatever the compiler thinks of it."""
@@ -308,6 +319,12 @@ static inline __m512 f32x16_hold(__m512 a)
 static inline float mve_sum(float32x4_t a)
 {
     return (vgetq_lane_f32(a, 0) + vgetq_lane_f32(a, 1)) + (vgetq_lane_f32(a, 2) + vgetq_lane_f32(a, 3));
+}
+""",
+    "mve_gather": """\
+static inline float32x4_t mve_gather(const float *p, uint32x4_t places)
+{
+    return vldrwq_gather_shifted_offset_f32(aot_model_read_float(p), places);
 }
 """,
     "f32x4_max": """\

@@ -132,8 +132,9 @@ MVE = VectorDialect(
     max_text="vmaxnmq_f32({a}, {b})",
     min_text="vminnmq_f32({a}, {b})",
     sum_text="mve_sum({a})",
-    includes=frozenset({"aot_model/helium.h"}),
+    includes=frozenset({"aot_model/helium.h", "aot_model/lanes_mve.h"}),
     scalar_in_vector=False,
+    gathers=True,
     quantises=True,
 )
 

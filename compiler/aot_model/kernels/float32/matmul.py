@@ -4,7 +4,7 @@ A product with a constant is a pointwise convolution (conv.py), whose weights ar
 
 Where the columns of B are contiguous, blocks of rows x vectors of columns are built up by outer products.
 Where B is transposed, so that k is contiguous in both, each accumulator is a vector of partial sums over k,
-added up at the end.
+added up at the end; where vectors gather, columns that are apart from each other are a vector all the same.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ def matmul(
         and s.b_strides[-2] == 1
         and s.a_strides[-1] == 1
         and s.k >= dialect.lanes
+        and not _gathered(s, dialect)
     )
     body = _Dots(s, tail, dialect, a, b) if dots else _OuterProducts(s, tail, dialect, a, b, vector_tail)
     with ExitStack() as loops:
@@ -95,6 +96,13 @@ def matmul(
         helpers=tuple(dict.fromkeys((*dialect.helpers(c), *SCALAR.helpers(c)))),
         note=note,
     )
+
+
+def _gathered(s: MatmulShape, d: VectorDialect) -> bool:
+    """Whether vectors of columns are gathered: each for some rows, or it would take longer than sums of
+    partial sums.
+    """
+    return d.gathers and s.b_strides[-1] != 1 and s.n >= d.lanes and s.m >= _FEW
 
 
 @dataclass(frozen=True)
@@ -138,7 +146,10 @@ class _OuterProducts(_Product):
 
     def emit(self, text: CText, block: Block | None) -> str:
         s, d = self.shape, self.dialect
-        if s.b_strides[-1] != 1 and d.lanes > 1:
+        if _gathered(s, d):
+            text.line(d.places(s.b_strides[-1]))
+            block = block or Block(next((p for p in (6, 5) if s.m % p == 0), 4), 1)
+        elif s.b_strides[-1] != 1 and d.lanes > 1:
             d = SCALAR
         vectors = s.n // d.lanes
         b = block or choose(Work({(s.m, 1, s.k): 1}, max(1, vectors) * d.lanes, s.k * s.n), d, 1)
@@ -216,7 +227,8 @@ class _OuterProducts(_Product):
             for p in range(pixels) if vectors >= pixels else ():
                 self._element(text, d, p, step)
             for v in range(vectors):
-                load = d.load_held if pixels > 1 else d.load_at
+                apart = d.lanes > 1 and s.b_strides[-1] != 1
+                load = d.gather if apart else d.load_held if pixels > 1 else d.load_at
                 place = step * s.b_strides[-2] + v * d.lanes * s.b_strides[-1]
                 text.line(f"const {d.ctype} w{v} = {load('w', place)};")
                 for p in range(pixels) if vectors >= pixels else ():

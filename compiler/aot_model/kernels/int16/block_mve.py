@@ -11,6 +11,8 @@ from aot_model.kernels.int16.dots import Dots
 from aot_model.kernels.int16.finish import Finish
 
 HEADER = "aot_model/int16_mve.h"
+APART = 9362
+"""Between elements that `collected` reads, at most."""
 _RULES = {"up": "AOT_MODEL_UP", "away": "AOT_MODEL_AWAY", "even": "AOT_MODEL_EVEN"}
 
 
@@ -35,8 +37,7 @@ def sums(dots: Dots, rows: int, columns: int) -> list[str]:
     of more than 32 bits are made of parts that have no more.
     """
     if dots.chunk == dots.taps:
-        return ["int32_t sums[8];", *_calls(dots, rows, columns, "", str(dots.taps)),
-                f"w += {columns * dots.taps};"]  # fmt: skip
+        return ["int32_t sums[8];", *sums_at(dots, rows, columns, "sums")]
     some = [4 * i + j for i in range(rows) for j in range(columns)]
     return [
         "int64_t sums[8] = {0};",
@@ -48,6 +49,11 @@ def sums(dots: Dots, rows: int, columns: int) -> list[str]:
         "}",
         f"w += {columns * dots.taps};",
     ]
+
+
+def sums_at(dots: Dots, rows: int, columns: int, to: str) -> list[str]:
+    """The same of 32 bits, to eight numbers that are there."""
+    return [*_calls(dots, rows, columns, "", str(dots.taps), to), f"w += {columns * dots.taps};"]
 
 
 def _calls(dots: Dots, rows: int, columns: int, at: str, taps: str, to: str = "sums") -> list[str]:
@@ -68,16 +74,36 @@ def finished(finish: Finish | None, rows: int, columns: int, channel: str) -> li
         return []
     table = "constants" if finish.literal else f"requantisation + {channel} * {finish.width}"
     return [
-        f"aot_model_finish_four(&finish, {table}, {columns}, {_plus('sums', 4 * i)}, {_plus('sums', 4 * i)});"
-        for i in range(rows)
+        f"aot_model_finish_four(&finish, {table}, {columns}, {of_row(i)}, {of_row(i)});" for i in range(rows)
     ]
+
+
+def collected(dtype: str, to: str, start: str, apart: int, shift: int, n: int) -> str:
+    """C that makes int16 of n elements, which are `apart` from each other."""
+    if apart == 1:
+        return f"aot_model_take_{dtype}({to}, {start}, {shift}, {n});"
+    return f"aot_model_collect_{dtype}({to}, {start}, {apart}, {shift}, {n});"
+
+
+def put_rows(to: DType, places: list[str], n: int) -> str:
+    """C that requantises and stores the n sums of a row or two, all with the constants of the code."""
+    own = f"int{to.bits}_t"
+    casts = [y if to.c_type == own else f"({own} *)({y})" for y in places]
+    return (
+        f"aot_model_finish_rows_{to.bits}(&finish, constants, sums, {n}, {', '.join((*casts, 'NULL')[:2])});"
+    )
 
 
 def put_four(to: DType, y: str, row: int) -> str:
     """C that stores the four results of a row."""
     own = f"int{to.bits}_t"
     cast = "" if to.c_type == own else f"({own} *)"
-    return f"aot_model_put_four_{to.bits}({cast}({y}), {_plus('sums', 4 * row)});"
+    return f"aot_model_put_four_{to.bits}({cast}({y}), {of_row(row)});"
+
+
+def of_row(row: int) -> str:
+    """C of the four sums of a row."""
+    return _plus("sums", 4 * row)
 
 
 def _plus(name: str, offset: int) -> str:

@@ -14,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.ir.admissible import ANYTHING
+from aot_model.ir.types import DType
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.requantise_mve import HEADER as MVE
+from aot_model.kernels.int8.row_tail import VectorTail
 from aot_model.kernels.int16 import block_mve, dot_dsp, dot_mve, quads_dsp
 from aot_model.kernels.int16.block_mve import put_four
 from aot_model.kernels.int16.dots import Dots
@@ -154,6 +156,13 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
                     *lines,
                     *(put_four(finish.to, f"y + (pixel + {i}) * {s.out_c} + c", i) for i in range(p)),
                 ]
+            if c == 4 and isinstance(tail, VectorTail) and start is None and dots.chunk == taps:
+                places = [("0", "0", f"pixel + {i}" if i else "pixel", "c") for i in range(p)]
+                rows = [
+                    tail.store_row(f"sums + {4 * i}" if i else "sums", at, c, DType.INT32)
+                    for i, at in enumerate(places)
+                ]
+                return [*lines, *(t for row in rows for t in row.splitlines())]
             return [*lines, *(t for i in range(p) for j in range(c) for t in store(i, j))]
         lines += dots.lines(p, c)
         if finish is not None:
@@ -205,6 +214,10 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
         for i in range(p if tail is not None else 0):
             assert tail is not None
             kind = finish.to.c_type
+            if isinstance(tail, VectorTail):
+                first = ("0", "0", f"pixel + {i}" if i else "pixel", "0")
+                lines += tail.store_row(f"row + {i * s.out_c}" if i else "row", first, s.out_c).splitlines()
+                continue
             lines += [
                 f"for (int32_t c = 0; c < {s.out_c}; c++) {{",
                 f"    const {kind} v = ({kind})row[{f'{i * s.out_c} + ' if i else ''}c];",

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 INT32 = (1 << 31) - 1
+UNROLLED = 8
+"""Taps that are no loop."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ class Dots:
     def _pairs(self, rows: int, columns: int, taps: int, name: str) -> list[str]:
         """Two taps at a time: words of both."""
         whole = taps - taps % 2
-        times = 2 if whole % 4 == 0 else 1
+        times = whole // 2 if whole <= UNROLLED else 2 if whole % 4 == 0 else 1
         mac = "dsp_smlad" if self.chunk else "dsp_smlald"
         lines: list[str] = []
         for t in range(times):

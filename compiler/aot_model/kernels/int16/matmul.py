@@ -6,16 +6,22 @@ the blocks read it; two rows of the first one follow at a time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from aot_model.c.text import CText, product, total
+from aot_model.ir.types import DType
 from aot_model.kernels.base import KernelCode, Scratch, Tail
 from aot_model.kernels.float32.matmul import MatmulShape
 from aot_model.kernels.int8.dsp import HEADER
+from aot_model.kernels.int8.row_tail import VectorTail
 from aot_model.kernels.int16 import block_mve
 from aot_model.kernels.int16.conv import Elements
-from aot_model.kernels.int16.dots import Dots
+from aot_model.kernels.int16.dots import UNROLLED, Dots
 from aot_model.kernels.int16.finish import Finish
+
+TOGETHER = 32
+"""Columns of two rows whose sums are requantised together: 256 bytes."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +34,16 @@ class Operands:
     """C type of the tail's accumulator."""
 
 
+Index = tuple[str, str, str, str]
+
+
 def matmul(
-    shape: MatmulShape, operands: Operands, dots: Dots, finish: Finish | None, tail: Tail
-) -> KernelCode:
-    """Activations x0 and x1; the tail gets the index (i, j, m, n). dots.taps: k, filled up."""
+    shape: MatmulShape, operands: Operands, dots: Dots, finish: Finish | None, tail: Tail,
+    place: Callable[[Index], str] | None = None,
+) -> KernelCode:  # fmt: skip
+    """Activations x0 and x1; the tail gets the index (i, j, m, n). dots.taps: k, filled up. place: the C
+    address of a result, where nothing becomes of it behind `finish` and those of a row are neighbours.
+    """
     s, k = shape, dots.taps
     text = CText()
     columns, rows = min(dots.width, s.n), min(2, s.m)
@@ -46,16 +58,26 @@ def matmul(
             _pack(text, s, operands.b, dots, columns, (i, j))
         for first, count, height in _parts(s.m, rows):
             with text.block(f"for (int32_t m = {first}; m < {first + count * height}; m += {height})"):
-                _rows(text, s, operands, dots, columns, height, (i, j), direct, finish, tail)
+                _rows(text, s, operands, dots, columns, height, (i, j), direct, finish, tail, place)
     pieces = [Scratch("packed", 2 * k * s.n, 4, "int16_t")]
     if not direct:
         pieces.append(Scratch("rows", 2 * k * rows, 4, "int16_t"))
+    if _together(s, dots, finish, place):
+        pieces.append(Scratch("sums", 32 * -(-min(s.n, TOGETHER) // columns), 4, "int32_t"))
     return KernelCode(
         str(text),
         scratch=tuple(pieces),
         includes=frozenset({HEADER, *([block_mve.HEADER] if dots.mve else [])}),
         note=f"{rows} rows x {columns} columns, {'rows' if dots.mve else 'pairs'} of int16",
     )
+
+
+def _together(
+    s: MatmulShape, dots: Dots, finish: Finish | None, place: Callable[[Index], str] | None
+) -> bool:
+    """Whether the sums of two rows are made before they are requantised, all with the same constants."""
+    several = s.m > 1 and s.n >= dots.width and dots.mve and dots.chunk == dots.taps
+    return several and finish is not None and finish.literal and place is not None
 
 
 def _parts(size: int, width: int) -> list[tuple[int, int, int]]:
@@ -72,6 +94,12 @@ def _pack(text: CText, s: MatmulShape, b: Elements, dots: Dots, columns: int, at
         if at != ("0", "0")
         else f"const {b.dtype}_t *const matrix = x1;"
     )
+    if dots.mve and k > 1 and s.b_strides[2] <= block_mve.APART:
+        with text.loop("n", str(s.n)):
+            start = total("matrix", product("n", s.b_strides[3]))
+            to = f"packed + n * {k}"
+            text.line(block_mve.collected(b.dtype, to, start, s.b_strides[2], b.shift, k))
+        return
     for first, count, width in _parts(s.n, columns):
         with text.block(f"for (int32_t n = {first}; n < {first + count * width}; n += {width})"):
             for j in range(width):
@@ -99,7 +127,8 @@ def _pack(text: CText, s: MatmulShape, b: Elements, dots: Dots, columns: int, at
 
 
 def _rows(text: CText, s: MatmulShape, operands: Operands, dots: Dots, columns: int, height: int,
-          at: tuple[str, str], direct: bool, finish: Finish | None, tail: Tail) -> None:  # fmt: skip
+          at: tuple[str, str], direct: bool, finish: Finish | None, tail: Tail,
+          place: Callable[[Index], str] | None) -> None:  # fmt: skip
     """`height` rows of the result from row m on."""
     a, k = operands.a, dots.taps
     base = total("x0", product(at[0], s.a_strides[0]), product(at[1], s.a_strides[1]))
@@ -111,20 +140,31 @@ def _rows(text: CText, s: MatmulShape, operands: Operands, dots: Dots, columns: 
             continue
         text.line(f"const {a.dtype}_t *const from{i} = {start};\nint16_t *const row{i} = rows + {i * k};")
     if not direct:
-        if dots.mve and s.a_strides[3] == 1:
-            text.line(
-                "\n".join(
-                    f"aot_model_take_{a.dtype}(row{i}, from{i}, {a.shift}, {s.k});" for i in range(height)
-                )
-            )
+        if dots.mve and s.a_strides[3] <= block_mve.APART:
+            for i in range(height):
+                apart = s.a_strides[3]
+                text.line(block_mve.collected(a.dtype, f"row{i}", f"from{i}", apart, a.shift, s.k))
         else:
-            place = product("t", s.a_strides[3])
+            at_t = product("t", s.a_strides[3])
             with text.loop("t", str(s.k)):
                 for i in range(height):
-                    text.line(f"row{i}[t] = {a.narrowed(f'from{i}[{place}]')};")
+                    text.line(f"row{i}[t] = {a.narrowed(f'from{i}[{at_t}]')};")
         if k > s.k:
             text.line("\n".join(f"row{i}[{s.k}] = 0;" for i in range(height)))
     text.line("const int16_t *w = packed;")
+    if _together(s, dots, finish, place):
+        assert finish is not None and place is not None
+        for first, count, width in _parts(s.n, TOGETHER):
+            with text.block(f"for (int32_t c = {first}; c < {first + count * width}; c += {width})"):
+                _two_rows(text, dots, height, width)
+                places = [place((at[0], at[1], f"m + {i}" if i else "m", "c")) for i in range(height)]
+                text.line(block_mve.put_rows(finish.to, places, width))
+        return
+    running = finish is not None and place is not None and not dots.mve and dots.taps <= UNROLLED
+    if running and finish is not None and place is not None:
+        for i in range(height):
+            y = place((at[0], at[1], f"m + {i}" if i else "m", "0"))
+            text.line(f"{finish.to.c_type} *to{i} = {y};")
     for first, count, width in _parts(s.n, columns):
         with text.block(f"for (int32_t n = {first}; n < {first + count * width}; n += {width})"):
             own = [f"const int16_t *r{i} = row{i};" for i in range(height)]
@@ -134,6 +174,17 @@ def _rows(text: CText, s: MatmulShape, operands: Operands, dots: Dots, columns: 
                 else dots.lines(height, width)
             )
             text.line("\n".join(own))
+            if dots.mve and finish is not None and place is not None and width == 4:
+                places = [place((at[0], at[1], f"m + {i}" if i else "m", "n")) for i in range(height)]
+                text.line("\n".join(block_mve.put_four(finish.to, y, i) for i, y in enumerate(places)))
+                continue
+            if dots.mve and isinstance(tail, VectorTail) and width == 4 and dots.chunk == dots.taps:
+                for i in range(height):
+                    index = (at[0], at[1], f"m + {i}" if i else "m", "n")
+                    text.line(
+                        tail.store_row(f"sums + {4 * i}" if i else "sums", index, 4, DType.INT32).rstrip()
+                    )
+                continue
             for i in range(height):
                 for j in range(width):
                     with text.block():
@@ -145,4 +196,14 @@ def _rows(text: CText, s: MatmulShape, operands: Operands, dots: Dots, columns: 
                         else:
                             text.line(f"const {operands.accumulator} v = {result};")
                         row, column = f"m + {i}" if i else "m", f"n + {j}" if j else "n"
-                        text.line(tail.store("v", (at[0], at[1], row, column), 1))
+                        text.line(
+                            f"*to{i}++ = v;" if running else tail.store("v", (at[0], at[1], row, column), 1)
+                        )
+
+
+def _two_rows(text: CText, dots: Dots, height: int, columns: int) -> None:
+    """The sums of a row or two with the next `columns` of the packed rows."""
+    for first, count, width in _parts(columns, dots.width):
+        with text.block(f"for (int32_t n = {first}; n < {first + count * width}; n += {width})"):
+            text.line("\n".join(f"const int16_t *r{i} = row{i};" for i in range(height)))
+            text.line("\n".join(block_mve.sums_at(dots, height, width, "sums + 2 * n")))

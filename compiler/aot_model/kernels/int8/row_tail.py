@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from aot_model.ir.types import DType
 from aot_model.kernels.base import Tail
 
 
@@ -23,6 +24,20 @@ class RowTail(Protocol):
         """C statements that finish `count` int8 results at `source`; index: (n, y, x, channel) of the
         first.
         """
+
+
+@runtime_checkable
+class VectorTail(RowTail, Protocol):
+    """One that takes accumulators of any type, and constants of each channel."""
+
+    def store_row(
+        self, source: str, index: tuple[str, str, str, str], count: int | str, kind: DType | None = None
+    ) -> str:
+        """The same of accumulators that lie there as `kind`; None: in the type that the tail takes."""
+
+    @property
+    def of_channels(self) -> bool:
+        """Tells it from a tail of bytes."""
 
 
 def tail_helpers(tail: Tail | None) -> tuple[str, ...]:

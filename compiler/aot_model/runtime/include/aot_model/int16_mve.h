@@ -3,6 +3,7 @@
 #ifndef AOT_MODEL_INT16_MVE_H
 #define AOT_MODEL_INT16_MVE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "aot_model/attributes.h"
@@ -44,6 +45,37 @@ AOT_MODEL_INT16_TAKE(aot_model_take_int8, int8_t, "vldrb.s16", "8", "l")
 AOT_MODEL_INT16_TAKE(aot_model_take_uint8, uint8_t, "vldrb.u16", "8", "l")
 AOT_MODEL_INT16_TAKE(aot_model_take_int16, int16_t, "vldrh.u16", "16", "r")
 AOT_MODEL_INT16_TAKE(aot_model_take_uint16, uint16_t, "vldrh.u16", "16", "r")
+
+/* The same from elements that are `apart` elements from each other, 0 <= apart < 9363: seven times that is an offset of 16 bits. */
+#if AOT_MODEL_INT16_MVE
+#define AOT_MODEL_INT16_COLLECT(name, type, load, sign, vector)                                                                  \
+    AOT_MODEL_INLINE void name(int16_t *to, const type *from, int32_t apart, int32_t shift, int32_t n)                           \
+    {                                                                                                                            \
+        const uint16x8_t at = vmulq_n_u16(aot_model_lanes_u16(), (uint16_t)apart);                                               \
+        int32_t k = 0;                                                                                                           \
+        for (; k < n - 7; k += 8) {                                                                                              \
+            const int16x8_t v = vector(load##_##sign##16(aot_model_read_##type(from + k * apart), at));                          \
+            vstrhq_s16(to + k, vsubq_n_s16(v, (int16_t)shift));                                                                  \
+        }                                                                                                                        \
+        if (k < n) {                                                                                                             \
+            const mve_pred16_t inside = vctp16q((uint32_t)(n - k));                                                              \
+            const int16x8_t v = vector(load##_z_##sign##16(aot_model_read_##type(from + k * apart), at, inside));                \
+            vstrhq_p_s16(aot_model_written_int16_t(to + k), vsubq_n_s16(v, (int16_t)shift), inside);                             \
+        }                                                                                                                        \
+    }
+#else
+#define AOT_MODEL_INT16_COLLECT(name, type, load, sign, vector)                                                                  \
+    AOT_MODEL_INLINE void name(int16_t *to, const type *from, int32_t apart, int32_t shift, int32_t n)                           \
+    {                                                                                                                            \
+        for (int32_t k = 0; k < n; k++) {                                                                                        \
+            to[k] = (int16_t)(from[k * apart] - shift);                                                                          \
+        }                                                                                                                        \
+    }
+#endif
+AOT_MODEL_INT16_COLLECT(aot_model_collect_int8, int8_t, vldrbq_gather_offset, s, )
+AOT_MODEL_INT16_COLLECT(aot_model_collect_uint8, uint8_t, vldrbq_gather_offset, u, vreinterpretq_s16_u16)
+AOT_MODEL_INT16_COLLECT(aot_model_collect_int16, int16_t, vldrhq_gather_shifted_offset, s, )
+AOT_MODEL_INT16_COLLECT(aot_model_collect_uint16, uint16_t, vldrhq_gather_shifted_offset, u, vreinterpretq_s16_u16)
 
 AOT_MODEL_INLINE void aot_model_fill_int16(int16_t *to, int16_t value, int32_t n)
 {
@@ -206,6 +238,34 @@ AOT_MODEL_INLINE int32x4_t aot_model_finish_constants(const aot_model_finish *f,
     return columns == 4 ? vldrwq_gather_shifted_offset_s32(aot_model_read_int32_t(rows + k), at)
                         : vldrwq_gather_shifted_offset_z_s32(aot_model_read_int32_t(rows + k), at, vctp32q((uint32_t)columns));
 }
+
+/* What is left of sums that have their start: four results. right: by how many bits, the same for all where `width` is not 4. */
+AOT_MODEL_INLINE int32x4_t aot_model_clamped_four(const aot_model_finish *f, int32x4_t sums, int32x4_t multiplier, int32x4_t offset,
+                                                  int32x4_t right)
+{
+    int32x4_t moved;
+    if (f->rule == AOT_MODEL_AWAY) { /* left >= 1: VQRDMULH doubles */
+        int32x4_t rounded = vqrdmulhq_s32(f->left == 1 ? sums : vshlq_r_s32(sums, f->left - 1), multiplier);
+        if (f->width == 4) {
+            rounded = vaddq_s32(rounded, vandq_s32(vshrq_n_s32(rounded, 31), vshrq_n_s32(right, 31)));
+        } else if (f->shift > 0) {
+            rounded = vaddq_s32(rounded, vshrq_n_s32(rounded, 31));
+        }
+        moved = vshlq_s32(vaddq_s32(rounded, offset), right);
+    } else {
+        const int32x4_t whole = vshlq_r_s32(sums, f->left);
+        const int32x4_t word = vaddq_s32(vmulhq_s32(whole, multiplier), offset);
+        moved = vshlq_s32(word, right);
+        if (f->rule == AOT_MODEL_EVEN) {
+            const int32x4_t rest = vsubq_s32(word, vshlq_s32(moved, vnegq_s32(right)));
+            const int32x4_t nothing = vorrq_s32(vmulq_s32(whole, multiplier), rest);
+            const int32x4_t something = vshrq_n_s32(vorrq_s32(nothing, vnegq_s32(nothing)), 31);
+            const int32x4_t odd = vandq_s32(veorq_s32(moved, vdupq_n_s32(f->odd)), vdupq_n_s32(1));
+            moved = vsubq_s32(moved, vbicq_s32(odd, something));
+        }
+    }
+    return vminq_s32(vmaxq_s32(moved, vdupq_n_s32(f->low)), vdupq_n_s32(f->high));
+}
 #endif
 
 /* v[i] = the clamped result of channel i, whose sum is sums[i]; rows: constants of the first of `columns` channels. */
@@ -217,24 +277,8 @@ AOT_MODEL_INLINE void aot_model_finish_four(const aot_model_finish *f, const int
     const int32x4_t multiplier = aot_model_finish_constants(f, rows, columns, 1);
     const int32x4_t offset = aot_model_finish_constants(f, rows, columns, 2);
     const int32x4_t right = vnegq_s32(f->width == 4 ? aot_model_finish_constants(f, rows, columns, 3) : vdupq_n_s32(f->shift));
-    const int32x4_t whole = vshlq_r_s32(vaddq_s32(vldrwq_s32(sums), start), f->left);
-    int32x4_t moved;
-    if (f->rule == AOT_MODEL_AWAY) {
-        const int32x4_t rounded = vrmulhq_s32(whole, multiplier);
-        const int32x4_t down = vandq_s32(vshrq_n_s32(rounded, 31), vshrq_n_s32(right, 31));
-        moved = vshlq_s32(vaddq_s32(vaddq_s32(rounded, down), offset), right);
-    } else {
-        const int32x4_t word = vaddq_s32(vmulhq_s32(whole, multiplier), offset);
-        moved = vshlq_s32(word, right);
-        if (f->rule == AOT_MODEL_EVEN) {
-            const int32x4_t rest = vsubq_s32(word, vshlq_s32(moved, vnegq_s32(right)));
-            const int32x4_t nothing = vorrq_s32(vmulq_s32(whole, multiplier), rest);
-            const int32x4_t something = vshrq_n_s32(vorrq_s32(nothing, vnegq_s32(nothing)), 31);
-            const int32x4_t odd = vandq_s32(veorq_s32(moved, vdupq_n_s32(f->odd)), vdupq_n_s32(1));
-            moved = vsubq_s32(moved, vbicq_s32(odd, something));
-        }
-    }
-    vstrwq_s32(v, vminq_s32(vmaxq_s32(moved, vdupq_n_s32(f->low)), vdupq_n_s32(f->high)));
+    const int32x4_t whole = vaddq_s32(vldrwq_s32(sums), start);
+    vstrwq_s32(v, aot_model_clamped_four(f, whole, multiplier, offset, right));
 #else
     for (int32_t i = 0; i < columns; i++) {
         const int32_t *row = rows + i * f->width;
@@ -270,6 +314,83 @@ AOT_MODEL_INLINE void aot_model_put_four_8(int8_t *y, const int32_t *v)
 #else
     for (int32_t i = 0; i < 4; i++) {
         y[i] = (int8_t)(v[i] > 127 ? v[i] - 256 : v[i]);
+    }
+#endif
+}
+
+/* y0[k], y1[k] = the bits of clamped results, k < n, all with the same constants. The sums: four for y0, four for y1, and so on.
+ * y1: NULL, or another row. */
+#if AOT_MODEL_INT16_MVE
+AOT_MODEL_INLINE int32x4_t aot_model_finished_four(const aot_model_finish *f, const int32_t *constants, const int32_t *sums)
+{
+    const int32x4_t four = vldrwq_s32(sums);
+    return aot_model_clamped_four(f, constants[0] == 0 ? four : vaddq_n_s32(four, constants[0]), vdupq_n_s32(constants[1]),
+                                  vdupq_n_s32(constants[2]), vdupq_n_s32(-f->shift));
+}
+#endif
+
+AOT_MODEL_INLINE void aot_model_finish_rows_8(const aot_model_finish *f, const int32_t *constants, const int32_t *sums, int32_t n,
+                                                int8_t *y0, int8_t *y1)
+{
+#if AOT_MODEL_INT16_MVE
+    for (int32_t k = 0; k < n; k += 4) {
+        const int32x4_t a = aot_model_finished_four(f, constants, sums + 2 * k);
+        if (n % 4 == 0) {
+            vstrbq_s32(aot_model_written_int8_t(y0 + k), a);
+        } else {
+            vstrbq_p_s32(aot_model_written_int8_t(y0 + k), a, vctp32q((uint32_t)(n - k)));
+        }
+        if (y1 != NULL) {
+            const int32x4_t b = aot_model_finished_four(f, constants, sums + 2 * k + 4);
+            if (n % 4 == 0) {
+                vstrbq_s32(aot_model_written_int8_t(y1 + k), b);
+            } else {
+                vstrbq_p_s32(aot_model_written_int8_t(y1 + k), b, vctp32q((uint32_t)(n - k)));
+            }
+        }
+    }
+#else
+    for (int32_t k = 0; k < 2 * n; k++) {
+        int8_t *y = (k < n) ? y0 : y1;
+        const int32_t at = (k < n) ? k : k - n;
+        int32_t v;
+        if (y != NULL) {
+            aot_model_finish_four(f, constants, 1, sums + 8 * (at / 4) + at % 4 + ((k < n) ? 0 : 4), &v);
+            y[at] = (int8_t)(v > 127 ? v - 256 : v);
+        }
+    }
+#endif
+}
+
+AOT_MODEL_INLINE void aot_model_finish_rows_16(const aot_model_finish *f, const int32_t *constants, const int32_t *sums, int32_t n,
+                                                int16_t *y0, int16_t *y1)
+{
+#if AOT_MODEL_INT16_MVE
+    for (int32_t k = 0; k < n; k += 4) {
+        const int32x4_t a = aot_model_finished_four(f, constants, sums + 2 * k);
+        if (n % 4 == 0) {
+            vstrhq_s32(aot_model_written_int16_t(y0 + k), a);
+        } else {
+            vstrhq_p_s32(aot_model_written_int16_t(y0 + k), a, vctp32q((uint32_t)(n - k)));
+        }
+        if (y1 != NULL) {
+            const int32x4_t b = aot_model_finished_four(f, constants, sums + 2 * k + 4);
+            if (n % 4 == 0) {
+                vstrhq_s32(aot_model_written_int16_t(y1 + k), b);
+            } else {
+                vstrhq_p_s32(aot_model_written_int16_t(y1 + k), b, vctp32q((uint32_t)(n - k)));
+            }
+        }
+    }
+#else
+    for (int32_t k = 0; k < 2 * n; k++) {
+        int16_t *y = (k < n) ? y0 : y1;
+        const int32_t at = (k < n) ? k : k - n;
+        int32_t v;
+        if (y != NULL) {
+            aot_model_finish_four(f, constants, 1, sums + 8 * (at / 4) + at % 4 + ((k < n) ? 0 : 4), &v);
+            y[at] = (int16_t)(v > 32767 ? v - 65536 : v);
+        }
     }
 #endif
 }
