@@ -223,13 +223,6 @@ def _kernel(rq: RequantisePlan, quant: QuantSpec) -> tuple[str, str]:
         "One output of four channels at a time: stream = for each four start values, weights of pairs "
         "of taps, requantisation; taps are `step` apart, the first two `second`."
     )
-    parameters = (
-        f"{kind} *x",
-        "const int32_t *stream",
-        f"{out} *y",
-        "int32_t fours",
-        "int32_t pairs",
-        "int32_t step",
-        "int32_t second",
-    )
+    numbers = "int32_t fours, int32_t pairs, int32_t step, int32_t second"
+    parameters = f"{kind} *x, const int32_t *stream, {out} *y, {numbers}"
     return name, dsp_function(name, comment, parameters, lines, body)

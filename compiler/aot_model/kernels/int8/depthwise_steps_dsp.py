@@ -373,8 +373,8 @@ def micro_kernel(plane: Plane, rq: RequantisePlan, out_dtype: str, y_u: int, y_v
         f"outputs; constants = bias, weights ({each} per line), requantisation; y is "
         f"stepped by {y_u} per line and by {y_v} within a line."
     )
-    parameters = ["const int16_t *plane", f"{out} *y", "const int32_t *constants"]
-    parameters += [] if resident else ["int32_t *taps"]
+    parameters = f"const int16_t *plane, {out} *y, const int32_t *constants"
+    parameters += "" if resident else ", int32_t *taps"
     how = (
         "two outputs per step, weights in registers"
         if resident

@@ -23,22 +23,13 @@ import numpy.typing as npt
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8 import row_sums_dsp
-from aot_model.kernels.int8.dsp import (
-    HEADER,
-    Load,
-    Peek,
-    Schedule,
-    assembly,
-    dsp_function,
-    op,
-    twin,
-    unrolled,
-)
+from aot_model.kernels.int8.dsp import HEADER, Load, Peek, Schedule, assembly, dsp_function, op, twin
 from aot_model.kernels.int8.finish import Rule, form_name, requantise, requantise_words, stored
 from aot_model.kernels.int8.gemm_dsp import pack_pairs
 from aot_model.kernels.int8.patch_dsp import patch_layout
 from aot_model.kernels.int8.requantise import RequantisePlan, fold_zero_point
 from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.stream_dsp import stream_lines, stream_twin
 
 UNROLL = 4
 ROWS = 4
@@ -102,53 +93,31 @@ def row_kernel(rq: RequantisePlan, joined: bool, quant: QuantSpec, expanded: boo
         finish += requantise(rq, accs, 0 if i % 2 else align, quant.out_dtype, ("r6", "r7", "r8", "r9"), [])
     written = {r for one in (*step, *finish) for r in ((one.to,) if isinstance(one.to, str) else one.to)}
     store = "str" if raw else "strb"
-    enter, loop = unrolled(step, UNROLL, 12, ["cmp r0, lr"])
     begin, before, after = ["ldmia r1!, {r2-r5}"], ["ldr r12, [sp, #16]"] if shared else [], []
     if common:
         begin = ["ldr r12, [sp, #20]", "ldmia r12!, {r2-r5}", "str r12, [sp, #20]"]
         if not shared and not raw:
             before, after = ["ldr r12, [sp, #20]"], ["str r12, [sp, #20]"]
     frame = 28 if common else 20
-    lines = [
-        "push {r4-r11, lr}",
-        f"sub sp, sp, #{frame}",
+    arguments = [
         f"ldr r4, [sp, #{frame + 36}]",  # end of the stream
         "strd r0, r2, [sp]",
         "str r4, [sp, #8]",
         *([f"ldr r4, [sp, #{frame + 40}]", "str r4, [sp, #20]"] if common else []),
         *([f"ldr r4, [sp, #{frame + 40 + 4 * common}]", "str r4, [sp, #16]"] if shared else []),
         f"add lr, r0, r3, lsl #{3 if expanded else 2}",
-        *enter,
-        "1:",
-        *begin,
-        "ldr r0, [sp]",
-        *loop,
-        *before,
-        *assembly(finish),
-        *after,
-        "ldr r6, [sp, #4]",
-        *[f"{store} {a}, [r6], #{size}" for a in acc],
-        "str r6, [sp, #4]",
-        "ldr r12, [sp, #8]",
-        "cmp r1, r12",
-        "bne.w 1b",
-        f"add sp, sp, #{frame}",
-        "pop {r4-r11, pc}",
     ]
-    body = [
-        "for (const int32_t *r1 = stream; r1 != end;) {",
-        f"const {source} *r0 = x;",
-        *(["const int32_t *table = shared;"] if shared else []),
-        f"int32_t {', '.join(f'r{k}' for k in range(2, 13) if f'r{k}' in written)};",
-        *twin([Load(acc, "own" if common else "r1")]),
-        "for (uint32_t k = 0; k < quads; k++) {", *twin(step), "}",
-        *twin(finish),
-        *(f"*y++ = ({out}){a};" for a in acc),
-        "}",
-    ]  # fmt: skip
-    parameters = (f"const {source} *x", "const int32_t *stream", f"{out} *y", "uint32_t quads",
-                  "const int32_t *end", *(["const int32_t *own"] if common else []),
-                  *(["const int32_t *shared"] if shared else []))  # fmt: skip
+    stores = ["ldr r6, [sp, #4]", *[f"{store} {a}, [r6], #{size}" for a in acc], "str r6, [sp, #4]"]
+    lines = stream_lines(frame, arguments, step, UNROLL, 12, ["cmp r0, lr"], ["1:", *begin, "ldr r0, [sp]"],
+                         [*before, *assembly(finish), *after, *stores, "ldr r12, [sp, #8]"],
+                         "r1, r12")  # fmt: skip
+    x = f"const {source} *r0 = x;" + "\nconst int32_t *table = shared;" * shared
+    registers = [r for k in range(2, 13) if (r := f"r{k}") in written]
+    body = stream_twin(registers, twin([Load(acc, "own" if common else "r1")]),
+                       "uint32_t k = 0; k < quads; k++", step, finish, [f"*y++ = ({out}){a};" for a in acc],
+                       x=x)  # fmt: skip
+    parameters = f"const {source} *x, const int32_t *stream, {out} *y, uint32_t quads, const int32_t *end"
+    parameters += ", const int32_t *own" * common + ", const int32_t *shared" * shared
     comment = "All groups of four output rows; stream = per group start values, weights, requantisation."
     if common:
         comment = "All groups of four output rows; stream = weights, own = start values, requantisation."

@@ -31,10 +31,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.kernels.int8.dsp import Load, Peek, Schedule, assembly, dsp_function, op, twin, unrolled
+from aot_model.kernels.int8.dsp import Load, Peek, Schedule, assembly, dsp_function, op, twin
 from aot_model.kernels.int8.finish import form_name, requantise, requantise_words, stored, wrapped
 from aot_model.kernels.int8.requantise import RequantisePlan, bounds, plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
+from aot_model.kernels.int8.stream_dsp import HALF_TAPS, STREAM, stream_lines, stream_twin
 
 UNROLL = 8
 
@@ -197,10 +198,7 @@ def pair_kernel(stream: PairStream, out_dtype: str, overlaps: bool = True) -> tu
     name = f"dot4x2_{'j' if joined else 's'}{'' if overlaps else 'l'}_{form_name(rq, out_dtype)}"
     step, finish = _step(joined, overlaps), _finished(stream, _ACC_A, _ACC_B, out_dtype)
     store = "str" if size == 4 else "strb"
-    enter, loop = unrolled(step, UNROLL, 20, ["ldr r12, [sp, #16]", "cmp r0, r12"])
-    lines = [
-        "push {r4-r11, lr}",
-        "sub sp, sp, #28",
+    arguments = [
         "strd r2, r3, [sp]",  # where pixels 0 and 2 are stored
         "ldrd r2, r3, [sp, #64]",  # distance to pixels 1 and 3; taps / 2
         "ldr r4, [sp, #72]",  # end of the stream
@@ -209,61 +207,31 @@ def pair_kernel(stream: PairStream, out_dtype: str, overlaps: bool = True) -> tu
         "add r5, r0, r3, lsl #4",
         "str r5, [sp, #16]",
         "str r4, [sp, #24]",
-        *enter,
-        "1:",
-        "ldrd r2, r6, [r1], #8",
-        *[f"mov {r}, r2" for r in _ACC_A[1:]],
-        *[f"mov {r}, r6" for r in _ACC_B[1:]],
-        *loop,
-        *assembly(finish),
-        "ldrd r10, r11, [sp]",
-        "ldrd r12, r0, [sp, #8]",
     ]
+    begin = ["1:", "ldrd r2, r6, [r1], #8", *[f"mov {r}, r2" for r in _ACC_A[1:]],
+             *[f"mov {r}, r6" for r in _ACC_B[1:]]]  # fmt: skip
+    stores = ["ldrd r10, r11, [sp]", "ldrd r12, r0, [sp, #8]"]
     for acc in (_ACC_A, _ACC_B):
-        lines += [
-            f"{store} {acc[1]}, [r10, r12]",
-            f"{store} {acc[0]}, [r10], #{size}",
-            f"{store} {acc[3]}, [r11, r12]",
-            f"{store} {acc[2]}, [r11], #{size}",
-        ]
-    lines += [
-        "strd r10, r11, [sp]",
-        "ldr r12, [sp, #24]",
-        "cmp r1, r12",
-        "bne.w 1b",
-        "add sp, sp, #28",
-        "pop {r4-r11, pc}",
-    ]
-    stores = [
+        for at, first, second in (("r10", acc[0], acc[1]), ("r11", acc[2], acc[3])):
+            stores += [f"{store} {second}, [{at}, r12]", f"{store} {first}, [{at}], #{size}"]
+    stores += ["strd r10, r11, [sp]", "ldr r12, [sp, #24]"]
+    lines = stream_lines(28, arguments, step, UNROLL, 20, ["ldr r12, [sp, #16]", "cmp r0, r12"], begin,
+                         [*assembly(finish), *stores], "r1, r12")  # fmt: skip
+    results = [
         f"{y} = ({out}){r};"
         for acc in (_ACC_A, _ACC_B)
         for y, r in (("y0[far]", acc[1]), ("*y0++", acc[0]), ("y2[far]", acc[3]), ("*y2++", acc[2]))
     ]
-    body = [
-        f"const uint32_t far = next{'' if size == 1 else ' / 4u'};",
-        "for (const int32_t *r1 = stream; r1 != end;) {",
-        "const uint32_t *r0 = columns;",
-        f"int32_t {', '.join((*_ACC_A, *_ACC_B, 'r10', 'r11', 'r12', 'lr'))};",
-        "r2 = r3 = r4 = r5 = *r1++;",
-        "r6 = r7 = r8 = r9 = *r1++;",
-        "for (uint32_t k = 0; k < half_taps; k++) {", *twin(step), "}",
-        *twin(finish), *stores,
-        "}",
-    ]  # fmt: skip
+    starts = ["r2 = r3 = r4 = r5 = *r1++;", "r6 = r7 = r8 = r9 = *r1++;"]
+    registers = (*_ACC_A, *_ACC_B, "r10", "r11", "r12", "lr")
+    far = f"const uint32_t far = next{'' if size == 1 else ' / 4u'};"
     comment = (
         "Four pixels x all channel pairs: columns = int16 pixels [k/2][4][2]; stream = per channel "
         "pair start values, weights and requantisation; pixels 0 and 1 go to y0 and y0 + next, 2 "
         "and 3 to y2 and y2 + next (bytes)."
     )
-    parameters = (
-        "const uint32_t *columns",
-        "const int32_t *stream",
-        f"{out} *y0",
-        f"{out} *y2",
-        "uint32_t next",
-        "uint32_t half_taps",
-        "const int32_t *end",
-    )
+    parameters = f"{STREAM}, {out} *y0, {out} *y2, uint32_t next, uint32_t half_taps, const int32_t *end"
+    body = stream_twin(registers, starts, HALF_TAPS, step, finish, results, [far])
     return name, dsp_function(name, comment, parameters, lines, body)
 
 
@@ -280,44 +248,19 @@ def single_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:
                       op("smlad", "r6", "r12", "r11", "r6")]  # fmt: skip
     finish = _finished(stream, ("r2",), ("r6",), out_dtype)
     store = "str" if size == 4 else "strb"
-    enter, loop = unrolled(step, UNROLL, 4, ["cmp r0, r9"])
-    lines = [
-        "push {r4-r11, lr}",
-        "sub sp, sp, #12",
-        "mov r7, r2",
-        "mov r8, r0",
-        "add r9, r0, r3, lsl #4",
-        *enter,
+    begin = [
         "ldr r5, [sp, #48]",  # end of the stream
         "1:",
         "ldrd r2, r6, [r1], #8",
         "mov r0, r8",
-        *loop,
-        *assembly(finish),
-        f"{store} r2, [r7], #{size}",
-        f"{store} r6, [r7], #{size}",
-        "cmp r1, r5",
-        "bne.w 1b",
-        "add sp, sp, #12",
-        "pop {r4-r11, pc}",
     ]
-    body = [
-        "for (const int32_t *r1 = stream; r1 != end;) {",
-        "const uint32_t *r0 = columns;",
-        "int32_t r2, r6, r10, r11, r12, lr;",
-        "r2 = *r1++;", "r6 = *r1++;",
-        "for (uint32_t k = 0; k < half_taps; k++) {", *twin(step), "}",
-        *twin(finish),
-        f"*y++ = ({out})r2;", f"*y++ = ({out})r6;",
-        *([] if any("lr =" in line or "lr," in line for line in twin(finish)) else ["(void)lr;"]),
-        "}",
-    ]  # fmt: skip
+    stores = [f"{store} {r}, [r7], #{size}" for r in ("r2", "r6")]
+    lines = stream_lines(12, ["mov r7, r2", "mov r8, r0", "add r9, r0, r3, lsl #4"], step, UNROLL, 4,
+                         ["cmp r0, r9"], begin, [*assembly(finish), *stores], "r1, r5")  # fmt: skip
+    results = [f"*y++ = ({out}){r};" for r in ("r2", "r6")]
+    results += [] if any("lr =" in line or "lr," in line for line in twin(finish)) else ["(void)lr;"]
+    body = stream_twin(("r2", "r6", "r10", "r11", "r12", "lr"), ["r2 = *r1++;", "r6 = *r1++;"], HALF_TAPS,
+                       step, finish, results)  # fmt: skip
     comment = "One of four pixels x all channel pairs: as dot4x2; its results go to y."
-    parameters = (
-        "const uint32_t *columns",
-        "const int32_t *stream",
-        f"{out} *y",
-        "uint32_t half_taps",
-        "const int32_t *end",
-    )
+    parameters = f"{STREAM}, {out} *y, uint32_t half_taps, const int32_t *end"
     return name, dsp_function(name, comment, parameters, lines, body)

@@ -25,11 +25,11 @@ import numpy.typing as npt
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8.conv_loops_dsp import Loops
-from aot_model.kernels.int8.dsp import HEADER, Load, Peek, Schedule, assembly, dsp_function, op, unrolled
+from aot_model.kernels.int8.dsp import HEADER, Load, Peek, Schedule, dsp_function, op
 from aot_model.kernels.int8.finish import Rule, form_name, requantise, wrapped
 from aot_model.kernels.int8.patch_dsp import PIXELS, expand_helper, needs_assembly, patch_layout, run_helper
 from aot_model.kernels.int8.products_dsp import Span
-from aot_model.kernels.int8.quads_dsp import stored_twice, twin_of_two
+from aot_model.kernels.int8.quads_dsp import two_by_four
 from aot_model.kernels.int8.requantise import SHORT, RequantisePlan, bounds, fold_zero_point, plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 from aot_model.kernels.overlap import by_pixels, residual
@@ -151,7 +151,7 @@ def _zero_sums(zero: int, half: int) -> tuple[str, str]:
     text = dsp_function(
         name,
         f"Behind four pixels' int16 [half][4][2]: {-zero} times the sum of each.",
-        ("uint32_t *columns", "uint32_t half"),
+        "uint32_t *columns, uint32_t half",
         lines,
         twin,
     )
@@ -160,21 +160,8 @@ def _zero_sums(zero: int, half: int) -> tuple[str, str]:
 
 def nibble_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
     """(name, C text) of the micro-kernel: all fours of channels for two pixels."""
-    out = f"{out_dtype}_t"
     name = f"dot2x4_nibbles_{form_name(rq, out_dtype)}"
-    step, finish = _step(), _finish(rq, out_dtype)
-    enter, loop = unrolled(step, UNROLL, 20, ["ldr r12, [sp, #16]", "cmp r0, r12"])
-    lines = [
-        "push {r4-r11, lr}",
-        "sub sp, sp, #28",
-        "strd r2, r3, [sp]",  # where the first pixel is stored; distance to the second
-        "ldrd r3, r4, [sp, #64]",  # words of a pixel; end of the stream
-        "strd r0, r4, [sp, #8]",
-        "sub r3, r3, #1",
-        "add r5, r0, r3, lsl #4",
-        "str r5, [sp, #16]",
-        *enter,
-        "1:",
+    begin = [
         "ldmia r1!, {r2, r4, r6, r8}",
         "ldr r10, [sp, #16]",
         "ldrd r12, lr, [r10]",
@@ -184,33 +171,19 @@ def nibble_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
             for (first, second), shift in zip(_SUMS, ("", ", lsl #4") * 2, strict=True)
             for to, x in ((second, "lr"), (first, "r12"))
         ],
-        *loop,
-        *assembly(finish),
-        "ldrd r10, r12, [sp]",
-        "ldr lr, [sp, #12]",
-        "add r11, r10, r12",
-        *stored_twice(_SUMS),
     ]
     starts = [f"{acc} = (int32_t)((uint32_t)r1[{k}] + (first[{i}] << {_ALIGN[k]}));"
               for k, sums in enumerate(_SUMS) for i, acc in enumerate(sums)]  # fmt: skip
-    body = [
-        "const uint32_t *first = columns + 4u * (words - 1u);",
-        *twin_of_two(_SUMS, out, starts, "uint32_t k = 1; k < words; k++", step, finish),
-    ]
     comment = (
         "Two of four pixels x four channels at a time, weights of 4 bits: columns = int16 pixels "
         "[k/2][4][2] and the start of their sums, from the first of the two on; stream = per four "
         "channels start values, weights and requantisation; pixels go to y and y + next."
     )
-    parameters = (
-        "const uint32_t *columns",
-        "const int32_t *stream",
-        f"{out} *y",
-        "uint32_t next",
-        "uint32_t words",
-        "const int32_t *end",
-    )
-    return name, dsp_function(name, comment, parameters, lines, body)
+    text = two_by_four(name, comment, _SUMS, f"{out_dtype}_t", "words", _step(), UNROLL,
+                       _finish(rq, out_dtype), ["sub r3, r3, #1"], begin, ["ldrd r10, r12, [sp]"], starts,
+                       "uint32_t k = 1; k < words; k++",
+                       ("const uint32_t *first = columns + 4u * (words - 1u);",))  # fmt: skip
+    return name, text
 
 
 def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[np.int32] | None,

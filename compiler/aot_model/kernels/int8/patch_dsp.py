@@ -78,7 +78,7 @@ def expand_helper(dtype: str) -> tuple[str, str]:
         "}", "}", "return columns;",
     ]  # fmt: skip
     comment = "Four runs of 4 * quads bytes to int16 [k/2][4][2], the bytes of a word in order 0, 2, 1, 3."
-    parameters = ("uint32_t *columns", *(f"{kind} *p{i}" for i in range(PIXELS)), "uint32_t quads")
+    parameters = f"uint32_t *columns, {kind} *p0, {kind} *p1, {kind} *p2, {kind} *p3, uint32_t quads"
     return name, dsp_function(name, comment, parameters, lines, twin, "uint32_t *")
 
 

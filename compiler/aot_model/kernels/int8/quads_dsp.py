@@ -13,10 +13,11 @@ and c, d, requantisation (4 x {multiplier, offset[, shift]}).
 
 from __future__ import annotations
 
-from aot_model.kernels.int8.dsp import Load, Peek, Schedule, assembly, dsp_function, op, twin, unrolled
+from aot_model.kernels.int8.dsp import Load, Peek, Schedule, assembly, dsp_function, op
 from aot_model.kernels.int8.finish import form_name, requantise
 from aot_model.kernels.int8.gemm_dsp import PairStream, streamed
 from aot_model.kernels.int8.requantise import RequantisePlan
+from aot_model.kernels.int8.stream_dsp import HALF_TAPS, STREAM, stream_lines, stream_twin
 
 UNROLL = 8
 CHANNELS = 4
@@ -60,85 +61,60 @@ Sums = tuple[tuple[str, str], ...]
 """Registers of two pixels, for each channel."""
 
 
-def stored_twice(channels: Sums) -> list[str]:
-    """The end of a turn over four channels and of the function: r10 and r11 are where two pixels go, r1 is in
-    the stream, which ends at lr.
+def two_by_four(name: str, comment: str, channels: Sums, out: str, steps: str, step: Schedule, unroll: int,
+                finish: Schedule, arguments: list[str], begin: list[str], where: list[str], starts: list[str],
+                taps: str, before: tuple[str, ...] = ()) -> str:  # fmt: skip
+    """C text of a micro-kernel of two pixels by four channels at a time. steps: its parameter of that
+    meaning, in r3 with the end of the stream in r4. arguments: what r5, the last step's pixels, follows from;
+    begin: the sums of a turn; where: loads r10 and r12, where the first pixel goes and how far the second is.
+    starts: of the sums in the twin, from r1; taps: the head of its loop over them; before: statements before
+    all.
     """
-    return [
+    put_aside = [
+        "strd r2, r3, [sp]",  # where the first pixel is stored; distance to the second
+        "ldrd r3, r4, [sp, #64]",
+        "strd r0, r4, [sp, #8]",
+        *arguments,
+        "add r5, r0, r3, lsl #4",
+        "str r5, [sp, #16]",
+    ]
+    stores = [
+        *where,
+        "ldr lr, [sp, #12]",
+        "add r11, r10, r12",
         *[f"strb {first}, [r10], #1" for first, _ in channels],
         *[f"strb {second}, [r11, #{k}]" for k, (_, second) in enumerate(channels)],
         "str r10, [sp]",
-        "cmp r1, lr",
-        "bne.w 1b",
-        "add sp, sp, #28",
-        "pop {r4-r11, pc}",
     ]
-
-
-def twin_of_two(channels: Sums, out: str, starts: list[str], taps: str, step: Schedule,
-                finish: Schedule) -> list[str]:  # fmt: skip
-    """The twin of a function of two pixels by four channels at a time. starts: of the sums, from r1; taps:
-    the head of the loop over them.
-    """
+    lines = stream_lines(28, put_aside, step, unroll, 20, ["ldr r12, [sp, #16]", "cmp r0, r12"],
+                         ["1:", *begin], [*assembly(finish), *stores], "r1, lr")  # fmt: skip
     registers = (*(acc for pair in channels for acc in pair), "r10", "r11", "r12", "lr")
-    return [
-        "for (const int32_t *r1 = stream; r1 != end; y += 4) {",
-        "const uint32_t *r0 = columns;",
-        f"int32_t {', '.join(registers)};",
-        *starts,
-        "r1 += 4;",
-        f"for ({taps}) {{", *twin(step), "}",
-        *twin(finish),
-        *(f"y[{k}] = ({out}){first};" for k, (first, _) in enumerate(channels)),
-        *(f"y[next + {k}u] = ({out}){second};" for k, (_, second) in enumerate(channels)),
-        "}",
-    ]  # fmt: skip
+    results = [f"y[{k}] = ({out}){first};" for k, (first, _) in enumerate(channels)]
+    results += [f"y[next + {k}u] = ({out}){second};" for k, (_, second) in enumerate(channels)]
+    body = stream_twin(registers, [*starts, "r1 += 4;"], taps, step, finish, results, before, turn="y += 4")
+    parameters = f"{STREAM}, {out} *y, uint32_t next, uint32_t {steps}, const int32_t *end"
+    return dsp_function(name, comment, parameters, lines, body)
 
 
 def quad_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
     """(name, C text) of the micro-kernel: all fours of channels for two pixels."""
-    out = f"{out_dtype}_t"
     name = f"dot2x4_{form_name(rq, out_dtype)}"
-    step, finish = _step(), _finish(rq, out_dtype)
-    enter, loop = unrolled(step, UNROLL, 20, ["ldr r12, [sp, #16]", "cmp r0, r12"])
     channels = tuple(channel for pair in _PAIRS for channel in pair)
-    lines = [
-        "push {r4-r11, lr}",
-        "sub sp, sp, #28",
-        "strd r2, r3, [sp]",  # where the first pixel is stored; distance to the second
-        "ldrd r3, r4, [sp, #64]",  # taps / 2; end of the stream
-        "strd r0, r4, [sp, #8]",
-        "add r5, r0, r3, lsl #4",
-        "str r5, [sp, #16]",
-        *enter,
-        "1:",
+    begin = [
         "ldr r4, [r1, #4]",
         "ldr r6, [r1, #8]",
         "ldr r8, [r1, #12]",
         "ldr r2, [r1], #16",
         "ldr r0, [sp, #8]",
         *[f"mov {second}, {first}" for first, second in channels],
-        *loop,
-        *assembly(finish),
-        "ldr r10, [sp]",
-        "ldr r12, [sp, #4]",
-        "ldr lr, [sp, #12]",
-        "add r11, r10, r12",
-        *stored_twice(channels),
     ]
     starts = [f"{first} = {second} = r1[{k}];" for k, (first, second) in enumerate(channels)]
-    body = twin_of_two(channels, out, starts, "uint32_t k = 0; k < half_taps; k++", step, finish)
     comment = (
         "Two of four pixels x four channels at a time: columns = int16 pixels [k/2][4][2], from the "
         "first of the two on; stream = per four channels start values, weights and requantisation; "
         "pixels go to y and y + next."
     )
-    parameters = (
-        "const uint32_t *columns",
-        "const int32_t *stream",
-        f"{out} *y",
-        "uint32_t next",
-        "uint32_t half_taps",
-        "const int32_t *end",
-    )
-    return name, dsp_function(name, comment, parameters, lines, body)
+    text = two_by_four(name, comment, channels, f"{out_dtype}_t", "half_taps", _step(), UNROLL,
+                       _finish(rq, out_dtype), [], begin, ["ldr r10, [sp]", "ldr r12, [sp, #4]"], starts,
+                       HALF_TAPS)  # fmt: skip
+    return name, text

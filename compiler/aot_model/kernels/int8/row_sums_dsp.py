@@ -57,9 +57,8 @@ def column_sums(taps: int, count: int) -> tuple[list[str], tuple[str, ...]]:
             "for (uint32_t k = 0; k < half; k++) {", "sum = dsp_ssub16(sum, columns[4 * k + i]);", "}",
             "to[i] = sum;", "}"]  # fmt: skip
     comment = "Negated sums of four pixels' int16 [half][4][2], of the first and the second of each pair."
-    text = dsp_function(
-        name, comment, ("const uint32_t *columns", "uint32_t *to", "uint32_t half"), lines, twin
-    )
+    parameters = "const uint32_t *columns, uint32_t *to, uint32_t half"
+    text = dsp_function(name, comment, parameters, lines, twin)
     calls = [
         f"{name}(columns + {4 * first}, columns + {4 * (half + k)}, {size}u);"
         for k, (first, size) in enumerate(parts)

@@ -152,5 +152,5 @@ def _helper(dtype: str, width: int) -> str:
     ]  # fmt: skip
     channels = {4: "Four channels of a tap", 2: "Two channels of two taps", 1: "A channel of two taps"}[width]
     comment = f"{channels} at a time, from `slice` on, of four pixels as int16 [k/2][4][2]."
-    parameters = ("uint32_t *columns", f"{kind} *const *at", f"{kind} *const *end", "int32_t slice")
+    parameters = f"uint32_t *columns, {kind} *const *at, {kind} *const *end, int32_t slice"
     return dsp_function(_name(dtype, width), comment, parameters, lines, twin, "uint32_t *")

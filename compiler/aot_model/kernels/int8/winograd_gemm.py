@@ -124,5 +124,5 @@ def product(form: Product) -> tuple[str, str]:
         "}", "}", "}",
     ]  # fmt: skip
     comment = f"{turns * u} pairs of channels, four words by two, for all positions from m to end."
-    parameters = ("const uint32_t *four", "const uint32_t *two", "int32_t *m", "const int32_t *end")
+    parameters = "const uint32_t *four, const uint32_t *two, int32_t *m, const int32_t *end"
     return form.name, dsp_function(form.name, comment, parameters, lines, twin)
