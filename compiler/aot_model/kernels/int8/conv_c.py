@@ -48,7 +48,7 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
     rows = Rows.of(weights.dtype, w, b, quant, paired, nibbles)
     count = s.batch * s.out_h * s.out_w
     pixels = min(block[0], count)
-    direct = s.pointwise and not needs_assembly(s) and s.dense
+    direct = s.in_place
     flat = weights.reshape(oc, taps)
     offset = 8 if weights.dtype.kind == "i" else 0  # of a nibble from the weight
     packed = []

@@ -22,20 +22,16 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.ir.admissible import ANYTHING
-from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
+from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8 import row_sums_dsp, slices_dsp
 from aot_model.kernels.int8.conv_loops_dsp import Loops
-from aot_model.kernels.int8.dsp import HEADER
-from aot_model.kernels.int8.finish import Rule
 from aot_model.kernels.int8.fully_connected_dsp import fully_connected
 from aot_model.kernels.int8.gemm_dsp import channel_pairs, pack_pairs
-from aot_model.kernels.int8.patch_dsp import PIXELS, expand_helper, needs_assembly, patch_layout, run_helper
+from aot_model.kernels.int8.patch_dsp import PIXELS, patch_layout
 from aot_model.kernels.int8.products_dsp import by_groups, products, worth_single
 from aot_model.kernels.int8.requantise import fold_zero_point
 from aot_model.kernels.int8.slices_dsp import Slices
 from aot_model.kernels.int8.spec import QuantSpec
-from aot_model.kernels.overlap import by_pixels, residual
 from aot_model.kernels.reading import UNKNOWN, Reading
 
 
@@ -56,9 +52,9 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.i
         return fully_connected(shape, weights, bias, quant, tail, apart=apart, common=reading.common)
     oc, groups, zero = shape.out_c, shape.groups, quant.weight_zero_point
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
-    flat = shape.pointwise and not needs_assembly(shape) and shape.dense
     patch = patch_layout(shape.kernel_h, shape.kernel_w * shape.in_c // groups)
-    by_slices = slices_dsp.fits(shape) and not flat and (groups > 1 or not shape.adjacent_taps)
+    apart = groups > 1 or not shape.adjacent_taps
+    by_slices = slices_dsp.fits(shape) and not shape.in_place and apart
     slices = Slices(shape, quant.x_dtype, quant.x_zero_point) if by_slices else None
     patch = replace(patch, order=slices.order, rest=0) if slices else patch
     sums = row_sums_dsp.words(patch.length, zero)
@@ -70,45 +66,15 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.i
     if stream.requantise.form == "raw" and not separate:
         separate = True
         stream = pack_pairs(w, b, quant, taps, channel_pairs(oc // groups, separate, groups))
-    rule = Rule.of(stream.requantise, quant, oc)
     sum_lines, sum_helpers = row_sums_dsp.column_sums(patch.length, sums)
-    body = Loops(
-        shape,
-        quant,
-        patch,
-        separate,
-        stream.requantise,
-        rule,
-        tail,
-        flat,
-        sum_lines,
-        slices,
-        stream.nbytes // 4 // groups,
-    )
-    scratch = body.scratch()
-    taken = sum(piece.nbytes for piece in scratch)
-    times = shape.batch * -(-shape.out_h * shape.out_w // PIXELS)
-    single = not reading.compact and worth_single(body.batch, body.pixels, stream)
-    made = (
-        by_groups(stream, groups, oc, quant.out_dtype, reading, single)
-        if groups > 1
-        else products(stream, oc, quant.out_dtype, times, reading, taken, single)
-    )
-    helpers = [
-        *made.helpers,
-        *([expand_helper(quant.x_dtype)[1]] if slices is None else slices.helpers()),
-        *sum_helpers,
-    ]
-    helpers += [run_helper(body.line or shape, quant)[1]] if body.assemble else []
-    return KernelCode(
-        body="\n".join([*made.copy, *body.lines(made.spans)]) + "\n",
-        constants=(Packed("weights", made.words, admissible=ANYTHING, layout=made.layout), *rule.constants),
-        scratch=(*scratch, *made.scratch),
-        includes=frozenset({HEADER}),
-        helpers=(*helpers, *rule.helpers),
-        slack=by_pixels(shape, PIXELS, through_images=flat, reread=groups > 1 and not separate),
-        wish=None if made.unit is None else taken + made.unit,
-        residual=residual(PIXELS, shape),
-        note=f"four pixels x channel pairs, {patch.length} taps; {'one' if stream.joined else 'two'} SXTB16 "
-        f"per 4 weights, {5 / 16:.2f} words loaded per MAC; requantisation: {stream.requantise.form}",
-    )
+    loops = Loops(shape, quant, patch, separate, stream.requantise, tail, sum_lines, slices)
+    single = not reading.compact and worth_single(loops.batch, loops.pixels, stream)
+    if groups > 1:
+        made = by_groups(stream, groups, oc, quant.out_dtype, reading, single)
+    else:
+        taken = sum(piece.nbytes for piece in loops.scratch())
+        times = shape.batch * -(-shape.out_h * shape.out_w // PIXELS)
+        made = products(stream, oc, quant.out_dtype, times, reading, taken, single)
+    words = f"{'one' if stream.joined else 'two'} SXTB16 per 4 weights, {5 / 16:.2f} words loaded per MAC"
+    note = f"four pixels x channel pairs, {patch.length} taps; {words}"
+    return loops.code(made, sum_helpers, note)

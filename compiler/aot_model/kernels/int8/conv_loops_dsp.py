@@ -7,7 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from aot_model.kernels.base import ConvShape, Scratch, Tail
+from aot_model.ir.admissible import ANYTHING
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import Rule, stored
 from aot_model.kernels.int8.patch_dsp import (
     PIXELS,
@@ -18,11 +20,12 @@ from aot_model.kernels.int8.patch_dsp import (
     next_row,
     run_helper,
 )
-from aot_model.kernels.int8.products_dsp import Span
+from aot_model.kernels.int8.products_dsp import Products
 from aot_model.kernels.int8.requantise import RequantisePlan
 from aot_model.kernels.int8.row_tail import RowTail
 from aot_model.kernels.int8.slices_dsp import Slices
 from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.overlap import by_pixels, residual
 
 
 @dataclass(frozen=True)
@@ -34,15 +37,19 @@ class Loops:
     patch: Patch
     separate: bool
     rq: RequantisePlan
-    rule: Rule
     tail: Tail | None
-    flat: bool
     sums: list[str]
     """Statements that make one word of sums each for the weights' zero point."""
-    slices: Slices | None
+    slices: Slices | None = None
     """The patches of several groups whose runs do not lie where they are needed."""
-    words: int
-    """Of a group's stream."""
+
+    @property
+    def rule(self) -> Rule:
+        return Rule.of(self.rq, self.quant, self.shape.out_c)
+
+    @property
+    def flat(self) -> bool:
+        return self.shape.in_place
 
     @property
     def half(self) -> int:
@@ -123,7 +130,30 @@ class Loops:
             *(self.slices.scratch() if self.slices else []),
         ]
 
-    def lines(self, spans: tuple[Span, ...]) -> list[str]:
+    def code(self, made: Products, sum_helpers: tuple[str, ...], note: str) -> KernelCode:
+        """The kernel. sum_helpers: what `sums` call."""
+        s, x_dtype, scratch, rule = self.shape, self.quant.x_dtype, self.scratch(), self.rule
+        helpers = [*made.helpers, *(self.slices.helpers() if self.slices else [expand_helper(x_dtype)[1]])]
+        helpers += [*sum_helpers, *([run_helper(self.line or s, self.quant)[1]] if self.assemble else [])]
+        taken = sum(piece.nbytes for piece in scratch)
+        again = s.groups > 1 and not self.separate
+        return KernelCode(
+            body="\n".join([*made.copy, *self._lines(made)]) + "\n",
+            constants=(
+                Packed("weights", made.words, admissible=ANYTHING, layout=made.layout),
+                *rule.constants,
+            ),
+            scratch=(*scratch, *made.scratch),
+            includes=frozenset({HEADER}),
+            helpers=(*helpers, *rule.helpers),
+            slack=by_pixels(s, PIXELS, through_images=self.flat, reread=again),
+            wish=None if made.unit is None else taken + made.unit,
+            residual=residual(PIXELS, s),
+            note=f"{note}; requantisation: {self.rq.form}",
+        )
+
+    def _lines(self, made: Products) -> list[str]:
+        spans, words = made.spans, made.words.size // self.shape.groups
         fewer = any(one.fewer(self.left) for one in spans)
         column, left = ["0", "1", "2", "3"], []
         if self.partial:
@@ -147,9 +177,9 @@ class Loops:
                 ]
                 column = ["0", "step", "second", "second + step"]
         loop = [f"for (int32_t pixel = 0; pixel < {self.pixels}; pixel += 4) {{", *left]
-        products, stores = self._products(spans), self._stores()
+        products, stores = self._products(made), self._stores()
         if self.flat:
-            loop += [*self._each_group([*self._flat(column), *self.sums, *products]), *stores, "}"]
+            loop += [*self._each_group([*self._flat(column), *self.sums, *products], words), *stores, "}"]
         else:
             begin = []
             if self.slices is None:
@@ -161,7 +191,7 @@ class Loops:
                 "int32_t row = 0, column = 0;",
                 *loop,
                 *begin,
-                *self._each_group([*gather, *self.sums, *products]),
+                *self._each_group([*gather, *self.sums, *products], words),
                 *stores,
                 "column += 4;",
                 *next_row(self.shape, "column", "row"),
@@ -170,12 +200,13 @@ class Loops:
         first = self.slices.begin() if self.slices else []
         return [*first, f"for (int32_t n = 0; n < {self.batch}; n++) {{", *loop, "}"]
 
-    def _each_group(self, lines: list[str]) -> list[str]:
+    def _each_group(self, lines: list[str], words: int) -> list[str]:
+        """words: of a group's stream."""
         if self.shape.groups == 1:
             return lines
         return [
             f"for (int32_t g = 0; g < {self.shape.groups}; g++) {{",
-            f"const int32_t *group = weights + g * {self.words};",
+            f"const int32_t *group = weights + g * {words};",
             *lines,
             "}",
         ]
@@ -320,9 +351,9 @@ class Loops:
     def _image_y(self) -> str:
         return f"n * {self.pixels * self.shape.out_c}"
 
-    def _products(self, spans: tuple[Span, ...]) -> list[str]:
+    def _products(self, made: Products) -> list[str]:
         """The calls, for one group."""
-        half, oc = self.half, self.shape.out_c
+        half, oc, spans = self.half, self.shape.out_c, made.spans
         fewer = any(one.fewer(self.left) for one in spans)
         first = "" if self.shape.groups == 1 else f" + g * {oc // self.shape.groups}"
 
@@ -354,12 +385,5 @@ class Loops:
         where = ("0" if self.batch == 1 else "n", "0", "pixel + p")  # pixels of all images are counted
         if isinstance(self.tail, RowTail) and self.rq.form != "raw":
             return [*lines, self.tail.store_row(f"results + p * {slots}", (*where, "0"), oc).rstrip(), "}"]
-        store = f"y[{self._image_y} + (pixel + p) * {oc} + c] = ({self.quant.out_dtype}_t)v;"
-        return [
-            *lines,
-            f"for (int32_t c = 0; c < {oc}; c++) {{",
-            f"const int32_t v = {self.rule.value(f'results[p * {slots} + c]', 'c')};",
-            store if self.tail is None else self.tail.store("v", (*where, "c"), 1).rstrip(),
-            "}",
-            "}",
-        ]
+        to, source = f"{self._image_y} + (pixel + p) * {oc} + c", f"results[p * {slots} + c]"
+        return [*lines, *self.rule.store_each(oc, source, to, self.quant.out_dtype, self.tail, where), "}"]

@@ -39,14 +39,13 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDAr
     rows = Rows.of(weights.dtype, w, b, quant, short=nibbles)
     plane = plane_of(shape, plane_bytes, once=tail is not None)
     u, v = plane.u, plane.v
-    grid = weights.transpose(2, 1, 0) if plane.transposed else weights.transpose(2, 0, 1)
     taps = u.kernel * v.kernel
     out = f"{quant.out_dtype}_t"
     loops = PlaneLoops(shape, quant, plane, tail, tail is not None, (out, 1 if quant.rounding else 4))
     y_u, y_v = loops.steps
     zero = less(quant.weight_zero_point)
     sum_type, sum_cast = rows.sums()
-    stored, own = np.ascontiguousarray(grid).reshape(oc, taps), f"{weights.dtype.name}_t"
+    stored, own = np.ascontiguousarray(plane.grid(weights)).reshape(oc, taps), f"{weights.dtype.name}_t"
     each, kind, first = taps, own, "taps"
     above = 8 if weights.dtype.kind == "i" else 0  # of a nibble, that it has no sign
     if nibbles:

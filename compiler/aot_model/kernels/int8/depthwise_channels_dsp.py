@@ -19,10 +19,17 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.ir.admissible import ANYTHING, Range
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER, Load, Schedule, assembly, dsp_function, op, twin
-from aot_model.kernels.int8.finish import Rule, form_name, requantise, requantise_words, stored, wrapped
+from aot_model.kernels.int8.finish import (
+    Rule,
+    admissible_shifts,
+    form_name,
+    numbers_of,
+    requantise,
+    stored,
+    wrapped,
+)
 from aot_model.kernels.int8.requantise import RequantisePlan, bounds, fold_zero_point, lifted_plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 from aot_model.kernels.overlap import slack
@@ -59,7 +66,8 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
     w, b = fold_zero_point(weights.reshape(taps, channels).T, bias, quant)
     rq = lifted_plan(quant, *bounds(w, b, quant))
     firsts = [min(c, channels - CHANNELS) for c in range(0, channels, CHANNELS)]
-    stream = np.stack([_packed(w[c : c + CHANNELS], b[c : c + CHANNELS], rq, c) for c in firsts])
+    parts = [slice(c, c + CHANNELS) for c in firsts]
+    stream = np.stack([_packed(w[k], b[k] + rq.bias_shift[k], numbers_of(rq)[k]) for k in parts])
     words = stream.shape[1]
     rule = Rule.of(rq, quant, channels)
     results = tail is not None or rq.form == "raw"
@@ -75,12 +83,9 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
         last = firsts[-1]
         calls.append(f"{name}(from + {last}, weights + {stream.size - words}, {to} + {last}, 1, {place});")
     if results:
-        value = rule.value("results[c]", "c")
-        store = f"y[({pixel}) * {channels} + c] = ({quant.out_dtype}_t)v;"
-        if tail is not None:
-            index = ("n", "j", "0", "c") if shape.out_h > 1 else ("n", "0", "j", "c")
-            store = tail.store("v", index, 1).rstrip()
-        calls += [f"for (int32_t c = 0; c < {channels}; c++) {{", f"const int32_t v = {value};", store, "}"]
+        at = ("n", "j", "0") if shape.out_h > 1 else ("n", "0", "j")
+        to_y = f"({pixel}) * {channels} + c"
+        calls += rule.store_each(channels, "results[c]", to_y, quant.out_dtype, tail, at)
     else:
         calls.insert(0, f"{ctype} *to = y + ({pixel}) * {channels};")
     body = [
@@ -98,15 +103,10 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
         reads, ends = (np.add.outer(v, np.array(firsts)).reshape(-1) for v in (reads, ends + CHANNELS))
     else:
         ends = ends + channels
-    shifts = (
-        ANYTHING
-        if rq.form == "raw" or rq.uniform_shift
-        else tuple(Range(0, 31, words - 1 - 3 * k, words) for k in range(CHANNELS))
-    )
     packed = Packed(
         "weights",
         stream.reshape(-1),
-        admissible=shifts,
+        admissible=admissible_shifts(rq, words, CHANNELS),
         layout="for each four channels a, b, c, d: start values of the sums; of each two taps a "
         "word of a, b and one of c, d; numbers of the requantisation",
     )
@@ -121,15 +121,13 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
     )
 
 
-def _packed(w: Int64, b: Int64, rq: RequantisePlan, first: int) -> npt.NDArray[np.int32]:
-    """w [4, taps], b [4]: the words of four channels, of which rq has the numbers from `first` on."""
+def _packed(w: Int64, starts: Int64, numbers: Int64) -> npt.NDArray[np.int32]:
+    """The words of four channels: w [4, taps], starts [4], numbers [4, words]."""
     if w.shape[1] % 2:
         w = np.insert(w, 1, 0, axis=1)
     pairs = w.reshape(2, 2, -1, 2).transpose(2, 0, 3, 1)  # [two taps][two channels][tap][channel]
     words = np.ascontiguousarray(pairs.astype(np.int8)).reshape(-1).view("<i4")
-    starts = b + rq.bias_shift[first : first + CHANNELS]
-    numbers = [word for c in range(first, first + CHANNELS) for word in requantise_words(rq, c)]
-    return np.concatenate([wrapped(starts), words, wrapped(np.array(numbers, np.int64))]).astype(np.int32)
+    return np.concatenate([wrapped(starts), words, wrapped(numbers.reshape(-1))]).astype(np.int32)
 
 
 _SUMS = ("r2", "r3", "r4", "r5")

@@ -16,7 +16,7 @@ from functools import cached_property
 from aot_model.c.assembly import advance, constant
 from aot_model.kernels.int8.depthwise_pairs_dsp import Loads, MicroKernel, Pairs, based, reaches
 from aot_model.kernels.int8.dsp import Peek, Schedule, assembly, dsp_function
-from aot_model.kernels.int8.finish import finish_c, form_name, requantise, requantise_words, stored
+from aot_model.kernels.int8.finish import finish_c, form_name, numbers_of, requantise, stored
 from aot_model.kernels.int8.plane import Plane
 from aot_model.kernels.int8.requantise import RequantisePlan
 from aot_model.kernels.int8.rows import less
@@ -394,7 +394,7 @@ def _widened(steps: _Steps, zero: int) -> list[str]:
     """From the weights' bytes to pairs, in registers or at r3, and the numbers of the requantisation. r2 is
     then the first of the pairs in memory, r6 their end.
     """
-    pairs, words = steps.pairs, len(requantise_words(steps.rq, 0))
+    pairs, words = steps.pairs, numbers_of(steps.rq).shape[1]
     minus = "lr" if zero else ""
     lines: list[str] = []
     if not steps.resident:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.ir.admissible import SHIFTS, Range, Ranges
-from aot_model.kernels.base import Packed
+from aot_model.ir.admissible import ANYTHING, SHIFTS, Range, Ranges
+from aot_model.kernels.base import Packed, Tail
 from aot_model.kernels.int8.dsp import SATURATIONS, Schedule, op, twin
 from aot_model.kernels.int8.requantise import RequantisePlan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
@@ -26,14 +26,14 @@ def wrapped(values: Int64) -> npt.NDArray[np.int32]:
     return (values & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
 
 
-def requantise_words(rq: RequantisePlan, channel: int) -> list[int]:
-    """A channel's requantisation constants as the micro-kernels read them; none in raw form."""
+def numbers_of(rq: RequantisePlan) -> Int64:
+    """[channels, words]: constants of the requantisation as the micro-kernels read them; none in raw form."""
     if rq.form == "raw":
-        return []
-    words = [int(rq.multiplier[channel]), int(rq.offset[channel])]
+        return np.zeros((rq.multiplier.size, 0), np.int64)
     if rq.form == "short":  # both in one word
-        return [words[0] | words[1] & 0xFFFF]
-    return words if rq.uniform_shift else [*words, int(rq.shift[channel])]
+        return (rq.multiplier | rq.offset & 0xFFFF)[:, None]
+    words = [rq.multiplier, rq.offset, *([] if rq.uniform_shift else [rq.shift])]
+    return np.stack(words, axis=1)
 
 
 def form_name(rq: RequantisePlan, out_dtype: str) -> str:
@@ -132,6 +132,13 @@ ROWS = "for each channel: start value of the sums, numbers of the requantisation
 """Layout of the rows that admissible_rows is about."""
 
 
+def admissible_shifts(rq: RequantisePlan, width: int, channels: int = 1) -> Ranges:
+    """Of a table of rows that end with the numbers of so many channels, `width` words together."""
+    if rq.form == "raw" or rq.uniform_shift:
+        return ANYTHING
+    return tuple(Range(0, 31, width - 1 - 3 * k, width) for k in range(channels))
+
+
 def admissible_rows(rq: RequantisePlan, width: int, room: int | None) -> Ranges:
     """Of a table of rows {start of the sum, requantisation}: starts are not larger than `room`, where sums
     are signed.
@@ -207,3 +214,9 @@ class Rule:
 
     def value(self, accumulator: str, channel: str) -> str:
         return f"{self.name}({accumulator}, requantisation + 2 * {channel})" if self.name else accumulator
+
+    def store_each(self, count: int, accumulator: str, to: str, dtype: str, tail: Tail | None,
+                   pixel: tuple[str, str, str]) -> list[str]:  # fmt: skip
+        """C that does it for channels `c` of a pixel: they go to the tail or, as `dtype`, to y[to]."""
+        store = f"y[{to}] = ({dtype}_t)v;" if tail is None else tail.store("v", (*pixel, "c"), 1).rstrip()
+        return [f"for (int32_t c = 0; c < {count}; c++) {{", *self.lines(accumulator, "c"), store, "}"]

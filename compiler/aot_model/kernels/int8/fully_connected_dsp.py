@@ -24,7 +24,7 @@ from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8 import row_sums_dsp
 from aot_model.kernels.int8.dsp import HEADER, Load, Peek, Schedule, assembly, dsp_function, op, twin
-from aot_model.kernels.int8.finish import Rule, form_name, requantise, requantise_words, stored
+from aot_model.kernels.int8.finish import Rule, form_name, numbers_of, requantise, stored
 from aot_model.kernels.int8.gemm_dsp import pack_pairs
 from aot_model.kernels.int8.patch_dsp import patch_layout
 from aot_model.kernels.int8.requantise import RequantisePlan, fold_zero_point
@@ -84,7 +84,7 @@ def row_kernel(rq: RequantisePlan, joined: bool, quant: QuantSpec, expanded: boo
     acc = ACCUMULATORS
     step = _products(joined, quant.x_dtype, expanded, apart)
     align = 8 if joined else 0
-    words = len(requantise_words(rq, 0))
+    words = numbers_of(rq).shape[1]
     finish: Schedule = [op("sub", a, a, b) for a, b in (acc[:2], acc[2:])] if joined else []
     at = ("r12", "table") if shared else ("r12", "own") if common else ("r1", "")
     for i, accs in enumerate((acc[0::2], acc[1::2]) if shared else ((a,) for a in acc)):
@@ -226,13 +226,8 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
         scratch.append(Scratch("results", (rows - direct * ROWS) * size, 4, out))
         lines.append(call("results", direct, rows // ROWS))
         offset = direct * ROWS
-        store = f"y[{f'{offset} + ' if offset else ''}c] = ({quant.out_dtype}_t)v;"
-        lines += [
-            f"for (int32_t c = 0; c < {oc - offset}; c++) {{",
-            f"const int32_t v = {rule.value('results[c]', 'c')};",
-            store if tail is None else tail.store("v", ("0", "0", "0", "c"), 1).rstrip(),
-            "}",
-        ]
+        to = f"{offset} + c" if offset else "c"
+        lines += rule.store_each(oc - offset, "results[c]", to, quant.out_dtype, tail, ("0", "0", "0"))
     return KernelCode(
         body="\n".join(lines) + "\n",
         constants=(*packed, *rule.constants),

@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.int8.dsp import Load, Peek, Schedule, assembly, dsp_function, op, twin
-from aot_model.kernels.int8.finish import form_name, requantise, requantise_words, stored, wrapped
+from aot_model.kernels.int8.finish import form_name, numbers_of, requantise, stored, wrapped
 from aot_model.kernels.int8.requantise import RequantisePlan, bounds, plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 from aot_model.kernels.int8.stream_dsp import HALF_TAPS, STREAM, stream_lines, stream_twin
@@ -153,7 +153,7 @@ def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, taps: Int64, pairs: npt.NDA
     starts = (b[slots] + rq.bias_shift).reshape(-1, 2)
     if joined:
         starts[:, 0] = 256 * starts[:, 0] + starts[:, 1]
-    ends = np.array([requantise_words(rq, i) for i in range(slots.size)], np.int64).reshape(len(pairs), -1)
+    ends = numbers_of(rq).reshape(len(pairs), -1)
     words = to_words(half.reshape(len(pairs), -1, 2))
     return PairStream(wrapped(starts), words, wrapped(ends), rq, joined, pairs)
 

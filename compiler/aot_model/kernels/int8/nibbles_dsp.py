@@ -22,17 +22,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.ir.admissible import ANYTHING
-from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
+from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8.conv_loops_dsp import Loops
-from aot_model.kernels.int8.dsp import HEADER, Load, Peek, Schedule, dsp_function, op
-from aot_model.kernels.int8.finish import Rule, form_name, requantise, wrapped
-from aot_model.kernels.int8.patch_dsp import PIXELS, expand_helper, needs_assembly, patch_layout, run_helper
-from aot_model.kernels.int8.products_dsp import Span
+from aot_model.kernels.int8.dsp import Load, Peek, Schedule, dsp_function, op
+from aot_model.kernels.int8.finish import form_name, requantise, wrapped
+from aot_model.kernels.int8.patch_dsp import patch_layout
+from aot_model.kernels.int8.products_dsp import Products, Span
 from aot_model.kernels.int8.quads_dsp import two_by_four
 from aot_model.kernels.int8.requantise import SHORT, RequantisePlan, bounds, fold_zero_point, plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
-from aot_model.kernels.overlap import by_pixels, residual
 
 UNROLL = 2
 """Four would be 4 % faster, and 128 bytes more: weights have 4 bits where flash is short."""
@@ -207,29 +205,18 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
     quads = packed(w, b, quant, patch.ordered(weights.reshape(oc, -1).astype(np.int64) + less))
     if quads is None:
         return None
-    rq, flat = quads.requantise, shape.pointwise and not needs_assembly(shape) and shape.dense
+    rq, start_of = quads.requantise, _zero_sums(zero, patch.length // 2)
     kernel, text = nibble_kernel(rq, quant.out_dtype)
-    start, start_text = _zero_sums(zero, patch.length // 2)
-    loops = Loops(
-        shape, quant, patch, tail is not None, rq, Rule(), tail, flat, [start], None, quads.words.size
-    )
-    helpers = [text, expand_helper(quant.x_dtype)[1], start_text]
-    helpers += [run_helper(loops.line or shape, quant)[1]] if loops.assemble else []
+    loops = Loops(shape, quant, patch, tail is not None, rq, tail, [start_of[0]])
     numbers = (
         "multiplier and offset of the requantisation in a word"
         if rq.form == "short"
-        else ("of each two channels: their multipliers, both offsets in a word")
+        else "of each two channels: their multipliers, both offsets in a word"
     )
-    return KernelCode(
-        body="\n".join(loops.lines(quads.spans(kernel))) + "\n",
-        constants=(Packed("weights", quads.words.reshape(-1), admissible=ANYTHING,
-                          layout="for each four channels: four start values of the sums; two taps of all in "
-                          f"a word, 4 bits each; {numbers}"),),
-        scratch=tuple(loops.scratch()),
-        includes=frozenset({HEADER}),
-        helpers=tuple(helpers),
-        slack=by_pixels(shape, PIXELS, through_images=flat),
-        residual=residual(PIXELS, shape),
-        note=f"two pixels x four channels, {patch.length} taps, weights of 4 bits where they lie; "
-        f"requantisation: {rq.form}",
-    )  # fmt: skip
+    layout = (
+        "for each four channels: four start values of the sums; two taps of all in a word, 4 bits each; "
+        f"{numbers}"
+    )
+    made = Products(quads.words.reshape(-1), quads.spans(kernel), (text,), (), (), layout, None)
+    note = f"two pixels x four channels, {patch.length} taps, weights of 4 bits where they lie"
+    return loops.code(made, start_of[1:], note)

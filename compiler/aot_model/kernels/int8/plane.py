@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from aot_model.kernels.base import ConvShape, Scratch, Tail
 from aot_model.kernels.int8.finish import Rule
 from aot_model.kernels.int8.spec import QuantSpec
@@ -62,6 +64,11 @@ class Plane:
     @property
     def strips(self) -> int:
         return -(-self.u.size_out // self.lines_out)
+
+    def grid(self, weights: np.ndarray) -> np.ndarray:
+        """Weights [kernel_h, kernel_w, channel] as [channel, line, tap]."""
+        found: np.ndarray = weights.transpose(2, 1, 0) if self.transposed else weights.transpose(2, 0, 1)
+        return found
 
 
 def plane_of(shape: ConvShape, limit: int, once: bool) -> Plane:

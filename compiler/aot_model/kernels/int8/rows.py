@@ -12,8 +12,8 @@ from aot_model.kernels.int8.finish import (
     ROWS,
     admissible_rows,
     finish_c,
+    numbers_of,
     requantise_helper,
-    requantise_words,
     wrapped,
 )
 from aot_model.kernels.int8.requantise import SHORT, RequantisePlan, bounds, plan, room_for_bias
@@ -64,10 +64,10 @@ class Rows:
     @staticmethod
     def starting(start: Int64, quant: QuantSpec, rq: RequantisePlan, room: int | None = None) -> Rows:
         """Of sums that begin with `start`."""
-        words = np.array([requantise_words(rq, c) for c in range(start.size)], np.int64).T
-        if rq.form == "raw":
-            words = np.array(quant.channels(start.size) if quant.rounding else np.zeros((0, start.size)))
-        return Rows(quant, rq, np.stack([start, *words], axis=1), room)
+        words = numbers_of(rq)
+        if rq.form == "raw" and quant.rounding:
+            words = np.stack(quant.channels(start.size), axis=1)
+        return Rows(quant, rq, np.column_stack([start, words]), room)
 
     @property
     def width(self) -> int:
