@@ -242,14 +242,14 @@ def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool
 def _twin(depth: int, rq: Requantiser, pixels: int, block: int, sums: bool) -> str:
     """The same blocks in portable C."""
     right = -1 if rq.common_right is None else rq.common_right
-    ties = "AWAY" if rq.rounding == "double" else rq.ties.upper()
+    ties = "AWAY" if rq.spec.rounding == "double" else rq.ties.upper()
     second = ("x1", "y1") if pixels == 2 else ("x0", "y0")
     return f"""\
     static const aot_mve_dot_form form = {{
         .pixels = {pixels}, .block = {block}, .depth = {depth},
         .multipliers = {int(rq.own_multipliers)}, .left = {int(rq.has_left)}, .right = {right},
         .half = {"1 << 30" if rq.rounds_product else "0"}, .ties = AOT_MVE_TIES_{ties},
-        .zero = {rq.zero_point}, .low = {rq.act_min}, .high = {rq.act_max},{" .sums = 1," * sums}
+        .zero = {rq.zero_point}, .low = {rq.spec.act_min}, .high = {rq.spec.act_max},{" .sums = 1," * sums}
     }};
     aot_mve_dot(&form, x0, {second[0]}, w, channels, y0, {second[1]});
 """
