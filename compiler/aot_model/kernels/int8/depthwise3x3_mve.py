@@ -22,7 +22,7 @@ from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_rows
 from .channel_rows_mve import (
     channel_loop,
-    finished_block,
+    finished,
     load_numbers,
     row_kernel,
     rows_to_tail,
@@ -167,7 +167,7 @@ def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
     block = ["vldrh.u16 q0, [r1, q5]", f"addw r1, r1, #{4 * c}"]
     block += [f"vmladav.s8 {r}, q0, {q}"
               for r, q in zip(("r0", "r2", "r4", "r6"), ("q1", "q2", "q3", "q4"), strict=True)]  # fmt: skip
-    block += finished_block(rq, 2 * c, partial)
+    block += finished(rq, 2 * c, partial)
     # Of a last single row only the first lanes are stored.
     limit = ["lsl r4, r4, #1", "vctp.32 r4"] if partial else []
     lines = ["vldrh.16 q5, [r0]", "vldrw.32 q6, [r2]", *limit, f"movw r9, #{c}"]
@@ -175,17 +175,10 @@ def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
                    "vldrb.8 q2, [r5], #16", *load_numbers(rq)]  # fmt: skip
     per_channel += ["ldrsb r10, [r11], #1"] if rq.common_right is None else []
     lines += channel_loop(per_channel, block, s.out_w, 2, (4 * c, 2 * c), (2, 1))
-    return _function(s, rq, lines, partial)
-
-
-def _function(s: ConvShape, rq: Requantiser, lines: list[str], partial: bool) -> tuple[str, str]:
-    parameters = [
-        ("const int8_t *", "x", "r1"),
-        ("const int8_t *", "w", "r5"),
-        ("const int32_t *", "k", "r7"),
-    ]
-    parameters += [("const int8_t *", "right", "r11"), ("const uint16_t *", "gather", "r0")]
-    parameters += [("const uint16_t *", "scatter", "r2"), ("int32_t ", "rows", "r4"), ("int8_t *", "y", "r3")]
+    parameters = (
+        "r1: const int8_t *x, r5: const int8_t *w, r7: const int32_t *k, r11: const int8_t *right, "
+        "r0: const uint16_t *gather, r2: const uint16_t *scatter, r4: int32_t rows, r3: int8_t *y"
+    )
     window = (
         f"const int8_t *from = x + column * {2 * s.in_c} + 2 * c;\n"
         "const int8_t *weight = w + 16 * c + 4 - lane / 2 - 4 * (lane % 2);"
