@@ -64,17 +64,9 @@ def channel_loop(per_channel: list[str], block: list[str], outputs: int, across:
             moved[i] += rest * steps[i] // across
         lines += last
     lines += [
-        *advance("r1", next_channel[0] - moved[0], "r0"),
-        *advance("r3", next_channel[1] - moved[1], "r0"),
+        line for i, r in enumerate(("r1", "r3")) for line in advance(r, next_channel[i] - moved[i], "r0")
     ]
     return [*lines, "subs r9, r9, #1", "bne 1b"]
-
-
-def split_shift(rq: Requantiser) -> list[str]:
-    """The signed shift of r10 as a left shift in r4 and minus a right shift in r2, where a layer has both."""
-    if rq.both:
-        return ["add r4, r10, #1", "bic r4, r4, r4, asr #31", "orn r2, r10, r10, asr #31"]
-    return ["bic r4, r10, r10, asr #31", "and r2, r10, r10, asr #31"] if rq.has_left else []
 
 
 def scalar_result(rq: Requantiser, shift: str) -> str:
@@ -99,7 +91,12 @@ def load_numbers(rq: Requantiser) -> list[str]:
 
 def requantised(rq: Requantiser, vectors: tuple[str, ...]) -> list[str]:
     """Instructions for sums of one channel, up to the shift; they spoil r0, r2, r4, r6, q7."""
-    lines = [*split_shift(rq), *(["ldr r6, [r7, #-4]"] if rq.ties == "even" else [])]
+    lines = []
+    if rq.both:  # the signed shift of r10 as a left shift in r4 and minus a right shift in r2
+        lines = ["add r4, r10, #1", "bic r4, r4, r4, asr #31", "orn r2, r10, r10, asr #31"]
+    elif rq.has_left:
+        lines = ["bic r4, r10, r10, asr #31", "and r2, r10, r10, asr #31"]
+    lines += ["ldr r6, [r7, #-4]"] if rq.ties == "even" else []
     for q in vectors:
         lines += rq.vector(q, "q7", "r8", "r4", "r2" if rq.has_left else "r10", "r0", "r6")
     return lines
@@ -130,11 +127,6 @@ def scattered(eight: bool, step: int) -> np.ndarray:
     halves = np.arange(EIGHT, dtype="<u2").reshape(2, FOUR).T.reshape(-1) * np.uint16(step)
     found: np.ndarray = halves if eight else words.view("<u2")
     return found
-
-
-def even_lanes(outputs: int) -> list[str]:
-    """Instructions before all, which spoil r0: the predicate of a block of four beside those of eight."""
-    return ["movw r0, #0x3333", "vmsr p0, r0"] if outputs > EIGHT and 0 < outputs % EIGHT <= FOUR else []
 
 
 def gathered_sums(vector: str) -> list[str]:
@@ -270,9 +262,12 @@ class ChannelRows:
             block = [*sums, *gathered_sums(first), *sums, *end]
         shift = [f"ldrsb r10, [r5, #{record - 1}]"] if rq.common_right is None else []
         lines = [*before, f"mov {reload}, r2" if reload else "vldrw.32 q6, [r2]"]
-        lines += (
-            [f"mov r0, #{pixels}", "vctp.32 r0"] if pixels < FOUR else even_lanes(s.out_w) if eight else []
-        )
+        if pixels < FOUR:
+            lines += [f"mov r0, #{pixels}", "vctp.32 r0"]
+        elif (
+            eight and s.out_w > EIGHT and 0 < s.out_w % EIGHT <= FOUR
+        ):  # a block of four beside those of eight
+            lines += ["movw r0, #0x3333", "vmsr p0, r0"]
         lines += [*(rq.zero_point_constant(zero) if zero else []), f"movw r9, #{self.channels}"]
         loop = channel_loop([*load_numbers(rq), *shift, *load], block, s.out_w, across,
                             (across * self.step, across * s.out_c), self.next_channel,
@@ -293,20 +288,14 @@ class ChannelRows:
         `y`; x, too, may name call `m`. down: the shape's rows are the columns of the layer.
         """
         s = self.shape
-        to = (
-            self.ends.row
-            if tail is not None
-            else (f"{self.ends.y} + (n * {s.out_h} + oy) * {s.out_w * s.out_c}")
-        )
+        to = f"{self.ends.y} + (n * {s.out_h} + oy) * {s.out_w * s.out_c}" if tail is None else self.ends.row
         if self.calls == 1:
             text = f"{kernel}({x}, w, k, {tables}, {to});\n"
         else:
             own = f"w + m * {self.record * self.channels}, k + m * {self.rq.numbers.shape[1] * self.channels}"
             further = "m" if self.apart else f"m * {self.channels}"
-            text = (
-                f"for (int32_t m = 0; m < {self.calls}; m++) {{\n"
-                f"{kernel}({x}, {own}, {tables}, {to} + {further});\n}}\n"
-            )
+            call = f"{kernel}({x}, {own}, {tables}, {to} + {further});"
+            text = f"for (int32_t m = 0; m < {self.calls}; m++) {{\n{call}\n}}\n"
         index = ("n", "ox", "0") if down else ("n", "oy", "ox")
         return text if tail is None else text + rows_to_tail(s, "row", tail, index)
 

@@ -25,10 +25,6 @@ LONG = 64
 """Taps beside which it is nothing to take an offset from a half of a word."""
 
 
-def _largest_divisor(value: int, limit: int) -> int:
-    return next(n for n in range(limit, 0, -1) if value % n == 0)
-
-
 def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[np.int32] | None,
          quant: QuantSpec, tail: Tail | None = None, block: tuple[int, int] = (2, 2),
          nibbles: bool = False) -> KernelCode:  # fmt: skip
@@ -81,7 +77,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
 
     # ---- the innermost block: `p` pixels by `c` channels at `from<i>`, weights at `w`
     sum_type, sum_cast = rows.sums()
-    unroll = _largest_divisor(taps, 2 if nibbles else 8)  # 4 bits: where flash is short
+    most = 2 if nibbles else 8  # 4 bits: where flash is short
+    unroll = next(n for n in range(most, 0, -1) if taps % n == 0)
     zero = less(quant.weight_zero_point)
 
     def weight(k: int, c: int, j: int) -> str:

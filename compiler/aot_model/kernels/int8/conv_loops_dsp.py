@@ -85,11 +85,6 @@ class Loops:
         return s.adjacent_taps and s.inside and s.out_w % PIXELS == 0 and not self.flat
 
     @property
-    def depth(self) -> int:
-        """Channels of a group's input."""
-        return self.shape.in_c // self.shape.groups
-
-    @property
     def slots(self) -> int:
         """Results of a pixel in `results`: an odd last channel of a group is there twice, until the next."""
         s = self.shape
@@ -109,11 +104,6 @@ class Loops:
     def left(self) -> int:
         """Pixels behind the last four."""
         return self.pixels % PIXELS
-
-    @property
-    def partial(self) -> bool:
-        """Whether fewer than four pixels are left at the end."""
-        return self.left != 0
 
     @property
     def image(self) -> str:
@@ -156,7 +146,7 @@ class Loops:
         spans, words = made.spans, made.words.size // self.shape.groups
         fewer = any(one.fewer(self.left) for one in spans)
         column, left = ["0", "1", "2", "3"], []
-        if self.partial:
+        if self.left:
             left = [
                 "/* fewer than four are left: the last ones are computed twice */",
                 f"const int32_t left = {self.pixels} - pixel;",
@@ -171,10 +161,8 @@ class Loops:
                 left = [left[1], "const int32_t second = left > 2 ? 2 : 0; /* a last two are read twice */"]
                 column = ["0", "1", "second", "second + 1"]
             else:
-                left += [
-                    "const int32_t step = left > 1 ? 1 : 0;",
-                    "const int32_t second = left >= 4 ? 2 : left > 1 ? left - 2 : 0;",
-                ]
+                left.append("const int32_t step = left > 1 ? 1 : 0;")
+                left.append("const int32_t second = left >= 4 ? 2 : left > 1 ? left - 2 : 0;")
                 column = ["0", "step", "second", "second + step"]
         loop = [f"for (int32_t pixel = 0; pixel < {self.pixels}; pixel += 4) {{", *left]
         products, stores = self._products(made), self._stores()
@@ -219,23 +207,18 @@ class Loops:
         return self._expand(to, [f"rest + {i * p.rest}" for i in range(PIXELS)], p.rest // 4)
 
     def _flat(self, column: list[str]) -> list[str]:
-        c, p = self.shape.in_c, self.patch
-        first = "" if self.shape.groups == 1 else f" + g * {self.depth}"
+        c, p, depth = self.shape.in_c, self.patch, self.shape.in_c // self.shape.groups
+        first = "" if self.shape.groups == 1 else f" + g * {depth}"
         lines = [f"const {self.quant.x_dtype}_t *from = x + pixel * {c}{first};"]
         runs = ["from" if k == "0" else f"from + ({k}) * {c}" for k in column]
         if p.quads:
             end = "uint32_t *more = " if p.rest else ""
             lines.append(f"{end}{self._expand('columns', runs, p.quads)}")
         if p.rest:
-            copies = [
-                f"memcpy(rest + {i * p.rest}, {r} + {4 * p.quads}, {self.depth - 4 * p.quads});"
-                for i, r in enumerate(runs)
-            ]
-            lines += [
-                f"memset(rest, 0, {PIXELS * p.rest});",
-                *copies,
-                self._expand_rest("more" if p.quads else "columns"),
-            ]
+            lines.append(f"memset(rest, 0, {PIXELS * p.rest});")
+            left = f" + {4 * p.quads}, {depth - 4 * p.quads});"
+            lines += [f"memcpy(rest + {i * p.rest}, {r}{left}" for i, r in enumerate(runs)]
+            lines.append(self._expand_rest("more" if p.quads else "columns"))
         return lines
 
     def _gather(self, column: list[str]) -> list[str]:
@@ -283,14 +266,8 @@ class Loops:
             copies = (
                 f"memcpy(rest + {i * p.rest} + ky * {used}, at + {i * step}, {used});" for i in range(PIXELS)
             )
-            return [
-                *lines,
-                f"memset(rest, 0, {PIXELS * p.rest});",
-                rows,
-                *copies,
-                "}",
-                self._expand_rest("to"),
-            ]
+            clear = f"memset(rest, 0, {PIXELS * p.rest});"
+            return [*lines, clear, rows, *copies, "}", self._expand_rest("to")]
         offsets = [ky * down + k for ky in range(s.kernel_h) for k in range(used)]
         value = [f"(uint32_t)at[{o}]" if o else "(uint32_t)*at" for o in offsets]
         value += ["0u"] * (p.rest - len(offsets))
@@ -337,19 +314,10 @@ class Loops:
         if p.quads:
             lines.append(f"to = {self._expand('to', [f'run{i}' for i in range(PIXELS)], p.quads)}")
         if used:
-            lines += [
-                f"for (int32_t k = 0; k < {used}; k++) {{",
-                *(
-                    f"rest[{i * p.rest} + ky * {used} + k] = run{i}[{4 * p.quads} + k];"
-                    for i in range(PIXELS)
-                ),
-                "}",
-            ]
+            at = [(f"{i * p.rest} + ky * {used} + k", f"run{i}[{4 * p.quads} + k]") for i in range(PIXELS)]
+            copies = [f"rest[{to}] = {run};" for to, run in at]
+            lines += [f"for (int32_t k = 0; k < {used}; k++) {{", *copies, "}"]
         return [*begin, *lines, "}", *([self._expand_rest("to")] if p.rest else [])]
-
-    @property
-    def _image_y(self) -> str:
-        return f"n * {self.pixels * self.shape.out_c}"
 
     def _products(self, made: Products) -> list[str]:
         """The calls, for one group."""
@@ -367,10 +335,10 @@ class Loops:
             return [f"if (left == {self.left}) {{", *few, "} else {", *four, "}"]
 
         if not self.separate:
-            whole = fewer or not self.partial
+            whole = fewer or not self.left
             second, step = ("2", f"{oc}u") if whole else ("second", f"(uint32_t)step * {oc}u")
             return [
-                f"{self.quant.out_dtype}_t *to_y = y + {self._image_y} + pixel * {oc}{first};",
+                f"{self.quant.out_dtype}_t *to_y = y + n * {self.pixels * oc} + pixel * {oc}{first};",
                 *calls("to_y", f"{second} * {oc}", step),
             ]
         size = stored(self.rq, self.quant.out_dtype)[1]
@@ -381,9 +349,9 @@ class Loops:
         if not self.separate:
             return []
         slots, oc = self.slots, self.shape.out_c
-        lines = [f"for (int32_t p = 0; p < {'valid' if self.partial else '4'}; p++) {{"]
+        lines = [f"for (int32_t p = 0; p < {'valid' if self.left else '4'}; p++) {{"]
         where = ("0" if self.batch == 1 else "n", "0", "pixel + p")  # pixels of all images are counted
         if isinstance(self.tail, RowTail) and self.rq.form != "raw":
             return [*lines, self.tail.store_row(f"results + p * {slots}", (*where, "0"), oc).rstrip(), "}"]
-        to, source = f"{self._image_y} + (pixel + p) * {oc} + c", f"results[p * {slots} + c]"
+        to, source = f"n * {self.pixels * oc} + (pixel + p) * {oc} + c", f"results[p * {slots} + c]"
         return [*lines, *self.rule.store_each(oc, source, to, self.quant.out_dtype, self.tail, where), "}"]

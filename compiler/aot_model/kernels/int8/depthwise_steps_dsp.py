@@ -72,11 +72,6 @@ class _Steps:
         return self.pairs.words <= 4 and not self.raw
 
     @property
-    def uses_end(self) -> bool:
-        """Whether the end of a line of outputs has no register while they are requantised."""
-        return not self.held and (self.rq.form == "ties" or not (self.rq.uniform_shift or self.raw))
-
-    @property
     def size(self) -> int:
         """Bytes of an output."""
         return stored(self.rq, self.out_dtype)[1]
@@ -219,8 +214,9 @@ class _Steps:
 
         text: list[str] = []
         if pairs:
-            end = "r8" if rows == 2 else "lr"
-            aside = rows == 2 or self.uses_end
+            end, rq = "r8" if rows == 2 else "lr", self.rq
+            # whether it has no register while outputs are requantised
+            aside = rows == 2 or not (self.held or self.raw or (rq.uniform_shift and rq.form != "ties"))
             text += based(end, "r0", pairs * 4 * self.pairs.stride)
             text += [*([f"str {end}, [sp, #{_END}]"] if aside else []), "2:", *block(2)]
             text += [*([f"ldr {end}, [sp, #{_END}]"] if aside else []), f"cmp r0, {end}", "bne 2b"]

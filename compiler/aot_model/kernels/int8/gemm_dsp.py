@@ -93,12 +93,6 @@ class PairStream:
         )
 
 
-def to_words(half: Int64) -> npt.NDArray[np.int32]:
-    """Pairs of halfwords [..., 2] as words, the first one in the low half."""
-    low, high = half[..., 0] & 0xFFFF, half[..., 1] & 0xFFFF
-    return (low | (high << 16)).astype(np.uint32).view(np.int32)
-
-
 def channel_pairs(channels: int, separate: bool, groups: int = 1) -> npt.NDArray[np.int64]:
     """[n, 2] channels computed together. An odd count ends with a pair that repeats a channel.
 
@@ -154,8 +148,8 @@ def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, taps: Int64, pairs: npt.NDA
     if joined:
         starts[:, 0] = 256 * starts[:, 0] + starts[:, 1]
     ends = numbers_of(rq).reshape(len(pairs), -1)
-    words = to_words(half.reshape(len(pairs), -1, 2))
-    return PairStream(wrapped(starts), words, wrapped(ends), rq, joined, pairs)
+    words = half[:, 0::2] & 0xFFFF | half[:, 1::2] << 16
+    return PairStream(wrapped(starts), wrapped(words), wrapped(ends), rq, joined, pairs)
 
 
 def streamed(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype: str) -> Schedule:

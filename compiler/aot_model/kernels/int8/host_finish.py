@@ -112,9 +112,7 @@ def table(
 ) -> np.ndarray:
     """Entry of the channels [block] (-1: none), int32 words. start: the accumulators of all channels."""
     lane = channels[dialect.block_channels(block)]
-    order = (np.arange(block) // 4 * 4 + np.array([dialect.order[i % 4] for i in range(block)])).astype(
-        np.int64
-    )
+    order = np.array([i // 4 * 4 + dialect.order[i % 4] for i in range(block)])
 
     def of(values: Int64, where: Int64) -> np.ndarray:
         found = np.where(where >= 0, values[np.maximum(where, 0)], 0)

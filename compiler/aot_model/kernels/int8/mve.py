@@ -49,6 +49,12 @@ def _unsigned_into(before: Lanes, values: Lanes) -> Lanes:
     return after
 
 
+def _added_up(*operands: Lanes) -> Lanes:
+    """The sum of the products of the last two, and of what there was."""
+    *before, a, b = operands
+    return np.asarray(sum(before, (a * b).sum(keepdims=True)))
+
+
 def _upper_halves(before: Lanes, values: Lanes) -> Lanes:
     """Low halves of words into the odd halves of the result."""
     after: Lanes = before.copy()
@@ -70,35 +76,16 @@ def _immediate(
 
 TABLE: dict[str, Instruction] = {
     **{
-        f"vmladav.s{bits}": _row(
-            f"vmladav.s{bits} {{d}}, {{0}}, {{1}}",
-            (lanes, lanes),
-            lambda a, b: (a * b).sum(keepdims=True),
-            CORE,
-        )
+        f"vmladav{name}": _row(f"vmladav{name} {{d}}, {operands}", (*more, lanes, lanes), _added_up, CORE)
         for bits, lanes in ((8, BYTES), (16, HALVES), (32, WORDS))
+        for name, operands, more in ((f".s{bits}", "{0}, {1}", ()), (f"a.s{bits}", "{1}, {2}", (CORE,)))
     },
     **{
-        f"vmladava.s{bits}": _row(
-            f"vmladava.s{bits} {{d}}, {{1}}, {{2}}",
-            (CORE, lanes, lanes),
-            lambda d, a, b: d + (a * b).sum(keepdims=True),
-            CORE,
-        )
-        for bits, lanes in ((8, BYTES), (16, HALVES), (32, WORDS))
+        f"vq{name}mulh.s32{form}": _row(f"vq{name}mulh.s32 {{d}}, {{0}}, {{1}}", (WORDS, other), meaning)
+        for name, half in (("rd", 1 << 30), ("d", 0))
+        for form, other in (("", WORDS), (" r", CORE))
+        for meaning in [lambda a, b, half=half: _saturated(32, (a * b + half) >> 31)]
     },
-    "vqrdmulh.s32": _row(
-        "vqrdmulh.s32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: _saturated(32, (a * b + (1 << 30)) >> 31)
-    ),
-    "vqrdmulh.s32 r": _row(
-        "vqrdmulh.s32 {d}, {0}, {1}", (WORDS, CORE), lambda a, b: _saturated(32, (a * b + (1 << 30)) >> 31)
-    ),
-    "vqdmulh.s32": _row(
-        "vqdmulh.s32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: _saturated(32, a * b >> 31)
-    ),
-    "vqdmulh.s32 r": _row(
-        "vqdmulh.s32 {d}, {0}, {1}", (WORDS, CORE), lambda a, b: _saturated(32, a * b >> 31)
-    ),
     "vmulh.s32": _row("vmulh.s32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: a * b >> 32),
     "vrmulh.s32": _row("vrmulh.s32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: (a * b + (1 << 31)) >> 32),
     "vshl.s32": _row("vshl.s32 {d}, {0}, {1}", (WORDS, _LEFT), lambda a, b: a << b),

@@ -292,11 +292,6 @@ def _even(multiplier: np.ndarray, shift: np.ndarray) -> bool:
     return not bool(np.any((right > 22) & (multiplier % (4 * half) == 3 * half)))
 
 
-def _powers_of_two(multiplier: np.ndarray, shift: np.ndarray) -> bool:
-    """Whether a product is a number shifted right by one bit or more, in all channels."""
-    return bool(np.all(multiplier == 1 << 30) and np.all((shift >= -30) & (shift <= 0)))
-
-
 def requantiser(spec: QuantSpec, weights: np.ndarray, bias: np.ndarray | None) -> Requantiser:
     """The sequence for the outputs of weights [channels, taps].
 
@@ -312,11 +307,9 @@ def requantiser(spec: QuantSpec, weights: np.ndarray, bias: np.ndarray | None) -
     live = multiplier != 0
     if np.any(live):  # 0 may be shifted at will
         left, right = np.where(live, left, left[live][0]), np.where(live, right, right[live][0])
-    halved = (
-        spec.rounding == "even"
-        and _powers_of_two(multiplier, shift)
-        and int(bounds(folded, total, spec)[0].min()) > -(1 << 31)
-    )
+    shifts_alone = np.all(multiplier == 1 << 30) and np.all((shift >= -30) & (shift <= 0))
+    inside = int(bounds(folded, total, spec)[0].min()) > -(1 << 31)
+    halved = spec.rounding == "even" and bool(shifts_alone) and inside
     if spec.rounding != "double" and not halved and np.any(right):
         left, right = np.where(right, left, left + 1), np.maximum(right, 1)
     tie = np.zeros(len(weights), np.int32)

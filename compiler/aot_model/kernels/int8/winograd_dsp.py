@@ -48,7 +48,7 @@ def conv(
     w, b = fold_zero_point(weights.reshape(s.out_c, -1), bias, quant)
     rq = plan(quant, *bounds(w, b, quant))
     start = (np.zeros(s.out_c, np.int64) if bias is None else bias.astype(np.int64)) + rq.bias_shift
-    name, text = product(Product(1 if v.in_parts else v.pairs // v.unroll, v.unroll, v.in_parts))
+    name, text = product(1 if v.in_parts else v.pairs // v.unroll, v.unroll, v.in_parts)
     layer = _Layer(s, v, tail, Rows.starting(start, quant, rq), name)
     filled = np.zeros((s.out_c, 9, layer.quads), np.int8)
     filled[:, :, : s.in_c] = weights.reshape(s.out_c, 9, s.in_c)
@@ -290,43 +290,16 @@ AOT_MODEL_OPAQUE static void {self.outputs}(
         ]
 
 
-@dataclass(frozen=True)
-class Product:
-    """The form of the loop."""
-
-    turns: int
-    unroll: int
-    """Pairs of channels of a turn."""
-    adds: bool
-    """The sums are added to what is there; else they begin with zero."""
-
-    @property
-    def four_turn(self) -> int:
-        """Words from one turn of the operand of four words to the next."""
-        return POSITIONS * self.unroll * 4
-
-    @property
-    def two_turn(self) -> int:
-        return POSITIONS * self.unroll * 2
-
-    @property
-    def name(self) -> str:
-        return f"winograd_{'add_' if self.adds else ''}{self.turns}x{self.unroll}"
-
-
 def _step(k: int, instruction: str, advance: tuple[int, int] | None) -> list[str]:
     """Pair k of a turn; advance: bytes that both pointers move on with their last loads."""
     four, two = 16 * k, 8 * k
     end_four, end_two = (
         (f"[r0], #{advance[0]}", f"[r1], #{advance[1]}") if advance else (f"[r0, #{four}]", f"[r1, #{two}]")
     )
-    last = ", {0}" if instruction == "smlad" else ""
 
     def sums(x: str, lane: int) -> list[str]:
-        return [
-            (f"{instruction} {{0}}, {x}, {w}" + last).format(f"r{2 + lane + at}")
-            for w, at in (("r10", 0), ("r11", 4))
-        ]
+        registers = (f"r{2 + lane}", "r10"), (f"r{6 + lane}", "r11")
+        return [f"{instruction} {r}, {x}, {w}" + f", {r}" * (instruction == "smlad") for r, w in registers]
 
     return [
         f"ldr r11, [r1, #{two + 4}]", f"ldr r10, {end_two}", f"ldr r12, [r0, #{four + 4}]",
@@ -337,8 +310,7 @@ def _step(k: int, instruction: str, advance: tuple[int, int] | None) -> list[str
 
 def _add(register: str, by: int) -> list[str]:
     """register += by; r12 is free."""
-    word = abs(by)
-    bits = word.bit_length()
+    word, bits = abs(by), by.bit_length()
     if word == 0:
         return []
     if bits <= 8 or word % (1 << (bits - 8)) == 0:
@@ -350,13 +322,16 @@ def _add(register: str, by: int) -> list[str]:
     ]
 
 
-def product(form: Product) -> tuple[str, str]:
-    """(name, C text) of the micro-kernel: sums of positions from m to end."""
-    u, turns = form.unroll, form.turns
+def product(turns: int, unroll: int, adds: bool) -> tuple[str, str]:
+    """(name, C text) of the micro-kernel: sums of positions from m to end. unroll: pairs of channels of a
+    turn. adds: the sums are added to what is there; else they begin with zero.
+    """
+    u, name = unroll, f"winograd_{'add_' if adds else ''}{turns}x{unroll}"
     four, two = 16 * u, 8 * u  # bytes of one position
+    four_turn, two_turn = POSITIONS * four, POSITIONS * two  # from one turn to the next
     order = [*range(1, u), 0]  # pair 0 is the last, so that its loads may move the pointers
     begin = _step(order[0], "smuad", None)
-    if form.adds:
+    if adds:
         begin = ["ldr r12, [sp]", "ldmia r12, {r2-r9}", *_step(order[0], "smlad", None)]
     lines = ["push {r4-r11, lr}", "sub sp, sp, #12", "strd r2, r3, [sp]"]
     if turns == 1:
@@ -364,34 +339,34 @@ def product(form: Product) -> tuple[str, str]:
         for k in order[1:]:
             lines += _step(k, "smlad", (four, two) if k == 0 else None)
     else:
-        lines += ["mov r4, r0", *_add("r4", 4 * form.four_turn * turns), "str r4, [sp, #8]", ".p2align 2"]
+        lines += ["mov r4, r0", *_add("r4", four_turn * turns), "str r4, [sp, #8]", ".p2align 2"]
         lines += ["1:", *begin, "b.w 3f", ".p2align 2", "2:",
                   *_step(order[0], "smlad", None), "3:"]  # fmt: skip
         for k in order[1:]:
             lines += _step(k, "smlad", None)
         lines += [
-            *_add("r0", 4 * form.four_turn),
-            *_add("r1", 4 * form.two_turn),
+            *_add("r0", four_turn),
+            *_add("r1", two_turn),
             "ldr r12, [sp, #8]",
             "cmp.w r0, r12",
             "bne.w 2b",
             f"add.w r12, r12, #{four}",
             "str r12, [sp, #8]",
-            *_add("r0", four - 4 * form.four_turn * turns),
-            *_add("r1", two - 4 * form.two_turn * turns),
+            *_add("r0", four - four_turn * turns),
+            *_add("r1", two - two_turn * turns),
         ]
     lines += ["ldrd r12, lr, [sp]", "stmia r12!, {r2-r9}", "str r12, [sp]", "cmp.w r12, lr", "bne.w 1b",
               "add sp, sp, #12", "pop {r4-r11, pc}"]  # fmt: skip
     twin = [
         f"for (; m != end; m += 8, four += {4 * u}, two += {2 * u}) {{",
-        *([] if form.adds else ["memset(m, 0, 32);"]),
+        *([] if adds else ["memset(m, 0, 32);"]),
         f"for (int32_t turn = 0; turn < {turns}; turn++) {{",
         f"for (int32_t k = 0; k < {8 * u}; k++) {{",
-        f"const uint32_t a = four[turn * {form.four_turn} + k / 8 * 4 + k % 4];",
-        f"const uint32_t b = two[turn * {form.two_turn} + k / 8 * 2 + k / 4 % 2];",
+        f"const uint32_t a = four[turn * {four_turn // 4} + k / 8 * 4 + k % 4];",
+        f"const uint32_t b = two[turn * {two_turn // 4} + k / 8 * 2 + k / 4 % 2];",
         "m[k % 8] = dsp_smlad((int32_t)a, (int32_t)b, m[k % 8]);",
         "}", "}", "}",
     ]  # fmt: skip
     comment = f"{turns * u} pairs of channels, four words by two, for all positions from m to end."
     parameters = "const uint32_t *four, const uint32_t *two, int32_t *m, const int32_t *end"
-    return form.name, dsp_function(form.name, comment, parameters, lines, twin)
+    return name, dsp_function(name, comment, parameters, lines, twin)
