@@ -6,11 +6,14 @@ and 2 sums for 8 taps.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
-from aot_model.kernels.int8.channel_lanes_mve import LANES, Walk, takes
+from aot_model.kernels.int8.channel_lanes_mve import LANES, PAY, Walk, takes
+from aot_model.kernels.int16 import depthwise_mve
 from aot_model.kernels.int16.depthwise_mve import layer_code
 from aot_model.kernels.int16.dots import INT32
 from aot_model.kernels.int16.finish_mve import Ending, core_constant
@@ -29,14 +32,19 @@ def cycles(shape: ConvShape) -> float:
     return s.batch * s.out_h * (30 + s.out_w * (10 + walk.blocks * (33 + walk.cycles + 6 * walk.taps)))
 
 
-def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail | None) -> KernelCode:
-    """weights: int8 [kernel_h, kernel_w, channel], one for each channel of x, which has zero point 0.
+def writers(
+    shape: ConvShape, weights: np.ndarray, most: int, ending: Ending
+) -> list[tuple[float, Callable[[ConvShape, np.ndarray, Ending, Tail | None], KernelCode]]]:
+    """The kernels that take a layer, with their cycles, the fastest first; as int8's."""
+    found = [(depthwise_mve.cycles(shape), depthwise_mve.depthwise)]
+    found = found if depthwise_mve.applicable(shape, weights, most, ending) else []
+    found += [(PAY * cycles(shape), depthwise)] if applicable(shape, weights, most) else []
+    return sorted(found, key=lambda one: one[0])
 
-    Raises:
-        ValueError: a layer with other types or a geometry that it does not take.
-    """
-    if not applicable(shape, weights, 0):
-        raise ValueError(f"not for the depthwise kernel: {shape}")
+
+def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail | None) -> KernelCode:
+    """weights: int8 [kernel_h, kernel_w, channel], one for each channel of x, which has zero point 0."""
+    assert applicable(shape, weights, 0), shape
     walk = Walk.of(shape.along_row, 2)
     s = walk.shape
     name, text = _row_kernel(walk, ending)

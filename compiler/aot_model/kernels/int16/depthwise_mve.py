@@ -70,13 +70,8 @@ def cycles(shape: ConvShape) -> float:
 
 
 def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail | None) -> KernelCode:
-    """weights: int8 [kernel_h, kernel_w, channel], one or more for each channel of x, which has zero point 0.
-
-    Raises:
-        ValueError: a layer with other types or a geometry that is not `applicable`.
-    """
-    if not applicable(shape, weights, 0, ending):
-        raise ValueError(f"not for the depthwise kernel: {shape}")
+    """weights: int8 [kernel_h, kernel_w, channel], some for each channel of x, whose zero point is 0."""
+    assert applicable(shape, weights, 0, ending), shape
     layer = _layer(shape, ending)
     p, f = layer.taps, ending.finish
     s = p.shape

@@ -43,13 +43,9 @@ def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None,
     """3x3, stride 1, one output channel per input channel, at least two output columns: `applicable`.
 
     weights: int8 [3, 3, channels]. bias: int32 [channels]. tail: as for `conv`.
-
-    Raises:
-        ValueError: any other geometry, or what `requantiser` does not have.
     """
     s = shape
-    if not applicable(s):
-        raise ValueError(f"not for the 3x3 depthwise kernel: {s}")
+    assert applicable(s), s
     matrix = np.asarray(weights, np.int8).reshape(9, s.out_c).T
     ends, spec = Ends.of(spec), Ends.of(spec).signed(spec)
     rq = requantiser(spec, matrix, bias)
@@ -59,37 +55,19 @@ def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None,
     scratch = [Scratch("pairs", total)]
     if tail is not None:
         scratch.append(ends.results(STEP * s.out_w * s.out_c))
-    constants = [
-        Packed(
-            "w",
-            _pack(matrix),
-            admissible=ANYTHING,
-            layout="for each channel: a word of zeros, three of a column of taps and a zero each",
-        ),
-        Packed(
-            "k",
-            rq.numbers,
-            admissible=ANYTHING,
-            layout="for each channel: bias, numbers of the requantisation",
-        ),
-    ]
+    layout = "for each channel: a word of zeros, three of a column of taps and a zero each"
+    constants = [Packed("w", _pack(matrix), admissible=ANYTHING, layout=layout)]
+    layout = "for each channel: bias, numbers of the requantisation"
+    constants.append(Packed("k", rq.numbers, admissible=ANYTHING, layout=layout))
     if rq.common_right is None:
         constants.append(Packed("right", rq.signed_shift, admissible=ANYTHING))
     constants.append(Packed("offsets", _offsets(s, pair)))
     fields = {
-        "batch": s.batch,
-        "in_h": s.in_h,
-        "in_row": s.in_w * s.in_c,
-        "out_h": s.out_h,
-        "out_row": s.out_w * s.out_c,
-        "pad_top": s.pad_top,
-        "pair": pair,
-        "left": 2 * s.pad_left * s.in_c,
-        "used": used * s.in_c,
-        "total": total,
-        "fill": spec.x_zero_point,
+        "batch": s.batch, "in_h": s.in_h, "in_row": s.in_w * s.in_c, "out_h": s.out_h,
+        "out_row": s.out_w * s.out_c, "pad_top": s.pad_top, "pair": pair, "left": 2 * s.pad_left * s.in_c,
+        "used": used * s.in_c, "total": total, "fill": spec.x_zero_point,
         **({"unsigned_rows": 1} if ends.unsigned_x else {}),
-    }
+    }  # fmt: skip
     geometry = "static const aot_mve_depthwise_shape shape = {\n"
     geometry += "".join(f"    .{name} = {value},\n" for name, value in fields.items()) + "};\n"
     right = "right" if rq.common_right is None else "NULL"

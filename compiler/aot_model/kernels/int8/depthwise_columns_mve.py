@@ -95,12 +95,8 @@ def depthwise_columns(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | 
     """Any stride, padding and channel multiplier; kernels whose window has up to 80 bytes.
 
     weights: int8 [kernel_h, kernel_w, out_c]. bias: int32 [out_c]. tail: as for `conv`.
-
-    Raises:
-        ValueError: a geometry that is not `applicable`, or what `requantiser` does not have.
     """
-    if not applicable(shape):
-        raise ValueError(f"not for the depthwise kernel: {shape}")
+    assert applicable(shape), shape
     p = _plan(shape, compact)
     s = p.shape
     taps = s.kernel_h * s.kernel_w

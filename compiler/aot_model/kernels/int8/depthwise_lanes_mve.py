@@ -81,12 +81,8 @@ def depthwise_lanes(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | No
     """Any stride, dilation and padding of up to 64 taps, one output channel per input channel.
 
     weights: int8 [kernel_h, kernel_w, channels]. bias: int32 [channels]. tail: as for `conv`.
-
-    Raises:
-        ValueError: a geometry that it does not take (`takes`), or what `requantiser` does not have.
     """
-    if not takes(shape):
-        raise ValueError(f"not for the depthwise kernel: {shape}")
+    assert takes(shape), shape
     ends, matrix = Ends.of(spec), np.asarray(weights, np.int8).reshape(-1, shape.out_c)
     p = _plan(shape, spec, int(matrix.min()))
     turned = ends.unsigned_x and not p.unsigned

@@ -112,14 +112,10 @@ def depthwise_taps(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | Non
     """Any kernel of up to 128 taps, stride, dilation, padding and channel multiplier.
 
     weights: int8 [kernel_h, kernel_w, out_c]. bias: int32 [out_c]. tail: as for `conv`.
-
-    Raises:
-        ValueError: a geometry that is not `applicable`, or what `requantiser` does not have.
     """
     s = shape.along_row
     taps = s.kernel_h * s.kernel_w
-    if not applicable(shape):
-        raise ValueError(f"not for the depthwise kernel: {shape}")
+    assert applicable(shape), shape
     by_column = np.asarray(weights, np.int8).reshape(s.kernel_h, s.kernel_w, s.out_c).transpose(2, 1, 0)
     matrix = by_column.reshape(s.out_c, taps)
     p = tap_plan(s, compact)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
 from aot_model.c.helpers import named_by_text
 from aot_model.c.text import total
@@ -48,28 +49,19 @@ def patch_copier(shape: ConvShape, fill: int) -> Patch:
     run = s.in_c * (s.kernel_w if whole_rows else 1)
     over = 4 < run < 16
     row, image = s.in_w * s.in_c, s.in_h * s.in_w * s.in_c
-    inside = "".join(
-        _copy(
-            ky * s.kernel_w * s.in_c + kx * run,
-            ky * s.dilation_h * row + kx * s.dilation_w * s.in_c,
-            run,
-            over,
-        )
-        for ky in range(s.kernel_h)
-        for kx in range(1 if whole_rows else s.kernel_w)
-    )
+    inside = ""
+    for ky, kx in product(range(s.kernel_h), range(1 if whole_rows else s.kernel_w)):
+        to = f"patch + {ky * s.kernel_w * s.in_c + kx * run}"
+        source = f"from + {ky * s.dilation_h * row + kx * s.dilation_w * s.in_c}"
+        inside += f"aot_mve_copy16({to}, {source});\n" if over else copy_statements(to, source, run)
     last = (tall - 1) * row + (wide - 1) * s.in_c * (not whole_rows)
-    conditions = []
-    if s.pad_top > 0:
-        conditions.append("iy >= 0")
-    if (s.out_h - 1) * s.stride_h - s.pad_top + tall > s.in_h:
-        conditions.append(f"iy <= {s.in_h - tall}")
-    if s.pad_left > 0:
-        conditions.append("ix >= 0")
-    if (s.out_w - 1) * s.stride_w - s.pad_left + wide > s.in_w:
-        conditions.append(f"ix <= {s.in_w - wide}")
-    if over:
-        conditions.append(f"iy * {row} + ix * {s.in_c} <= {image - last - 16}")
+    conditions = [
+        *(["iy >= 0"] if s.pad_top > 0 else []),
+        *([f"iy <= {s.in_h - tall}"] if (s.out_h - 1) * s.stride_h - s.pad_top + tall > s.in_h else []),
+        *(["ix >= 0"] if s.pad_left > 0 else []),
+        *([f"ix <= {s.in_w - wide}"] if (s.out_w - 1) * s.stride_w - s.pad_left + wide > s.in_w else []),
+        *([f"iy * {row} + ix * {s.in_c} <= {image - last - 16}"] if over else []),
+    ]
     begin = f"const int8_t *from = x + iy * {row} + ix * {s.in_c};\n{inside}"
     if conditions:
         # A window larger than the image never lies inside of it.
@@ -90,12 +82,6 @@ def patch_copier(shape: ConvShape, fill: int) -> Patch:
 AOT_MODEL_INLINE void {name}(int8_t *patch, const int8_t *x, int32_t oy, int32_t ox)
 {body}"""
     return Patch(name, (text,), 16 - run if over else 0)
-
-
-def _copy(to: int, source: int, run: int, over: bool) -> str:
-    if over:
-        return f"aot_mve_copy16(patch + {to}, from + {source});\n"
-    return copy_statements(f"patch + {to}", f"from + {source}", run)
 
 
 def times(terms: str, count: int) -> str:
