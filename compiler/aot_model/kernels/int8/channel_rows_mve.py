@@ -12,12 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot_model.c.assembly import advance
-from aot_model.c.helpers import named_by_text
 
 from ...ir.admissible import ANYTHING
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_pixels, by_rows
-from .mve import asm_lines, clobbers
+from .mve import clobbers, mve_function
 from .requantise_mve import HEADER, Requantiser
 from .row_tail import tail_helpers, tail_loop
 from .unsigned_mve import Ends
@@ -141,25 +140,11 @@ def row_kernel(base: str, comment: str, parameters: str, lines: list[str],
     """
     registers, declared = zip(*(one.split(": ") for one in parameters.split(", ")), strict=True)
     names = [re.split(r"[ *]", one)[-1] for one in declared]
-    pins = "\n".join(
-        f'    register {d}_ __asm__("{r}") = {n};' for d, n, r in zip(declared, names, registers, strict=True)
+    outs = ", ".join(f'"+r"({n}_)' for n in names) + "\n        :"
+    pins = list(zip(registers, declared, names, strict=True))
+    return mve_function(
+        base, comment, ", ".join(declared), pins, outs, lines, clobbers(lines, registers), twin
     )
-    body = f"""\
-{{
-#if AOT_MODEL_MVE
-{pins}
-    __asm__ volatile(
-{asm_lines(lines)}
-        : {", ".join(f'"+r"({n}_)' for n in names)}
-        :
-        : {clobbers(lines, registers)});
-#else
-{twin}#endif
-}}
-"""
-    name = named_by_text(base, body)
-    head = ", ".join(declared)
-    return name, f"/* {comment} */\nAOT_MODEL_NOINLINE static void {name}({head})\n{body}"
 
 
 def rows_twin(channels: int, outputs: int, across: int, lanes: str, window: str, taps: int, product: str,

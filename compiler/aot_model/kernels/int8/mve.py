@@ -8,10 +8,11 @@ registers that its lines name.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from aot_model.c.helpers import named_by_text
 from aot_model.kernels.int8.instructions import Instruction, Lanes, Operand
 
 WORDS, HALVES, BYTES = Operand("q", "int32", 4), Operand("q", "int16", 8), Operand("q", "int8", 16)
@@ -157,6 +158,46 @@ def asm_lines(lines: Iterable[str]) -> str:
     strangers = sorted(n for n in computing if not {n, n.replace("t.", ".")} & _NAMES)
     assert not strangers, f"not in the table of Helium's instructions: {strangers}"
     return "\n".join(f'        "{line}\\n\\t"' for line in lines)
+
+
+Pins = Sequence[tuple[str, str, str]]
+"""A register, what is declared to be in it (with a `_` behind the name), and its value."""
+
+
+def mve_function(base: str, comment: str, parameters: str, pins: Pins, operands: str, lines: Sequence[str],
+                 spoilt: str, twin: str, key: str = "") -> tuple[str, str]:  # fmt: skip
+    """(name, text) of a function in assembly, and its twin. operands: C of the statement's outputs and
+    inputs; spoilt: of what else it changes. key: what the name depends on beside the body.
+    """
+    pinned = "\n".join(f'    register {declared}_ __asm__("{r}") = {value};' for r, declared, value in pins)
+    body = f"""\
+{{
+#if AOT_MODEL_MVE
+{pinned}
+    __asm__ volatile(
+{asm_lines(lines)}
+        : {operands}
+        : {spoilt});
+#else
+{twin}#endif
+}}
+"""
+    name = named_by_text(base, key + body)
+    return name, f"/* {comment} */\nAOT_MODEL_NOINLINE static void {name}({parameters})\n{body}"
+
+
+def dot_function(base: str, comment: str, parameters: str, operands: Sequence[str], changed: Sequence[str],
+                 lines: Sequence[str], twin: str) -> tuple[str, str]:  # fmt: skip
+    """The same, whose lines name its parameters as operands; `left` is the count of channels. operands: in
+    the order of the odd registers that they are in. changed: those that the lines change.
+    """
+    declared = {re.split(r"[ *]", one)[-1]: one for one in parameters.split(", ")}
+    declared["left"] = declared.pop("channels").replace("channels", "left")
+    pins = [(f"r{2 * k + 1}", declared[n], "channels" if n == "left" else n) for k, n in enumerate(operands)]
+    outs = ", ".join(f'[{n}] "+r"({n}_)' for n in changed)
+    ins = ", ".join(f'[{n}] "r"({n}_)' for n in declared if n not in changed)
+    return mve_function(base, comment, parameters, pins, f"{outs}\n        : {ins}", lines, clobbers(lines),
+                        twin, parameters)  # fmt: skip
 
 
 def clobbers(lines: Iterable[str], operands: Iterable[str] = ()) -> str:
