@@ -33,14 +33,12 @@ class Sweep:
     """Channels of a block; the last one of a sweep is whole unless it is the only one."""
     pixels: int
     """Most pixels of a block."""
-    weights: int
-    """Elements of the weights before the first block; `weights_step` of each block."""
-    weights_step: int
-    table: int
-    table_step: int
-    input: int
-    """Elements into the tile's pixel at which the inputs begin, `input_step` further for each block."""
-    input_step: int
+    weights: tuple[int, int]
+    """Elements of the weights before the first block, and of each block."""
+    table: tuple[int, int]
+    """The same of the table."""
+    input: tuple[int, int]
+    """Elements into the tile's pixel at which the inputs begin, and how much further for each block."""
     call: Callable[[int, str, str, str, str, int], str]
     """(pixels, x, w, table, y, channels) to the statement."""
     fold: int = 1
@@ -115,19 +113,12 @@ class Loops:
                 height = "rows"
             first = product(top, v.stride_h)
             first = f"{first} - {v.top}" if v.top else first
-            more = v.needed(1) - v.stride_h
-            needed = (
-                str(v.needed(rows))
-                if height != "rows"
-                else total(product("rows", v.stride_h), str(more))
-                if more >= 0
-                else f"rows * {v.stride_h} - {-more}"
-            )
-            c.line(
-                tile_call(
-                    v, self.quant.x_dtype, self.zero, total("x", product(n, v.strides[0])), first, needed
-                )
-            )
+            more, needed = v.needed(1) - v.stride_h, str(v.needed(rows))
+            if height == "rows":
+                scaled = product("rows", v.stride_h)
+                needed = total(scaled, str(more)) if more >= 0 else f"rows * {v.stride_h} - {-more}"
+            image_at = total("x", product(n, v.strides[0]))
+            c.line(tile_call(v, self.quant.x_dtype, self.zero, image_at, first, needed))
             to = "results" if self.tail else total("y", product(n, image), product(top, v.out_w * oc))
             for sweep in self.sweeps:
                 self._sweep(c, sweep, height, to)
@@ -139,12 +130,13 @@ class Loops:
         v, oc = self.view, self.shape.out_c
         width = min(s.step, s.count)
         with c.turns("block", str(s.count // s.step)) as block:
-            w = total("weights", str(s.weights), product(block, s.weights_step))
-            table = total("table", str(s.table), product(block, s.table_step))
+            w, table = (
+                total(name, str(begin), product(block, step))
+                for name, (begin, step) in (("weights", s.weights), ("table", s.table))
+            )
             with c.turns("row", height) as row:
-                from_ = total(
-                    "tile", str(s.input), product(block, s.input_step), product(row, v.stride_h * v.pitch)
-                )
+                input_at = str(s.input[0]), product(block, s.input[1])
+                from_ = total("tile", *input_at, product(row, v.stride_h * v.pitch))
                 at = total(to, str(s.channel), product(block, s.step), product(row, v.out_w * oc))
                 blocks = split(v.out_w // s.fold, s.pixels)
                 from_pixel, to_pixel = s.fold * v.stride_w * v.pixel, s.fold * oc
@@ -181,11 +173,8 @@ class Loops:
             return
         if (v.batch, v.out_h, v.out_w) == (s.batch, s.out_h, s.out_w):
             with c.turns("row", height) as row, c.turns("column", str(v.out_w)) as column:
-                self._store(
-                    c,
-                    total(product(row, v.out_w), column),
-                    tail.store("value", (n, total(top, row), column, "c"), 1),
-                )
+                store = tail.store("value", (n, total(top, row), column, "c"), 1)
+                self._store(c, total(product(row, v.out_w), column), store)
             return
         store = tail.store("value", (*at, "c"), 1)
         with c.loop("i", str(int(height) * v.out_w) if height.isdigit() else f"{height} * {v.out_w}"):
