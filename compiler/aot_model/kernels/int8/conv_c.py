@@ -121,12 +121,9 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
 
     def group_lines(p: int) -> list[str]:
         whole = per_out - per_out % channels
-        first = "0" if s.groups == 1 else f"g * {per_out}"
-        last, end = (
-            (str(whole), str(per_out))
-            if s.groups == 1
-            else (f"g * {per_out} + {whole}", f"(g + 1) * {per_out}")
-        )
+        first, last, end = "0", str(whole), str(per_out)
+        if s.groups > 1:
+            first, last, end = f"g * {per_out}", f"g * {per_out} + {whole}", f"(g + 1) * {per_out}"
         lines = [f"for (int32_t c = {first}; c < {last}; c += {channels}) {{", *block_lines(p, channels), "}"]
         if per_out % channels:
             lines += [f"for (int32_t c = {last}; c < {end}; c++) {{", *block_lines(p, 1), "}"]

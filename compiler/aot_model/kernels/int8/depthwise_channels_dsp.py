@@ -103,13 +103,12 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
         reads, ends = (np.add.outer(v, np.array(firsts)).reshape(-1) for v in (reads, ends + CHANNELS))
     else:
         ends = ends + channels
-    packed = Packed(
-        "weights",
-        stream.reshape(-1),
-        admissible=admissible_shifts(rq, words, CHANNELS),
-        layout="for each four channels a, b, c, d: start values of the sums; of each two taps a "
-        "word of a, b and one of c, d; numbers of the requantisation",
+    layout = (
+        "for each four channels a, b, c, d: start values of the sums; of each two taps a "
+        "word of a, b and one of c, d; numbers of the requantisation"
     )
+    shifts = admissible_shifts(rq, words, CHANNELS)
+    packed = Packed("weights", stream.reshape(-1), admissible=shifts, layout=layout)
     return KernelCode(
         body="\n".join(body) + "\n",
         constants=(packed, *rule.constants),

@@ -267,14 +267,8 @@ class _Steps:
                      f"add r0, r0, #{step}", "cmp r2, r7", "bne 3b", *advance("r0", reach - line, "r4"),
                      "cmp r2, r6", "bne 4b"]  # fmt: skip
         else:
-            text += [
-                "3:",
-                *body,
-                f"add r2, r2, #{of_part}",
-                *advance("r0", reach if pairs.lines > 1 else step, "r4"),
-                "cmp r2, r6",
-                "bne 3b",
-            ]
+            on = advance("r0", reach if pairs.lines > 1 else step, "r4")
+            text += ["3:", *body, f"add r2, r2, #{of_part}", *on, "cmp r2, r6", "bne 3b"]
         moved = pairs.lines * reach if pairs.lines > 1 else line
         return [*text, *advance("r2", -4 * pairs.words, "r4")], moved
 
@@ -308,18 +302,9 @@ class _Steps:
         across = self.across(rows) if self.resident else self.streamed()
         if blocks == 1 and self.resident:
             return across if last else [f"strd r0, r1, [sp, #{_LINE}]", *across, *move]
-        return [
-            *constant("r8", blocks * step),
-            "add r8, r8, r0",
-            f"str r8, [sp, #{_LINES_END}]",
-            "1:",
-            f"strd r0, r1, [sp, #{_LINE}]",
-            *across,
-            *move,
-            f"ldr r8, [sp, #{_LINES_END}]",
-            "cmp r0, r8",
-            "bne 1b",
-        ]
+        begin = [*constant("r8", blocks * step), "add r8, r8, r0", f"str r8, [sp, #{_LINES_END}]"]
+        end = [f"ldr r8, [sp, #{_LINES_END}]", "cmp r0, r8", "bne 1b"]
+        return [*begin, "1:", f"strd r0, r1, [sp, #{_LINE}]", *across, *move, *end]
 
 
 def micro_kernel(plane: Plane, rq: RequantisePlan, out_dtype: str, y_u: int, y_v: int, overlaps: bool = True,
@@ -371,19 +356,11 @@ def micro_kernel(plane: Plane, rq: RequantisePlan, out_dtype: str, y_u: int, y_v
     )
     parameters = f"const int16_t *plane, {out} *y, const int32_t *constants"
     parameters += "" if resident else ", int32_t *taps"
-    how = (
-        "two outputs per step, weights in registers"
-        if resident
-        else (f"{steps.block} outputs share their loads" if steps.block > 1 else "one output at a time")
-    )
-    return MicroKernel(
-        name,
-        dsp_function(name, comment, parameters, lines, twin),
-        pairs,
-        steps.twice,
-        0 if resident else pairs.words,
-        how,
-    )
+    how = "two outputs per step, weights in registers"
+    if not resident:
+        how = f"{steps.block} outputs share their loads" if steps.block > 1 else "one output at a time"
+    text, widened = dsp_function(name, comment, parameters, lines, twin), 0 if resident else pairs.words
+    return MicroKernel(name, text, pairs, steps.twice, widened, how)
 
 
 def _widened(steps: _Steps, zero: int) -> list[str]:

@@ -128,12 +128,8 @@ def depthwise_taps(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | Non
     if p.slots:
         used = max(min(s.in_w, p.row // s.in_c - s.pad_left), 0) * s.in_c
         places = "ring", f"taps, {scatter}"
-        ring = Ring(
-            p.slots * p.row,
-            zero,
-            ring_row(s, p.slots, p.row, used, zero),
-            f"const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};\n",
-        )
+        oldest = f"const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};\n"
+        ring = Ring(p.slots * p.row, zero, ring_row(s, p.slots, p.row, used, zero), oldest)
     together = f"{p.together} outputs" if p.together > 1 else "output"
     offsets = Packed("offsets", tap_offsets(p, scattered(p.eight, s.out_c)))
     return rows.code(_row_kernel(p, rows, outside), [*rows.packed(matrix, p.before, outside), offsets],

@@ -40,16 +40,11 @@ def form_name(rq: RequantisePlan, out_dtype: str) -> str:
     """Suffix of a micro-kernel's name: everything of the requantisation that its text depends on."""
     if rq.form == "raw":
         return "raw"
-    parts = [
-        rq.form,
-        str(int(rq.shift[0])) if rq.uniform_shift else "v",
-        ("u" if out_dtype.startswith("u") else "s") + out_dtype.strip("uint"),
-    ]
+    parts = [rq.form, str(int(rq.shift[0])) if rq.uniform_shift else "v"]
+    parts.append(("u" if out_dtype.startswith("u") else "s") + out_dtype.strip("uint"))
     parts += [f"l{rq.lift}"] if rq.lift else []
-    parts += [
-        f"{n}{v}".replace("-", "n") for n, v in (("lo", rq.clamp_low), ("hi", rq.clamp_high)) if v is not None
-    ]
-    return "_".join(parts)
+    parts += [f"{n}{v}" for n, v in (("lo", rq.clamp_low), ("hi", rq.clamp_high)) if v is not None]
+    return "_".join(parts).replace("-", "n")
 
 
 def requantise(
@@ -89,13 +84,10 @@ def requantise(
             lift: Schedule = [op("lsl", a, a, rq.lift)] if rq.lift else []
             products.append([*lift, op(product, a, a, m, c)])
         else:
-            products.append(
-                [
-                    *([op("asr", a, a, align - 1)] if align > 1 else [] if align else [op("lsl", a, a, 1)]),
-                    op("add_sign", free, c, a),
-                    op("smmlar", a, a, m, free),
-                ]
+            twice: Schedule = (
+                [op("asr", a, a, align - 1)] if align > 1 else [] if align else [op("lsl", a, a, 1)]
             )
+            products.append([*twice, op("add_sign", free, c, a), op("smmlar", a, a, m, free)])
         if not rq.uniform_shift:
             lines += [op("asr", a, a, align)] if product and align else []
             lines.append(op("asr", a, a, variable))
@@ -157,9 +149,8 @@ def requantise_helper(quant: QuantSpec) -> tuple[str, str]:
     """
     if quant.rounding is None:
         return "", ""
-    name = f"requantise_{quant.rounding}_{quant.out_zero_point}_{quant.act_min}_{quant.act_max}".replace(
-        "-", "n"
-    )
+    name = f"requantise_{quant.rounding}_{quant.out_zero_point}_{quant.act_min}_{quant.act_max}"
+    name = name.replace("-", "n")
     rule = "aot_model_requantise" + ("" if quant.rounding == "double" else f"_{quant.rounding}")
     low, high = quant.act_min - quant.out_zero_point, quant.act_max - quant.out_zero_point
     text = f"""/* The rule for one accumulator; constants = {{multiplier, shift}}. */
@@ -176,14 +167,8 @@ def raw_constants(quant: QuantSpec, channels: int) -> list[Packed]:
     """Multiplier and shift of each channel for the plain rule."""
     if quant.rounding is None:
         return []
-    m, s = quant.channels(channels)
-    return [
-        Packed(
-            "requantisation",
-            np.stack([m, s], axis=1).astype(np.int32).reshape(-1),
-            admissible=(Range(*SHIFTS, 1, 2),),
-        )
-    ]
+    rows = np.stack(quant.channels(channels), axis=1).astype(np.int32)
+    return [Packed("requantisation", rows.reshape(-1), admissible=(Range(*SHIFTS, 1, 2),))]
 
 
 def stored(rq: RequantisePlan, out_dtype: str) -> tuple[str, int]:

@@ -44,13 +44,10 @@ def _products(joined: bool, x_dtype: str, expanded: bool, apart: bool) -> Schedu
     that every instruction has 32 bits.
     """
     ext = "sxtb16" if x_dtype == "int8" else "uxtb16"
-    words, (low, high), free = (
-        (("r8", "r9", "r10", "r11"), ("r6", "r12"), "r7")
-        if apart
-        else (("r6", "r7", "r8", "r9"), ("r10", "r11"), "r12")
-    )
+    words, low, high, free = ("r6", "r7", "r8", "r9"), "r10", "r11", "r12"
     step: Schedule = [Load(words, "r1")]
     if apart:
+        words, low, high, free = ("r8", "r9", "r10", "r11"), "r6", "r12", "r7"
         step = [*(Peek(words[k], "r1", 4 * k) for k in (1, 2, 3)), Load(words[:1], "r1", skip=12)]
     if not expanded:
         step += [Load((low,), "r0", of_bytes=True), op(f"{ext}_ror8", high, low), op(ext, low, low)]

@@ -154,11 +154,8 @@ def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, taps: Int64, pairs: npt.NDA
 
 def streamed(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype: str) -> Schedule:
     """requantise with the constants read from the stream at r1."""
-    load = (
-        []
-        if rq.form == "raw"
-        else [Load(("r10", "r11"), "r1"), *([] if rq.uniform_shift else [Load(("lr",), "r1")])]
-    )
+    load: Schedule = [] if rq.form == "raw" else [Load(("r10", "r11"), "r1")]
+    load += [] if rq.uniform_shift or not load else [Load(("lr",), "r1")]
     return [*load, *requantise(rq, accs, align, out_dtype, ("r10", "r11", "r12", "lr"), [])]
 
 

@@ -56,19 +56,9 @@ class Groups:
     def matrices(self, weights: np.ndarray) -> np.ndarray:
         """weights [out_c, kernel_h, kernel_w, in_c / groups] as [call, output, tap]."""
         s = self.shape
-        whole = np.zeros(
-            (
-                self.count,
-                self.together,
-                s.out_c // s.groups,
-                s.kernel_h,
-                s.kernel_w,
-                self.together,
-                s.in_c // s.groups,
-            ),
-            weights.dtype,
-        )
-        own = weights.reshape(self.count, self.together, *whole.shape[2:5], whole.shape[6])
+        shape = (self.count, self.together, s.out_c // s.groups, s.kernel_h, s.kernel_w)
+        own = weights.reshape(*shape, s.in_c // s.groups)
+        whole = np.zeros((*shape, self.together, s.in_c // s.groups), weights.dtype)
         for k in range(self.together):
             whole[:, k, :, :, :, k] = own[:, k]
         return whole.reshape(self.count, self.outputs, self.taps)
@@ -92,28 +82,19 @@ def scatter(g: Groups, fill: int, size: int) -> tuple[Patch, Packed]:
     element = np.arange(run * s.in_c * size // unit) * (unit // size)
     tap, channel = element // s.in_c, element % s.in_c
     at = channel // g.channels * g.taps + tap * g.channels + channel % g.channels
-    whole = (
-        ""
-        if s.inside
-        else f"""\
+    whole = f"""\
 if (iy < 0 || iy > {s.in_h - s.tall} || ix < 0 || ix > {s.in_w - s.wide}) {{
     aot_mve_fill((int8_t *)patch, {fill}, {size * g.count * g.taps});
 }}
 """
-    )
     units = f"{s.in_c * size // unit}"
-    body = of_pixel(
-        s,
-        whole
-        + rows_of_taps(
-            s,
-            lambda tap, pixel, first, count: (
-                f"aot_mve_scatter{unit}((int8_t *)(patch + {times(tap, g.channels)}), "
-                f"(const int8_t *)(x + {times(total(pixel, first), s.in_c)}), places + {first} * {units}, "
-                f"{count} * {units});\n"
-            ),
-        ),
-    )
+
+    def move(tap: str, pixel: str, first: str, count: str) -> str:
+        to, source = f"patch + {times(tap, g.channels)}", f"x + {times(total(pixel, first), s.in_c)}"
+        places = f"places + {first} * {units}, {count} * {units}"
+        return f"aot_mve_scatter{unit}((int8_t *)({to}), (const int8_t *)({source}), {places});\n"
+
+    body = of_pixel(s, ("" if s.inside else whole) + rows_of_taps(s, move))
     head = f"({ctype} *patch, const {ctype} *x, const uint16_t *places, int32_t oy, int32_t ox)\n"
     name = named_by_text("aot_mve_taps_of_groups", head + body)
     text = (

@@ -193,13 +193,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
     zero = quant.weight_zero_point + less
     patch = patch_layout(shape.kernel_h, shape.kernel_w * shape.in_c)
     long = 16 * (patch.length // 2 + 1) > OF_ONE_PIXEL
-    if (
-        oc < CHANNELS
-        or shape.groups > 1
-        or quant.rounding is None
-        or not 0 <= zero <= 15
-        or (shape.one_row and long)
-    ):
+    few = oc < CHANNELS or shape.groups > 1
+    if few or quant.rounding is None or not 0 <= zero <= 15 or (shape.one_row and long):
         return None
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
     quads = packed(w, b, quant, patch.ordered(weights.reshape(oc, -1).astype(np.int64) + less))
@@ -208,14 +203,11 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
     rq, start_of = quads.requantise, _zero_sums(zero, patch.length // 2)
     kernel, text = nibble_kernel(rq, quant.out_dtype)
     loops = Loops(shape, quant, patch, tail is not None, rq, tail, [start_of[0]])
-    numbers = (
+    layout = "for each four channels: four start values of the sums; two taps of all in a word, 4 bits each; "
+    layout += (
         "multiplier and offset of the requantisation in a word"
         if rq.form == "short"
         else "of each two channels: their multipliers, both offsets in a word"
-    )
-    layout = (
-        "for each four channels: four start values of the sums; two taps of all in a word, 4 bits each; "
-        f"{numbers}"
     )
     made = Products(quads.words.reshape(-1), quads.spans(kernel), (text,), (), (), layout, None)
     note = f"two pixels x four channels, {patch.length} taps, weights of 4 bits where they lie"

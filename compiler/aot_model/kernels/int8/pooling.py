@@ -71,25 +71,16 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
             return whole
         return [f"if (height == {s.kernel_h} && width == {s.kernel_w}) {{", *whole, "} else {", *loops, "}"]
 
+    def finish_each(*values: str) -> list[str]:
+        return [line for k, v in enumerate(values) for line in ("{", *finish(v, f"c + {k}"), "}")]
+
     if step == 2 and kind == "average":
-        work = [
-            "int32_t low = 0, high = 0;",
-            *walk(
-                lambda at: (
-                    f"{{\nconst uint32_t pair = dsp_bytes_at({at});\n"
-                    "low += (int16_t)(pair & 0xffffu);\nhigh += (int16_t)(pair >> 16);\n}"
-                )
-            ),
-            *(
-                line
-                for k, sum_of in enumerate(("low", "high"))
-                for line in ("{", *finish(sum_of, f"c + {k}"), "}")
-            ),
-        ]
+        add = "low += (int16_t)(pair & 0xffffu);\nhigh += (int16_t)(pair >> 16);"
+        loops = walk(lambda at: f"{{\nconst uint32_t pair = dsp_bytes_at({at});\n{add}\n}}")
+        work = ["int32_t low = 0, high = 0;", *loops, *finish_each("low", "high")]
     elif step == 4 and kind == "average":
         add, half = ("dsp_sxtab16", "int16_t") if dtype == "int8" else ("dsp_uxtab16", "uint16_t")
         lanes = [f"({half})({pair}{shift})" for shift in (" & 0xffffu", " >> 16") for pair in ("even", "odd")]
-        each = (line for k, lane in enumerate(lanes) for line in ("{", *finish(lane, f"c + {k}"), "}"))
         turns = [f"const int32_t sum[4] = {{{', '.join(lanes)}}};",
                  "for (int32_t k = 0; k < 4; k++) {", *finish("sum[k]", "c + k"), "}"]  # fmt: skip
         work = [
@@ -100,22 +91,15 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
                     f"odd = {add}(odd, dsp_bytes_at({at}) >> 8 | dsp_bytes_at({at}) << 24);"
                 )
             ),
-            *(turns if compact or tail is not None else each),
+            *(turns if compact or tail is not None else finish_each(*lanes)),
         ]
     elif step > 1:
-        work = [
-            "uint32_t most = dsp_bytes_at(from);",
-            *walk(lambda at: f"most = dsp_max_{dtype}(most, dsp_bytes_at({at}));", begun=1),
-            *(
-                ["memcpy(out + c, &most, sizeof most);"]
-                if tail is None
-                else [
-                    f"for (int32_t k = 0; k < {step}; k++, most >>= {8 * width}) {{",
-                    *finish(f"({cast})(most & {2 ** (8 * width) - 1:#x}u)", "c + k"),
-                    "}",
-                ]
-            ),
-        ]
+        put = ["memcpy(out + c, &most, sizeof most);"]
+        if tail is not None:
+            each = finish(f"({cast})(most & {2 ** (8 * width) - 1:#x}u)", "c + k")
+            put = [f"for (int32_t k = 0; k < {step}; k++, most >>= {8 * width}) {{", *each, "}"]
+        loops = walk(lambda at: f"most = dsp_max_{dtype}(most, dsp_bytes_at({at}));", begun=1)
+        work = ["uint32_t most = dsp_bytes_at(from);", *loops, *put]
     elif kind == "average":
         work = ["int32_t sum = 0;", *walk(lambda at: f"sum += *({at});"), *finish("sum", "c")]
     else:

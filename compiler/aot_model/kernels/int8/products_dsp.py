@@ -101,13 +101,8 @@ def products(stream: PairStream, channels: int, out_dtype: str, times: int, read
     if staged * unit < stream.nbytes and reading.saving(staged * unit, times) < LEAST_SAVING:
         staged = 0
     by_fours = (staged if waits else units if reading.memory is not None else 0) if fours else 0
-    words = (
-        stream.words()
-        if not by_fours
-        else np.concatenate(
-            [stream.part(0, 2 * by_fours).words(together=2), stream.part(2 * by_fours).words()]
-        )
-    )
+    parts = stream.part(0, 2 * by_fours).words(together=2), stream.part(2 * by_fours).words()
+    words = np.concatenate(parts) if by_fours else stream.words()
     end = staged * unit // 4
 
     found: list[Span] = []

@@ -123,12 +123,8 @@ def _name(dtype: str, width: int) -> str:
 
 def _helper(dtype: str, width: int) -> str:
     """Text of the function that gathers `width` channels of all taps."""
-    signed = dtype == "int8"
-    ext, load = (
-        ("sxtb16", {4: "ldr", 2: "ldrh", 1: "ldrsb"})
-        if signed
-        else ("uxtb16", {4: "ldr", 2: "ldrh", 1: "ldrb"})
-    )
+    ext, byte = ("sxtb16", "ldrsb") if dtype == "int8" else ("uxtb16", "ldrb")
+    load = {4: "ldr", 2: "ldrh", 1: byte}
     loaded = _FIRST if width == 4 else (*_FIRST, *_SECOND)
     lines = ["push {r4-r11, lr}", "1:", "ldmia r1!, {r4-r7}"]
     lines += ["ldmia r1!, {r8-r11}"] if width < 4 else []
