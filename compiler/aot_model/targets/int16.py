@@ -20,7 +20,7 @@ from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.int8 import depthwise_taps_mve
-from aot_model.kernels.int8.groups_mve import BLOCK
+from aot_model.kernels.int8.patch_mve import BLOCK
 from aot_model.kernels.int16 import depthwise_dsp, depthwise_lanes_mve, depthwise_mve, groups_mve
 from aot_model.kernels.int16.conv import Elements, conv, elements
 from aot_model.kernels.int16.depthwise import depthwise

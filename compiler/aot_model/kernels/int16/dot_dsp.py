@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from aot_model.kernels.int8.dsp import Load, Peek, Schedule, dsp_function, op
 from aot_model.kernels.int8.finish import wrapped
-from aot_model.kernels.int8.gemm_dsp import channel_pairs
-from aot_model.kernels.int8.stream_dsp import stream_lines
+from aot_model.kernels.int8.gemm_dsp import channel_pairs, stream_lines
 from aot_model.kernels.int16.dots import Dots
 from aot_model.kernels.int16.finish import Finish
 

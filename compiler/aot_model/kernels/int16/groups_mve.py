@@ -7,7 +7,7 @@ import numpy as np
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.conv_mve import pairs_of_pixels
-from aot_model.kernels.int8.groups_mve import groups_of, scatter
+from aot_model.kernels.int8.patch_mve import groups_of, scatter
 from aot_model.kernels.int8.requantise_mve import HEADER
 from aot_model.kernels.int16 import block_mve, dot_mve
 from aot_model.kernels.int16.dots import INT32

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.int8.dsp import Load, Peek, Schedule, dsp_function, op, twin
-from aot_model.kernels.int8.stream_dsp import stream_lines
+from aot_model.kernels.int8.gemm_dsp import stream_lines
 
 CHANNELS = 4
 LONGEST = 2044

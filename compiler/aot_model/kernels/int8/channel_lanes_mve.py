@@ -14,10 +14,9 @@ import numpy as np
 
 from aot_model.c.assembly import advance, constant
 from aot_model.c.words import counted
-
-from ..base import ConvShape
-from .channel_rows_mve import row_kernel
-from .order_mve import ordered
+from aot_model.kernels.base import ConvShape
+from aot_model.kernels.int8.channel_rows_mve import row_kernel
+from aot_model.kernels.int8.mve import ordered
 
 LANES = 8
 MOST_TAPS = 64

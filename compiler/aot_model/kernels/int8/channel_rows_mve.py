@@ -12,14 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot_model.c.assembly import advance
-
-from ...ir.admissible import ANYTHING
-from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
-from ..overlap import by_pixels, by_rows
-from .mve import clobbers, mve_function
-from .requantise_mve import HEADER, Requantiser
-from .row_tail import tail_helpers, tail_loop
-from .unsigned_mve import Ends
+from aot_model.ir.admissible import ANYTHING
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.kernels.int8.mve import clobbers, mve_function
+from aot_model.kernels.int8.requantise_mve import HEADER, Ends, Requantiser
+from aot_model.kernels.int8.row_tail import tail_helpers, tail_loop
+from aot_model.kernels.overlap import by_pixels, by_rows
 
 FOUR, EIGHT = 4, 8
 ACCUMULATORS = ("r0", "r2", "r4", "r6")

@@ -15,9 +15,9 @@ from aot_model.c.words import counted
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
+from aot_model.kernels.int8.finish import Rows, less
 from aot_model.kernels.int8.patch_dsp import needs_assembly, run_helper
 from aot_model.kernels.int8.requantise import fold_zero_point
-from aot_model.kernels.int8.rows import Rows, less
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.overlap import by_pixels, residual
 

@@ -24,8 +24,7 @@ from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8 import conv_c
 from aot_model.kernels.int8.host_finish import Finish, admissible_entries, finish, table
-from aot_model.kernels.int8.host_loops import Loops, Sweep
-from aot_model.kernels.int8.host_tile import view
+from aot_model.kernels.int8.host_loops import Loops, Sweep, view
 from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
 from aot_model.kernels.int8.spec import QuantSpec

@@ -16,11 +16,9 @@ from __future__ import annotations
 import numpy as np
 
 from aot_model.c.words import counted
-
-from ...ir.admissible import ANYTHING
-from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
-from ..overlap import by_rows
-from .channel_rows_mve import (
+from aot_model.ir.admissible import ANYTHING
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.kernels.int8.channel_rows_mve import (
     channel_loop,
     finished,
     load_numbers,
@@ -29,10 +27,10 @@ from .channel_rows_mve import (
     rows_twin,
     scalar_result,
 )
-from .requantise_mve import DEPTHWISE_HEADER, Requantiser, requantiser
-from .row_tail import tail_helpers
-from .spec import QuantSpec
-from .unsigned_mve import Ends
+from aot_model.kernels.int8.requantise_mve import DEPTHWISE_HEADER, Ends, Requantiser, requantiser
+from aot_model.kernels.int8.row_tail import tail_helpers
+from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.overlap import by_rows
 
 STEP = 2
 """Rows of outputs that are made together."""

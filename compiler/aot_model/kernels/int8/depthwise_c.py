@@ -14,9 +14,9 @@ from aot_model.ir.admissible import ANYTHING
 from aot_model.ir.nibbles import packed
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8.dsp import HEADER
+from aot_model.kernels.int8.finish import Rows, less
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
 from aot_model.kernels.int8.requantise import fold_zero_point
-from aot_model.kernels.int8.rows import Rows, less
 from aot_model.kernels.int8.spec import QuantSpec
 
 WRITTEN_OUT, NIBBLES_WRITTEN_OUT = 16, 25

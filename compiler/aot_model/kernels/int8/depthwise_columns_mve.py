@@ -12,11 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base import ConvShape, KernelCode, Packed, Tail
-from .channel_rows_mve import ACCUMULATORS, EIGHT, ChannelRows, Ring, covered, scattered, summed
-from .requantise_mve import DEPTHWISE_HEADER, requantiser
-from .spec import QuantSpec
-from .unsigned_mve import Ends, padding
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
+from aot_model.kernels.int8.channel_rows_mve import (
+    ACCUMULATORS,
+    EIGHT,
+    ChannelRows,
+    Ring,
+    covered,
+    scattered,
+    summed,
+)
+from aot_model.kernels.int8.requantise_mve import DEPTHWISE_HEADER, Ends, padding, requantiser
+from aot_model.kernels.int8.spec import QuantSpec
 
 RESIDENT = 5
 """Vectors of weights that stay in registers along a row."""

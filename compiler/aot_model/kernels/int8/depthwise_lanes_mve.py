@@ -25,14 +25,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aot_model.c.assembly import constant
-
-from ...ir.admissible import ANYTHING
-from ..base import ConvShape, KernelCode, Packed, Tail
-from .channel_lanes_mve import LANES, Walk, takes
-from .channel_rows_mve import Ring, layer_code, ring_row, rows_to_tail
-from .requantise_mve import Requantiser, requantiser
-from .spec import QuantSpec
-from .unsigned_mve import Ends, padding
+from aot_model.ir.admissible import ANYTHING
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
+from aot_model.kernels.int8.channel_lanes_mve import LANES, Walk, takes
+from aot_model.kernels.int8.channel_rows_mve import Ring, layer_code, ring_row, rows_to_tail
+from aot_model.kernels.int8.requantise_mve import Ends, Requantiser, padding, requantiser
+from aot_model.kernels.int8.spec import QuantSpec
 
 _HALF = 1 << 15
 _LAYOUT = "for each eight channels: what sums begin with, weights of each tap, numbers of the requantisation"

@@ -13,11 +13,16 @@ from functools import partial
 
 import numpy as np
 
-from ..base import ConvShape, KernelCode, Tail
-from . import depthwise3x3_mve, depthwise_columns_mve, depthwise_lanes_mve, depthwise_taps_mve
-from .channel_lanes_mve import PAY, takes
-from .requantise_mve import supports
-from .spec import QuantSpec
+from aot_model.kernels.base import ConvShape, KernelCode, Tail
+from aot_model.kernels.int8 import (
+    depthwise3x3_mve,
+    depthwise_columns_mve,
+    depthwise_lanes_mve,
+    depthwise_taps_mve,
+)
+from aot_model.kernels.int8.channel_lanes_mve import PAY, takes
+from aot_model.kernels.int8.requantise_mve import supports
+from aot_model.kernels.int8.spec import QuantSpec
 
 ALLOWANCE = 15
 """Bytes more than a ring of rows that lie as they are: what the last vector reads beyond it."""

@@ -16,10 +16,9 @@ from functools import cached_property
 from aot_model.c.assembly import advance, constant
 from aot_model.kernels.int8.depthwise_pairs_dsp import Loads, MicroKernel, Pairs, based, reaches
 from aot_model.kernels.int8.dsp import Peek, Schedule, assembly, dsp_function
-from aot_model.kernels.int8.finish import finish_c, form_name, numbers_of, requantise, stored
+from aot_model.kernels.int8.finish import finish_c, form_name, less, numbers_of, requantise, stored
 from aot_model.kernels.int8.plane import Plane
 from aot_model.kernels.int8.requantise import RequantisePlan
-from aot_model.kernels.int8.rows import less
 
 _PAIRS = ("r2", "r3", "r4", "r5", "r6", "r7")  # weights in registers, line by line
 _SUMS = {

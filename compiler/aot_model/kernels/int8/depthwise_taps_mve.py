@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base import ConvShape, KernelCode, Packed, Tail
-from .channel_rows_mve import (
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
+from aot_model.kernels.int8.channel_rows_mve import (
     ACCUMULATORS,
     EIGHT,
     FOUR,
@@ -27,9 +27,8 @@ from .channel_rows_mve import (
     scattered,
     summed,
 )
-from .requantise_mve import constant_s16, requantiser
-from .spec import QuantSpec
-from .unsigned_mve import Ends, padding
+from aot_model.kernels.int8.requantise_mve import Ends, constant_s16, padding, requantiser
+from aot_model.kernels.int8.spec import QuantSpec
 
 RESIDENT = 2
 """Vectors of weights, and of their taps' offsets, that stay in registers along a row."""

@@ -18,9 +18,8 @@ import numpy as np
 
 from aot_model.c.assembly import advance
 from aot_model.c.words import counted
-
-from .mve import dot_function
-from .requantise_mve import Requantiser
+from aot_model.kernels.int8.mve import dot_function
+from aot_model.kernels.int8.requantise_mve import Requantiser
 
 ACCUMULATORS = ("r0", "r2", "r4", "r6", "r8", "r10", "r12", "r14")
 UNROLL = 8

@@ -25,11 +25,10 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8 import row_sums_dsp
 from aot_model.kernels.int8.dsp import HEADER, Load, Peek, Schedule, assembly, dsp_function, op, twin
 from aot_model.kernels.int8.finish import Rule, form_name, numbers_of, requantise, stored
-from aot_model.kernels.int8.gemm_dsp import pack_pairs
+from aot_model.kernels.int8.gemm_dsp import pack_pairs, stream_lines, stream_twin
 from aot_model.kernels.int8.patch_dsp import patch_layout
 from aot_model.kernels.int8.requantise import RequantisePlan, fold_zero_point
 from aot_model.kernels.int8.spec import QuantSpec
-from aot_model.kernels.int8.stream_dsp import stream_lines, stream_twin
 
 UNROLL = 4
 ROWS = 4

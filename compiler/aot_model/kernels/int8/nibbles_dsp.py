@@ -26,9 +26,9 @@ from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8.conv_loops_dsp import Loops
 from aot_model.kernels.int8.dsp import Load, Peek, Schedule, dsp_function, op
 from aot_model.kernels.int8.finish import form_name, requantise, wrapped
+from aot_model.kernels.int8.gemm_dsp import two_by_four
 from aot_model.kernels.int8.patch_dsp import patch_layout
 from aot_model.kernels.int8.products_dsp import Products, Span
-from aot_model.kernels.int8.quads_dsp import two_by_four
 from aot_model.kernels.int8.requantise import SHORT, RequantisePlan, bounds, fold_zero_point, plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.base import Scratch
-from aot_model.kernels.int8.gemm_dsp import PairStream, pair_kernel, single_kernel
-from aot_model.kernels.int8.quads_dsp import applicable, quad_kernel
+from aot_model.kernels.int8.gemm_dsp import PairStream, can_be_quads, pair_kernel, quad_kernel, single_kernel
 from aot_model.kernels.reading import LEAST_SAVING, Reading
 
 SINGLE_SAVING = 8
@@ -90,7 +89,7 @@ def products(stream: PairStream, channels: int, out_dtype: str, times: int, read
     `channels`, the last pair of which may begin one channel earlier where they are odd. single: one pixel is
     left behind the last four.
     """
-    fours = reading.overlaps and applicable(stream)
+    fours = reading.overlaps and can_be_quads(stream)
     pairs, size = len(stream.pairs), stream.pair_words
     together = 2 if fours else 1
     odd = channels % 2 and int(stream.pairs[-1, 0]) == channels - 2

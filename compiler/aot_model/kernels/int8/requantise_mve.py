@@ -35,16 +35,20 @@ not that of a where a is a whole number of units: then either sum ends there.)
 
 The sum v + zero_point is taken in saturating int16. That is exact: |zero_point| <= 255, so a value cut to
 int16 stays outside of int8 and uint8 after the addition.
+
+The kernels multiply int8. Of uint8 what they copy of the input is turned into int8, less 128 as its zero
+point is; results saturate to uint8 (`Ends`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .requantise import bounds, fold_zero_point
-from .spec import QuantSpec
+from aot_model.kernels.base import Scratch
+from aot_model.kernels.int8.requantise import bounds, fold_zero_point
+from aot_model.kernels.int8.spec import QuantSpec
 
 HEADER = "aot_model/int8_mve.h"
 """What all micro-kernels start from: the choice of instruction set, copies, and arithmetic for the twins."""
@@ -324,3 +328,49 @@ def requantiser(spec: QuantSpec, weights: np.ndarray, bias: np.ndarray | None) -
     else:
         ties = "away" if np.all(right > 0) else "mixed"
     return Requantiser(start, multiplier, left, right, spec, ties, tie)
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The types of a layer's input and results, as the C of its kernel names them."""
+
+    unsigned_x: bool = False
+    unsigned_y: bool = False
+
+    @staticmethod
+    def of(spec: QuantSpec) -> Ends:
+        return Ends(spec.x_dtype == "uint8", spec.out_dtype == "uint8")
+
+    @property
+    def x(self) -> str:
+        """C of the input as bytes."""
+        return "(const int8_t *)x" if self.unsigned_x else "x"
+
+    @property
+    def y(self) -> str:
+        """C of the results as bytes, where they are stored."""
+        return "(int8_t *)y" if self.unsigned_y else "y"
+
+    @property
+    def row(self) -> str:
+        """The same of those that wait for a tail."""
+        return "(int8_t *)row" if self.unsigned_y else "row"
+
+    def results(self, count: int) -> Scratch:
+        """Room for those."""
+        return Scratch("row", count, ctype="uint8_t" if self.unsigned_y else "int8_t")
+
+    def signed(self, spec: QuantSpec) -> QuantSpec:
+        """The layer of int8 inputs that they are turned into."""
+        if not self.unsigned_x:
+            return spec
+        return replace(spec, x_dtype="int8", x_zero_point=spec.x_zero_point - 128)
+
+    def turned(self, at: str, count: int) -> str:
+        """The statement that turns `count` bytes at a place into int8; none where they are that."""
+        return f"aot_mve_turn_signs({at}, {count});\n" if self.unsigned_x else ""
+
+
+def padding(spec: QuantSpec) -> int:
+    """The input's zero point as the int8 that has its bits, before it is turned."""
+    return (spec.x_zero_point + 128) % 256 - 128

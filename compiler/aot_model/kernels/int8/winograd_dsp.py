@@ -24,10 +24,9 @@ import numpy.typing as npt
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER, dsp_function
-from aot_model.kernels.int8.finish import form_name, requantise_helper
+from aot_model.kernels.int8.finish import Rows, form_name, requantise_helper
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
 from aot_model.kernels.int8.row_tail import RowTail, tail_helpers
-from aot_model.kernels.int8.rows import Rows
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.int8.winograd import POSITIONS, SUMS, TILE, Variant, reach, tiles_of
 
