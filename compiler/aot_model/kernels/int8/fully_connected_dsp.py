@@ -22,11 +22,10 @@ import numpy.typing as npt
 
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8 import row_sums_dsp
 from aot_model.kernels.int8.dsp import HEADER, Load, Peek, Schedule, assembly, dsp_function, op, twin
 from aot_model.kernels.int8.finish import Rule, form_name, numbers_of, requantise, stored
 from aot_model.kernels.int8.gemm_dsp import pack_pairs, stream_lines, stream_twin
-from aot_model.kernels.int8.patch_dsp import patch_layout
+from aot_model.kernels.int8.patch_dsp import patch_layout, sum_words, sums_of_row, with_sums
 from aot_model.kernels.int8.requantise import RequantisePlan, fold_zero_point
 from aot_model.kernels.int8.spec import QuantSpec
 
@@ -152,7 +151,7 @@ def row_sums(weights: npt.NDArray[np.integer], start: npt.NDArray[np.integer]) -
 def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.int32] | None,
                     quant: QuantSpec, tail: Tail | None = None, expanded_bytes: int = EXPANDED_BYTES,
                     apart: bool = False, common: bool = False) -> KernelCode:  # fmt: skip
-    """weights [out_c, in_c]; one row of input, dense, and a zero point of the weights that fits row_sums_dsp.
+    """weights [out_c, in_c]; one row of input, dense, and a zero point of the weights that `sums_fit`.
     apart: fewer cycles of a Cortex-M4, but more instructions. common: other calls have the same weights,
     which are a constant of their own then, there once for all.
     """
@@ -160,8 +159,8 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
     w, b = fold_zero_point(weights.reshape(oc, ic), bias, quant)
     patch, zero = patch_layout(1, ic), quant.weight_zero_point
     taps = patch.length
-    sums = row_sums_dsp.words(taps, zero)
-    ordered = row_sums_dsp.with_sums(patch.ordered(weights.reshape(oc, ic)), zero, sums)
+    sums = sum_words(taps, zero)
+    ordered = with_sums(patch.ordered(weights.reshape(oc, ic)), zero, sums)
     ordered = np.pad(ordered, ((0, 0), (0, -ordered.shape[1] % 4)))
     quads = ordered.shape[1] // 4
     rows = oc + -oc % ROWS
@@ -202,7 +201,7 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
                 f"const {quant.x_dtype}_t last[4] = {{{last}}};",
                 f"{widen}(wide + {ic // 4 * 2}, last, 1u);",
             ]
-        lines += row_sums_dsp.row_sums(taps, sums, 2 * quads)
+        lines += sums_of_row(taps, sums, 2 * quads)
     through = tail is not None or rq.form == "raw"
     direct = 0 if through else oc // ROWS
     base = 0 if common else int(table.size)

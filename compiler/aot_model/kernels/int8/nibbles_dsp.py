@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
-from aot_model.kernels.int8.conv_loops_dsp import Loops
+from aot_model.kernels.int8.conv_dsp import Loops
 from aot_model.kernels.int8.dsp import Load, Peek, Schedule, dsp_function, op
 from aot_model.kernels.int8.finish import form_name, requantise, wrapped
 from aot_model.kernels.int8.gemm_dsp import two_by_four

@@ -1,10 +1,10 @@
 """Which micro-kernel multiplies which channels of a convolution, and where it reads their weights.
 
 Channels two at a time for four pixels (gemm_dsp) read each word of weights once for every four pixels. Four
-at a time for two pixels (quads_dsp) take fewer cycles on a Cortex-M4, as long as weights do not wait: where
-constants are in memory without wait states, and where they were copied to RAM before the layer begins. Of a
-layer that is larger than the room, the first channels are copied, the others are read where they are: pixel
-by pixel all channels are computed, so the result may follow over the input as closely as without.
+at a time for two pixels (gemm_dsp, too) take fewer cycles on a Cortex-M4, as long as weights do not wait:
+where constants are in memory without wait states, and where they were copied to RAM before the layer begins.
+Of a layer that is larger than the room, the first channels are copied, the others are read where they are:
+pixel by pixel all channels are computed, so the result may follow over the input as closely as without.
 """
 
 from __future__ import annotations
