@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.c.text import loop_of
 from aot_model.c.words import counted
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
@@ -139,23 +140,17 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
         size = taps if s.groups == 1 else s.kernel_h * s.kernel_w * per_in
         copy = [f"memcpy(to, from, {s.kernel_w * s.in_c});", f"to += {s.kernel_w * s.in_c};"]
         if s.groups > 1:
-            copy = [
-                f"for (int32_t kx = 0; kx < {s.kernel_w}; kx++) {{",
-                f"for (int32_t g = 0; g < {s.groups}; g++, from += {per_in}) {{",
-                f"memcpy(to + g * {p * size} + kx * {per_in}, from, {per_in});",
-                "}",
-                "}",
-                f"to += {s.kernel_w * per_in};",
-            ]
-        return [
-            f"for (int32_t i = 0; i < {p}; i++) {{",
+            own = f"memcpy(to + g * {p * size} + kx * {per_in}, from, {per_in});"
+            copy = loop_of("kx", s.kernel_w, *loop_of("g", s.groups, own, more=f"from += {per_in}"))
+            copy.append(f"to += {s.kernel_w * per_in};")
+        begin = [
             "const int32_t place = pixel + i;",
             f"const int32_t top = {within} / {s.out_w} * {s.stride_h} - {s.pad_top};",
             f"const int32_t left = {within} % {s.out_w} * {s.stride_w} - {s.pad_left};",
             f"{x_type} *to = patch + i * {size};",
-            f"for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{",
-            f"const {x_type} *from = {where};", *copy, "}", "}",
-        ]  # fmt: skip
+        ]
+        rows = loop_of("ky", s.kernel_h, f"const {x_type} *from = {where};", *copy)
+        return loop_of("i", p, *begin, *rows)
 
     def pixel_lines(p: int) -> list[str]:
         """The patches, then all groups of `p` pixels: from<i> is where the taps of pixel i in a group lie."""
@@ -166,13 +161,11 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
             lines = [f"const {x_type} *pixel_at{i} = {start};" for i, start in enumerate(at)]
             at = [f"pixel_at{i} + g * {per_in}" for i in range(p)]
         starts = [f"const {x_type} *from{i} = {start};" for i, start in enumerate(at)]
-        lines += [
-            f"const {'uint8' if nibbles else weights.dtype.name}_t *w = weights;",
-            "const int32_t *table = requantisation;",
-        ]
+        kind = "uint8" if nibbles else weights.dtype.name
+        lines += [f"const {kind}_t *w = weights;", "const int32_t *table = requantisation;"]
         if s.groups == 1:
             return [*lines, *starts, *group_lines(p)]
-        return [*lines, f"for (int32_t g = 0; g < {s.groups}; g++) {{", *starts, *group_lines(p), "}"]
+        return [*lines, *loop_of("g", s.groups, *starts, *group_lines(p))]
 
     whole, lines = count - count % pixels, []
     for first, end, p in ((0, whole, pixels), (whole, count, 1)):

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.c.text import loop_of
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
@@ -234,40 +235,25 @@ class Loops:
                 left.append("const int32_t step = left > 1 ? 1 : 0;")
                 left.append("const int32_t second = left >= 4 ? 2 : left > 1 ? left - 2 : 0;")
                 column = ["0", "step", "second", "second + step"]
-        loop = [f"for (int32_t pixel = 0; pixel < {self.pixels}; pixel += 4) {{", *left]
-        products, stores = self._products(made), self._stores()
+        before, begin, on = ["int32_t row = 0, column = 0;"], list[str](), ["column += 4;"]
+        on += next_row(self.shape, "column", "row")
         if self.flat:
-            loop += [*self._each_group([*self._flat(column), *self.sums, *products], words), *stores, "}"]
+            before, gather, on = [], self._flat(column), []
+        elif self.slices is None:
+            gather = self._gather(column)
         else:
-            begin = []
-            if self.slices is None:
-                gather = self._gather(column)
-            else:
-                begin = [*corners(self.shape, column), *self.slices.addresses(self.image)]
-                gather = self.slices.gather()
-            loop = [
-                "int32_t row = 0, column = 0;",
-                *loop,
-                *begin,
-                *self._each_group([*gather, *self.sums, *products], words),
-                *stores,
-                "column += 4;",
-                *next_row(self.shape, "column", "row"),
-                "}",
-            ]
+            begin = [*corners(self.shape, column), *self.slices.addresses(self.image)]
+            gather = self.slices.gather()
+        group = self._each_group([*gather, *self.sums, *self._products(made)], words)
+        four = loop_of("pixel", self.pixels, *left, *begin, *group, *self._stores(), *on, step=4)
         first = self.slices.begin() if self.slices else []
-        return [*first, f"for (int32_t n = 0; n < {self.batch}; n++) {{", *loop, "}"]
+        return [*first, *loop_of("n", self.batch, *before, *four)]
 
     def _each_group(self, lines: list[str], words: int) -> list[str]:
         """words: of a group's stream."""
         if self.shape.groups == 1:
             return lines
-        return [
-            f"for (int32_t g = 0; g < {self.shape.groups}; g++) {{",
-            f"const int32_t *group = weights + g * {words};",
-            *lines,
-            "}",
-        ]
+        return loop_of("g", self.shape.groups, f"const int32_t *group = weights + g * {words};", *lines)
 
     def _expand(self, to: str, runs: Iterable[str], quads: int) -> str:
         return f"{expand_helper(self.quant.x_dtype)[0]}({to}, {', '.join(runs)}, {quads}u);"
@@ -346,12 +332,8 @@ class Loops:
             return f"({low} & 0xffffu)" + ("" if high == "0u" else f" | {high} << 16")
 
         words = [pair(value[q + k], value[q + k + 2]) for q in range(0, p.rest, 4) for k in (0, 1)]
-        return [
-            *lines,
-            f"for (int32_t i = 0; i < 4; i++, at += {step}, to++) {{",
-            *(f"to[{4 * k}] = {word};" for k, word in enumerate(words)),
-            "}",
-        ]
+        stores = [f"to[{4 * k}] = {word};" for k, word in enumerate(words)]
+        return [*lines, *loop_of("i", 4, *stores, more=f"at += {step}, to++")]
 
     def _each(self, column: list[str]) -> list[str]:
         """Any four pixels: each finds its own runs."""
@@ -386,7 +368,7 @@ class Loops:
         if used:
             at = [(f"{i * p.rest} + ky * {used} + k", f"run{i}[{4 * p.quads} + k]") for i in range(PIXELS)]
             copies = [f"rest[{to}] = {run};" for to, run in at]
-            lines += [f"for (int32_t k = 0; k < {used}; k++) {{", *copies, "}"]
+            lines += loop_of("k", used, *copies)
         return [*begin, *lines, "}", *([self._expand_rest("to")] if p.rest else [])]
 
     def _products(self, made: Products) -> list[str]:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.c.text import loop_of
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER, Load, Schedule, assembly, dsp_function, op, twin
 from aot_model.kernels.int8.finish import (
@@ -88,14 +89,8 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
         calls += rule.store_each(channels, "results[c]", to_y, quant.out_dtype, tail, at)
     else:
         calls.insert(0, f"{ctype} *to = y + ({pixel}) * {channels};")
-    body = [
-        f"for (int32_t n = 0; n < {s.batch}; n++) {{",
-        f"for (int32_t j = 0; j < {s.out_w}; j++) {{",
-        f"const {quant.x_dtype}_t *from = x + n * {s.strides[0]} + j * {across};",
-        *calls,
-        "}",
-        "}",
-    ]
+    from_x = f"const {quant.x_dtype}_t *from = x + n * {s.strides[0]} + j * {across};"
+    body = loop_of("n", s.batch, *loop_of("j", s.out_w, from_x, *calls))
     image, column = np.divmod(np.arange(s.batch * s.out_w), s.out_w)
     reads = image * s.strides[0] + column * across
     ends = (image * s.out_w + column) * channels

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.c.text import loop_of
 from aot_model.ir.admissible import ANYTHING, SHIFTS, Range, Ranges
 from aot_model.kernels.base import Packed, Tail
 from aot_model.kernels.int8.dsp import SATURATIONS, Schedule, op, twin
@@ -206,7 +207,7 @@ class Rule:
                    pixel: tuple[str, str, str]) -> list[str]:  # fmt: skip
         """C that does it for channels `c` of a pixel: they go to the tail or, as `dtype`, to y[to]."""
         store = f"y[{to}] = ({dtype}_t)v;" if tail is None else tail.store("v", (*pixel, "c"), 1).rstrip()
-        return [f"for (int32_t c = 0; c < {count}; c++) {{", *self.lines(accumulator, "c"), store, "}"]
+        return loop_of("c", count, *self.lines(accumulator, "c"), store)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.c.text import loop_of
 from aot_model.kernels.base import ConvShape, Scratch
 from aot_model.kernels.int8.dsp import dsp_function
 from aot_model.kernels.int8.spec import Int64, QuantSpec
@@ -154,16 +155,10 @@ def next_row(shape: ConvShape, column: str, row: str) -> list[str]:
 
 def corners(s: ConvShape, column: list[str]) -> list[str]:
     """C of the first taps of any four pixels; column: of each how far it is ahead."""
-    return [
-        f"const int32_t ahead[4] = {{{', '.join(column)}}};",
-        "int32_t tops[4], lefts[4];",
-        "for (int32_t i = 0; i < 4; i++) {",
-        "int32_t r = row, c = column + ahead[i];",
-        *next_row(s, "c", "r"),
-        f"tops[i] = r * {s.stride_h} - {s.pad_top};",
-        f"lefts[i] = c * {s.stride_w} - {s.pad_left};",
-        "}",
-    ]  # fmt: skip
+    place = ["int32_t r = row, c = column + ahead[i];", *next_row(s, "c", "r")]
+    place += [f"tops[i] = r * {s.stride_h} - {s.pad_top};", f"lefts[i] = c * {s.stride_w} - {s.pad_left};"]
+    ahead = f"const int32_t ahead[4] = {{{', '.join(column)}}};"
+    return [ahead, "int32_t tops[4], lefts[4];", *loop_of("i", 4, *place)]
 
 
 WORDS = 128
@@ -319,7 +314,7 @@ class Slices:
             end = f"at, at + {PIXELS * (self.taps if width == 4 else self.stored)}"
             call = f"{_slice_name(self.x_type, width)}(to, {end}, slice{f' + {first}' if first else ''}"
             if width == 4 and depth >= 8:
-                lines += [f"for (int32_t k = 0; k < {whole}; k += 4) {{", f"to = {call} + k);", "}"]
+                lines += loop_of("k", whole, f"to = {call} + k);", step=4)
             else:
                 lines.append(f"{'' if width == last else 'to = '}{call});")
         return lines

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from aot_model.c.text import CText, product, total
+from aot_model.c.text import CText, loop_of, product, total
 from aot_model.c.words import counted
 from aot_model.kernels.base import ConvShape, KernelCode, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
@@ -57,19 +57,14 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
         be seen.
         """
         height, width = (str(s.kernel_h), str(s.kernel_w)) if inside else ("height", "width")
-        loops = [
-            f"for (int32_t i = 0; i < {height}; i++, from += {s.in_w * s.in_c}) {{",
-            f"const {cast} *at = from;",
-            f"for (int32_t j = 0; j < {width}; j++, at += {s.in_c}) {{",
-            body("at"),
-            "}",
-            "}",
-        ]
+        row = loop_of("j", width, body("at"), more=f"at += {s.in_c}")
+        down = f"from += {s.in_w * s.in_c}"
+        loops = loop_of("i", height, f"const {cast} *at = from;", *row, more=down)
         if not dsp or compact or s.kernel_w > _WRITTEN_OUT or (size > _WRITTEN_OUT and not inside):
             return loops
         if size > _WRITTEN_OUT:
             row = [body(f"from + {j * s.in_c}") for j in range(s.kernel_w)]
-            return [loops[0], *row, "}"]
+            return loop_of("i", height, *row, more=down)
         places = [f"from + {(i * s.in_w + j) * s.in_c}" for i in range(s.kernel_h) for j in range(s.kernel_w)]
         whole = [body(place) for place in places[begun:]]
         if inside:
@@ -128,16 +123,10 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
             *(["const int32_t count = height * width;"] if kind == "average" else []),
         ]
     out = f"{cast} *out = y + ((n * {s.out_h} + row) * {s.out_w} + column) * {s.in_c};"
-    lines = [
-        f"for (int32_t n = 0; n < {s.batch}; n++) {{",
-        f"for (int32_t row = 0; row < {s.out_h}; row++) {{",
-        f"for (int32_t column = 0; column < {s.out_w}; column++) {{",
-        *place, *([] if tail is not None else [out]),
-        f"for (int32_t c = 0; c < {s.in_c}; c += {step}) {{",
-        f"const {cast} *from = x + n * {s.strides[0]} + ({first[0]} * {s.in_w} + {first[1]}) * {s.in_c} + c;",
-        *work,
-        "}", "}", "}", "}",
-    ]  # fmt: skip
+    at = f"x + n * {s.strides[0]} + ({first[0]} * {s.in_w} + {first[1]}) * {s.in_c} + c"
+    channels = loop_of("c", s.in_c, f"const {cast} *from = {at};", *work, step=step)
+    pixel = [*place, *([] if tail is not None else [out]), *channels]
+    lines = loop_of("n", s.batch, *loop_of("row", s.out_h, *loop_of("column", s.out_w, *pixel)))
     return KernelCode(
         body="\n".join(lines) + "\n",
         includes=frozenset({HEADER}) if step > 1 else frozenset(),

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.c.text import loop_of
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER, dsp_function
@@ -153,23 +154,12 @@ AOT_MODEL_OPAQUE static void {self.outputs}(
         count = str(v.tiles)
         if tiles % v.tiles:
             count = f"{tiles} - first < {v.tiles} ? {tiles} - first : {v.tiles}"
-        lines = [
-            f"for (int32_t first = 0; first < {tiles}; first += {v.tiles}) {{",
-            f"const int32_t count = {count};",
-            *self._gather(),
-            *self._multiply(),
-            *self._store(),
-            "}",
-        ]
+        inner = [f"const int32_t count = {count};", *self._gather(), *self._multiply(), *self._store()]
+        lines = loop_of("first", tiles, *inner, step=v.tiles)
         if s.batch > 1:
+            image = f"const {self.quant.x_dtype}_t *image = x + n * {s.strides[0]};"
             to = f"{self.quant.out_dtype}_t *to = y + n * {s.out_h * s.out_w * s.out_c};"
-            lines = [
-                f"for (int32_t n = 0; n < {s.batch}; n++) {{",
-                f"const {self.quant.x_dtype}_t *image = x + n * {s.strides[0]};",
-                *([] if self.tail else [to]),
-                *lines,
-                "}",
-            ]
+            lines = loop_of("n", s.batch, image, *([] if self.tail else [to]), *lines)
         if self.quads // 2 < v.pairs:
             size = POSITIONS * v.at_once * v.channels * 4
             lines = [f"memset(filters, 0, {size}u); /* pairs of channels that there are not */", *lines]
@@ -181,16 +171,15 @@ AOT_MODEL_OPAQUE static void {self.outputs}(
         signed = q.x_dtype == "int8"
         outside = (q.x_zero_point & 0xFF) * 0x01010101
         block = POSITIONS * v.pairs * v.together
-        return [
-            "for (int32_t t = 0; t < count; t++) {",
+        return loop_of(
+            "t", "count",
             f"const int32_t row = (first + t) / {self.columns}, column = (first + t) % {self.columns};",
             f"winograd_inputs_{v.unroll}_{v.together}"
             f"(inputs + t / {v.together} * {block} + t % {v.together}, "
             f"{'image' if s.batch > 1 else 'x'}, row * 4 - {s.pad_top},",
             f"column * 4 - {s.pad_left}, {s.in_h}, {s.in_w}, {down}, {across}, {s.in_c}, "
             f"{'0x80808080u' if signed else '0u'}, {outside:#x}u, sums);",
-            "}",
-        ]
+        )  # fmt: skip
 
     def _multiply(self) -> list[str]:
         s, v = self.shape, self.variant
@@ -199,7 +188,7 @@ AOT_MODEL_OPAQUE static void {self.outputs}(
         channel = f"group < {last} ? group : {last}" if oc % cn else "group"
         block = POSITIONS * v.pairs * v.together
         one = 9 * self.quads
-        lines = [f"for (int32_t group = 0; group < {oc}; group += {cn}) {{", f"const int32_t c = {channel};"]
+        lines = [f"const int32_t c = {channel};"]
         fill = self.quads // 2
 
         def call(inputs: str) -> str:
@@ -207,12 +196,8 @@ AOT_MODEL_OPAQUE static void {self.outputs}(
             return f"{self.product}({four}, {two}, sums, sums + {POSITIONS * SUMS});"
 
         def filters(begin: str, end: str) -> list[str]:
-            return [
-                f"for (int32_t k = 0; k < {cn}; k++) {{",
-                f"winograd_filters_{v.unroll}_{cn}(filters + k, weights + (c + k) * {one}, {self.quads}u,",
-                f"{begin}, {end});",
-                "}",
-            ]
+            places = f"filters + k, weights + (c + k) * {one}, {self.quads}u,\n{begin}, {end}"
+            return loop_of("k", cn, f"winograd_filters_{v.unroll}_{cn}({places});")
 
         if v.in_parts:
             lines += [
@@ -224,14 +209,9 @@ AOT_MODEL_OPAQUE static void {self.outputs}(
                 *self._outputs("0"),
             ]
         else:
-            lines += [
-                *filters("0u", f"{fill}u"),
-                f"for (int32_t part = 0; part < count; part += {v.together}) {{",
-                call(f"inputs + part / {v.together} * {block}"),
-                *self._outputs("part"),
-                "}",
-            ]
-        return [*lines, "}"]
+            part = [call(f"inputs + part / {v.together} * {block}"), *self._outputs("part")]
+            lines += [*filters("0u", f"{fill}u"), *loop_of("part", "count", *part, step=v.together)]
+        return loop_of("group", oc, *lines, step=cn)
 
     def _outputs(self, part: str) -> list[str]:
         s, v = self.shape, self.variant
@@ -251,14 +231,8 @@ AOT_MODEL_OPAQUE static void {self.outputs}(
             rows = f"{s.out_h} - row < 4 ? {s.out_h} - row : 4" if s.out_h % 4 else "4"
             cols = f"{s.out_w} - column < 4 ? {s.out_w} - column : 4" if s.out_w % 4 else "4"
         more = "" if self.whole else f", {rows}, {cols}"
-        return [
-            *lines,
-            f"for (int32_t j = 0; j < {cn}; j++) {{",
-            f"{self.outputs}({sums}, rows + (c + j) * {self.rows.width}, {to},",
-            f"{down}, {across}{more});",
-            "}",
-            "}",
-        ]
+        places = f"{sums}, rows + (c + j) * {self.rows.width}, {to},\n{down}, {across}{more}"
+        return [*lines, *loop_of("j", cn, f"{self.outputs}({places});"), "}"]
 
     def _store(self) -> list[str]:
         """What is fused behind, over all outputs of the block."""
@@ -268,7 +242,6 @@ AOT_MODEL_OPAQUE static void {self.outputs}(
         pixels = 4 if isinstance(self.tail, RowTail) else 1  # of a tile's row, neighbours here and there
         n, parts, each = "n" if s.batch > 1 else "0", 16 // pixels, " / 4" if pixels == 1 else ""
         lines = [
-            f"for (int32_t t = 0; t < {parts} * count; t++) {{",
             f"const int32_t row = (first + t / {parts}) / {self.columns} * 4 + t{each} % 4;",
             f"const int32_t column = (first + t / {parts}) % {self.columns} * 4{' + t % 4' * (pixels == 1)};",
             f"const int32_t pixel = row * {s.out_w} + column;",
@@ -278,15 +251,15 @@ AOT_MODEL_OPAQUE static void {self.outputs}(
             if s.out_w % TILE:
                 many = f"(column < {s.out_w - 4} ? 4 : {s.out_w} - column) * {s.out_c}"
             store = self.tail.store_row(f"results + t * {4 * s.out_c}", (n, "0", "pixel", "0"), many)
-            return [*lines, f"if (row < {s.out_h}) {{", store.rstrip(), "}", "}"]
-        return [
-            *lines,
-            f"for (int32_t c = 0; row < {s.out_h} && column < {s.out_w} && c < {s.out_c}; c++) {{",
-            f"const int32_t v = results[t * {s.out_c} + c];",
-            self.tail.store("v", (n, "0", "pixel", "c"), 1).rstrip(),
-            "}",
-            "}",
-        ]
+            lines += [f"if (row < {s.out_h}) {{", store.rstrip(), "}"]
+        else:
+            lines += [
+                f"for (int32_t c = 0; row < {s.out_h} && column < {s.out_w} && c < {s.out_c}; c++) {{",
+                f"const int32_t v = results[t * {s.out_c} + c];",
+                self.tail.store("v", (n, "0", "pixel", "c"), 1).rstrip(),
+                "}",
+            ]
+        return loop_of("t", f"{parts} * count", *lines)
 
 
 def _step(k: int, instruction: str, advance: tuple[int, int] | None) -> list[str]:
