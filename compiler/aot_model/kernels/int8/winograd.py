@@ -15,7 +15,7 @@ the filters of some channels are transformed at a time, and their products added
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
@@ -49,8 +49,9 @@ class Variant:
     """Transformed at a time, all their channels: a multiple of `together`."""
     together: int
     """Tiles of one product: 4 by 2 output channels, or 2 by 4."""
-    pairs: int
-    """Of channels, with those that are filled up."""
+    pairs: int = field(repr=False)
+    """Of channels, with those that are filled up; what is recorded of a choice says `unroll` and `in_parts`.
+    """
     unroll: int
     """Pairs of a turn of the product."""
     in_parts: bool
