@@ -362,14 +362,13 @@ class Loops:
         s, p = self.shape, self.patch
         used = p.run - 4 * p.quads
         begin = [f"memset(rest, 0, {PIXELS * p.rest});"] if p.rest > s.kernel_h * used else []
-        begin.append(f"for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{")
         if p.quads:
             lines.append(f"to = {self._expand('to', [f'run{i}' for i in range(PIXELS)], p.quads)}")
         if used:
             at = [(f"{i * p.rest} + ky * {used} + k", f"run{i}[{4 * p.quads} + k]") for i in range(PIXELS)]
             copies = [f"rest[{to}] = {run};" for to, run in at]
             lines += loop_of("k", used, *copies)
-        return [*begin, *lines, "}", *([self._expand_rest("to")] if p.rest else [])]
+        return [*begin, *loop_of("ky", s.kernel_h, *lines), *([self._expand_rest("to")] if p.rest else [])]
 
     def _products(self, made: Products) -> list[str]:
         """The calls, for one group."""

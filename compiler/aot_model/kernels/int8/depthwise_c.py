@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.c.text import loop_of
 from aot_model.ir.admissible import ANYTHING
 from aot_model.ir.nibbles import packed
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
@@ -63,32 +64,23 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDAr
         declare = [f"const int32_t w{k} = {tap}{zero};" for k, tap in enumerate(known)]
         accumulate = [f"sum += {rows.as_sum(f'from[{offset}] * w{k}')};" for k, offset in enumerate(at)]
     else:
-        declare = [
-            f"{own} own[{2 * each}];", f"for (int32_t k = 0; k < {each}; k++) {{",
-            f"own[2 * k] = ({own})({nibble('k', False)});", f"own[2 * k + 1] = ({own})({nibble('k', True)});",
-            "}",
-        ] if nibbles else []  # fmt: skip
-        accumulate = [
-            f"const {own} *tap = {first};",
-            f"for (int32_t k = 0; k < {u.kernel}; k++) {{",
-            f"const int16_t *at = from + k * {u.dilation * plane.length};",
-            f"for (int32_t t = 0; t < {v.kernel}; t++, at += {v.dilation}) {{",
-            f"sum += {rows.as_sum(f'*at * (*tap++{zero})' if zero else '*at * *tap++')};", "}", "}",
-        ]  # fmt: skip
+        both = [f"own[2 * k{' + 1' * high}] = ({own})({nibble('k', high)});" for high in (False, True)]
+        declare = [f"{own} own[{2 * each}];", *loop_of("k", each, *both)] if nibbles else []
+        add = f"sum += {rows.as_sum(f'*at * (*tap++{zero})' if zero else '*at * *tap++')};"
+        line = loop_of("t", v.kernel, add, more=f"at += {v.dilation}")
+        at_line = f"const int16_t *at = from + k * {u.dilation * plane.length};"
+        accumulate = [f"const {own} *tap = {first};", *loop_of("k", u.kernel, at_line, *line)]
+    output = [f"{sum_type} sum = {sum_cast}constants[0];", *accumulate, f"int32_t v = {rows.as_int('sum')};"]
+    output += [*rows.finish("constants + 1"), f"*to = ({out})v;"]
+    lines = [f"const int16_t *from = plane + u * {u.stride * plane.length};"]
+    lines.append(f"{out} *to = {loops.target} + u * {y_u};")
+    lines += loop_of("j", v.size_out, *output, more=f"from += {v.stride}, to += {y_v}")
     compute = [
         f"const {kind} *taps = weights + {each} * {loops.channel};",
         f"const int32_t *constants = requantisation + {rows.width} * {loops.channel};",
         *declare,
-        f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
-        f"const int16_t *from = plane + u * {u.stride * plane.length};",
-        f"{out} *to = {loops.target} + u * {y_u};",
-        f"for (int32_t j = 0; j < {v.size_out}; j++, from += {v.stride}, to += {y_v}) {{",
-        f"{sum_type} sum = {sum_cast}constants[0];",
-        *accumulate,
-        f"int32_t v = {rows.as_int('sum')};",
-        *rows.finish("constants + 1"),
-        f"*to = ({out})v;", "}", "}",
-    ]  # fmt: skip
+        *loop_of("u", plane.lines_out, *lines),
+    ]
     return KernelCode(
         body=loops.text(compute),
         constants=(Packed("weights", stored.reshape(-1), admissible=ANYTHING), rows.packed()),

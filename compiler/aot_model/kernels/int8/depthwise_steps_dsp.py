@@ -190,10 +190,8 @@ class _Steps:
             return [*text, *(f"{store} {r}, [r1], #{step}" for r in sums)]
         if columns * step <= 4095:
             for k, r in enumerate(sums):
-                text += [
-                    f"{store}.w {v}, [{p}, #{o + k * step}]"
-                    for v, p, o in [(r, "r1", 0), *((v, base, at) for v in below[k : k + 1])]
-                ]
+                text.append(f"{store}.w {r}, [r1, #{k * step}]")
+                text += [f"{store}.w {v}, [{base}, #{at + k * step}]" for v in below[k : k + 1]]
             return [*text, f"addw r1, r1, #{columns * step}"]
         text += [f"{store}.w {r}, [{base}, #{at}]" for r in below[:1]]
         if below and base == "r1":

@@ -49,6 +49,10 @@ from aot_model.kernels.int8.requantise import RequantisePlan, bounds, plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 UNROLL = 8
+STREAM = "const uint32_t *columns, const int32_t *stream"
+"""Parameters of micro-kernels that multiply pixels' patches."""
+HALF_TAPS = "uint32_t k = 0; k < half_taps; k++"
+"""The head of their twins' loops over the taps, two at a time."""
 
 _ACC_A = ("r2", "r3", "r4", "r5")
 _ACC_B = ("r6", "r7", "r8", "r9")
@@ -266,12 +270,6 @@ def single_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:
     comment = "One of four pixels x all channel pairs: as dot4x2; its results go to y."
     parameters = f"{STREAM}, {out} *y, uint32_t half_taps, const int32_t *end"
     return name, dsp_function(name, comment, parameters, lines, body)
-
-
-STREAM = "const uint32_t *columns, const int32_t *stream"
-"""Parameters of those that multiply pixels' patches."""
-HALF_TAPS = "uint32_t k = 0; k < half_taps; k++"
-"""The head of the twin's loop over the taps, two at a time."""
 
 
 def stream_lines(frame: int, arguments: Iterable[str], step: Schedule, turns: int, slot: int,

@@ -146,13 +146,8 @@ def _zero_sums(zero: int, half: int) -> tuple[str, str]:
             "for (uint32_t k = 0; k < half; k++) {",
             f"sum = dsp_smlad((int32_t)columns[4 * k + i], dsp_pair({-zero}, {-zero}), sum);", "}",
             "columns[4 * half + i] = (uint32_t)sum;", "}"]  # fmt: skip
-    text = dsp_function(
-        name,
-        f"Behind four pixels' int16 [half][4][2]: {-zero} times the sum of each.",
-        "uint32_t *columns, uint32_t half",
-        lines,
-        twin,
-    )
+    comment = f"Behind four pixels' int16 [half][4][2]: {-zero} times the sum of each."
+    text = dsp_function(name, comment, "uint32_t *columns, uint32_t half", lines, twin)
     return f"{name}(columns, {half}u);", text
 
 

@@ -293,15 +293,11 @@ class Slices:
             lines.append(f"const int line = r >= 0 && r < {s.in_h};")
             value = f"line && c >= 0 && c < {s.in_w} ? {image} + r * {sy} + c * {sx} : outside"
         column = [] if s.inside else [f"const int32_t c = lefts[i] + kx * {s.dilation_w};"]
-        more = self.stored - self.taps
-        return [
-            f"const {self.x_type}_t *at[{PIXELS * self.stored}];",
-            "for (int32_t i = 0; i < 4; i++) {", f"const {self.x_type}_t **to_at = at + i;",
-            f"for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{", *lines,
-            f"for (int32_t kx = 0; kx < {s.kernel_w}; kx++, to_at += 4) {{", *column,
-            f"*to_at = {value};", "}", "}",
-            *([f"at[{PIXELS * self.taps} + i] = at[{PIXELS * (self.taps - 1)} + i];"] if more else []), "}",
-        ]  # fmt: skip
+        row = loop_of("kx", s.kernel_w, *column, f"*to_at = {value};", more="to_at += 4")
+        pixel = [f"const {self.x_type}_t **to_at = at + i;", *loop_of("ky", s.kernel_h, *lines, *row)]
+        if self.stored > self.taps:
+            pixel.append(f"at[{PIXELS * self.taps} + i] = at[{PIXELS * (self.taps - 1)} + i];")
+        return [f"const {self.x_type}_t *at[{PIXELS * self.stored}];", *loop_of("i", 4, *pixel)]
 
     def gather(self) -> list[str]:
         """C that fills `columns` with the slice of group `g`."""
