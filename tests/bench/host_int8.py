@@ -35,7 +35,7 @@ from kernels_int8 import Layer, expected, layers, some_input  # noqa: E402
 
 from aot_model.host.program import STRICT  # noqa: E402
 from aot_model.kernels.base import KernelCode  # noqa: E402
-from aot_model.kernels.int8 import conv_host, depthwise_host, pooling_windows  # noqa: E402
+from aot_model.kernels.int8 import conv_host, depthwise_host, pooling  # noqa: E402
 from aot_model.pipeline import Request, compile_model  # noqa: E402
 
 
@@ -43,7 +43,7 @@ def kernel(layer: Layer) -> KernelCode:
     """The layer's kernel for the host."""
     s, w, b, q = layer.shape, layer.weights, layer.bias, layer.quant
     if w is None:
-        return pooling_windows.AVX2.pool("average", s, q.act_min, q.act_max)
+        return pooling.AVX2.pool("average", s, q.act_min, q.act_max)
     return (depthwise_host.depthwise if layer.name == "DEPTHWISE_CONV_2D" else conv_host.conv)(s, w, b, q)
 
 

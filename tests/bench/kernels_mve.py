@@ -24,7 +24,7 @@ import tflite
 from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.int8.conv_mve import conv
 from aot_model.kernels.int8.depthwise_mve import depthwise
-from aot_model.kernels.int8.pooling_windows import HELIUM
+from aot_model.kernels.int8.pooling import HELIUM
 from aot_model.kernels.int8.spec import QuantSpec
 
 sys.path[:0] = [

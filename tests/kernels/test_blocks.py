@@ -26,9 +26,9 @@ from aot_model.kernels.float32.dialects import APART, DIALECTS
 from aot_model.kernels.float32.repack import Weights
 from aot_model.kernels.float32.tiles import TiledConvolution
 from aot_model.kernels.int8 import depthwise_dsp, depthwise_mve, winograd
-from aot_model.kernels.int8.groups_mve import groups_of
-from aot_model.kernels.int8.host_tile import view
+from aot_model.kernels.int8.host_loops import view
 from aot_model.kernels.int8.mve import BYTES
+from aot_model.kernels.int8.patch_mve import groups_of
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.int16 import dot_mve
 from aot_model.kernels.reading import UNKNOWN, Reading

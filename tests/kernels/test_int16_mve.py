@@ -4,17 +4,18 @@ on the host under sanitizers.
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
 from aot_model.ir.types import DType
 from aot_model.kernels.int16.finish import Finish
 from aot_model.kernels.int16.finish_mve import Ending
 from qemu import BOARDS, available, build_and_run
+from sanitizers import REPORTS, built_and_run
 
 PROGRAM = """
 #include <string.h>
@@ -205,21 +206,8 @@ int main(void)
 
 def test_twins_on_the_host(tmp_path: Path) -> None:
     (tmp_path / "program.c").write_text(PROGRAM)
-    flags = (
-        "-std=c99",
-        "-Wall",
-        "-Wextra",
-        "-Wconversion",
-        "-Wshadow",
-        "-Werror",
-        "-O1",
-        "-fsanitize=address,undefined",
-        "-fno-sanitize-recover=all",
-    )
-    subprocess.run(
-        ["gcc", *flags, f"-I{include_dir()}", "program.c", "-o", "program"], cwd=tmp_path, check=True
-    )
-    assert subprocess.run(["./program"], cwd=tmp_path, check=False).returncode == 0
+    command = ["gcc", *STRICT, "-O1", *REPORTS, f"-I{include_dir()}", "program.c", "-o", "program"]
+    built_and_run([command], ["./program"], tmp_path)
 
 
 @pytest.mark.skipif(not available(), reason="needs qemu-system-arm and arm-none-eabi-gcc")

@@ -20,9 +20,9 @@ from aot_model.kernels.int8 import (
     depthwise_c,
     depthwise_dsp,
     fully_connected_dsp,
+    patch_dsp,
     pooling,
     requantise,
-    slices_dsp,
 )
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.reading import Reading
@@ -307,7 +307,7 @@ def grouped_cases(seed: int) -> list[Case]:
     cases = []
     for at, kind in enumerate(KINDS * 3):
         shape = random_shape(rng, depthwise=False)
-        while shape.macs > 400_000 or not slices_dsp.fits(shape) or shape.out_h * shape.out_w == 1:
+        while shape.macs > 400_000 or not patch_dsp.slices_fit(shape) or shape.out_h * shape.out_w == 1:
             shape = random_shape(rng, depthwise=False)
         groups, ins, outs = int(rng.integers(2, 5)), 1 + at % 9, int(rng.integers(1, 6))
         grouped = replace(shape, in_c=groups * ins, out_c=groups * outs, groups=groups)

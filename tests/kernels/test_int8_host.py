@@ -25,8 +25,8 @@ from test_int8_dsp import (
 from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
 from aot_model.kernels.base import ConvShape
-from aot_model.kernels.int8 import affine_sum, conv_host, depthwise_host, pooling_windows, requantise
-from aot_model.kernels.int8.host_tile import split
+from aot_model.kernels.int8 import affine_sum, conv_host, depthwise_host, pooling, requantise
+from aot_model.kernels.int8.host_loops import split
 from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
 from machines import MACHINES
@@ -76,7 +76,7 @@ def pool_case(rng: np.random.Generator, average: bool) -> Case:
     x = x.astype(dtype)
     want = (arithmetic.average_pool if average else arithmetic.max_pool)(x, shape, *act)
     tail = TableTail(shape, low) if rng.random() < 0.25 else None
-    kernel_code = pooling_windows.AVX2.pool("average" if average else "max", shape, *act, dtype, tail)
+    kernel_code = pooling.AVX2.pool("average" if average else "max", shape, *act, dtype, tail)
     if tail is None:
         return Case(kernel_code, x, want)
     return finished(kernel_code, x, want, replace(quantisation(rng, 1, 1, "relu"), out_dtype=dtype), tail)

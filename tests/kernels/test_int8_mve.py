@@ -22,7 +22,7 @@ from aot_model.kernels.int8.depthwise_columns_mve import depthwise_columns
 from aot_model.kernels.int8.depthwise_lanes_mve import depthwise_lanes
 from aot_model.kernels.int8.depthwise_mve import depthwise
 from aot_model.kernels.int8.depthwise_taps_mve import depthwise_taps
-from aot_model.kernels.int8.pooling_windows import HELIUM
+from aot_model.kernels.int8.pooling import HELIUM
 from aot_model.kernels.int8.spec import QuantSpec
 from qemu import BOARDS, available, build_and_run
 from sanitizers import REPORTS, built_and_run

@@ -36,8 +36,8 @@ from aot_model.kernels.int8 import (
     depthwise_mve,
     depthwise_taps_mve,
     gemm_dsp,
+    patch_dsp,
     requantise,
-    slices_dsp,
 )
 from aot_model.kernels.int8.plane import plane_of
 from aot_model.kernels.int8.spec import QuantSpec
@@ -281,8 +281,8 @@ def test_depthwise_kernels_take_what_encodings_hold(
 @pytest.mark.parametrize(("kernel", "fits"), [((4, 8), True), ((8, 4), True), ((3, 11), False)])
 def test_slices_have_addresses_for_so_many_taps(kernel: tuple[int, int], fits: bool) -> None:
     shape = ConvShape(1, 12, 12, 8, 13 - kernel[0], 13 - kernel[1], 8, *kernel, groups=2)
-    assert slices_dsp.fits(shape) is fits
-    assert not slices_dsp.fits(replace(shape, x_strides=(1152, 96, 8, 2)))
+    assert patch_dsp.slices_fit(shape) is fits
+    assert not patch_dsp.slices_fit(replace(shape, x_strides=(1152, 96, 8, 2)))
 
 
 def test_lines_of_a_plane_are_rows_unless_columns_take_less() -> None:

@@ -4,7 +4,6 @@ optimisation, the portable twin on the host under sanitizers.
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +11,11 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
 from batch import Case, Generated, generate
 from qemu import BOARDS, available, build_and_run
+from sanitizers import REPORTS, built_and_run
 
 PROGRAM = """
 #include "aot_model/int8_mve.h"
@@ -58,21 +59,8 @@ int main(void)
 
 def test_twin_on_the_host(tmp_path: Path) -> None:
     (tmp_path / "program.c").write_text(PROGRAM)
-    flags = (
-        "-std=c99",
-        "-Wall",
-        "-Wextra",
-        "-Wconversion",
-        "-Wshadow",
-        "-Werror",
-        "-O1",
-        "-fsanitize=address,undefined",
-        "-fno-sanitize-recover=all",
-    )
-    subprocess.run(
-        ["gcc", *flags, f"-I{include_dir()}", "program.c", "-o", "program"], cwd=tmp_path, check=True
-    )
-    assert subprocess.run(["./program"], cwd=tmp_path, check=False).returncode == 0
+    command = ["gcc", *STRICT, "-O1", *REPORTS, f"-I{include_dir()}", "program.c", "-o", "program"]
+    built_and_run([command], ["./program"], tmp_path)
 
 
 @pytest.mark.skipif(not available(), reason="needs qemu-system-arm and arm-none-eabi-gcc")

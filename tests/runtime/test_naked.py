@@ -50,7 +50,7 @@ def _source() -> str:
             "#if 1",
             "five",
             "The sum of five numbers.",
-            [f"uint32_t {c}" for c in "abcde"],
+            ", ".join(f"uint32_t {c}" for c in "abcde"),
             LINES,
             "    return a + b + c + d + e;",
             "uint32_t ",

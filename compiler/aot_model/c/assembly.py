@@ -8,11 +8,12 @@ _LONGEST = 4095
 """Characters that every compiler of C99 takes in a string."""
 
 
-def naked_function(name: str, parameters: Iterable[str], lines: Iterable[str], result: str = "void ") -> str:
-    """A function that is these lines of assembly. It is one statement however long it is, for neither what
-    .rept repeats nor an IT block may be parted; compilers that know assembly only warn of long strings.
+def naked_function(name: str, parameters: str, lines: Iterable[str], result: str = "void ") -> str:
+    """A function that is these lines of assembly; parameters: C, "float *sums, int32_t count". It is one
+    statement however long it is, for neither what .rept repeats nor an IT block may be parted; compilers that
+    know assembly only warn of long strings.
     """
-    unused = ", ".join(f"__attribute__((unused)) {p}" for p in parameters)
+    unused = ", ".join(f"__attribute__((unused)) {p}" for p in parameters.split(", "))
     lines = list(lines)
     code = "\n".join(f'        "{line}\\n"' for line in lines)
     text = f"""\
@@ -37,7 +38,7 @@ def assembly_function(
     guard: str,
     name: str,
     comment: str,
-    parameters: Iterable[str],
+    parameters: str,
     lines: Iterable[str],
     twin: str,
     result: str = "void ",
@@ -45,12 +46,11 @@ def assembly_function(
     """guard: opens the part of the text that uses the assembly, which finds its arguments where the procedure
     call standard says. twin: the statements of the same function.
     """
-    parameters = list(parameters)
     return f"""/* {comment} */
 {guard}
 {naked_function(name, parameters, lines, result)}#else
 AOT_MODEL_OPAQUE static {result}{name}(
-    {", ".join(parameters)})
+    {parameters})
 {{
 {twin}
 }}

@@ -63,10 +63,10 @@ def quantising_loops(
     """
     if to.bits > 16 or not any(isinstance(n, Call) and n.op in ROUNDED for n in walk(element)):
         return None
-    near = [(loops, True)] if loops and loops[-1].extent >= LANES else []
-    for order, in_order in (*near, *((one, False) for one in turned(loops, position, element, to))):
+    near = [loops] if loops and loops[-1].extent >= LANES else []
+    for order in (*near, *turned(loops, position, element, to)):
         try:
-            return Nest(_Writer(order[-1], names, to).nest(order, position, element, to), in_order)
+            return Nest(_Writer(order[-1], names, to).nest(order, position, element, to), order is loops)
         except Plain:
             continue
     return None

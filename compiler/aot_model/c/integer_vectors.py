@@ -66,8 +66,8 @@ class LaneWriter:
         """Names of what is computed once, before the innermost loop, by its C."""
         self.inner = 0
         self.count = 0
-        self.in_order = True
-        """Whether it stores elements in the order of the loops that it was given."""
+        self.in_order = furthest == 1
+        """Whether it stores elements in the order of memory, which loops in another one do not."""
         self.partial = along.extent % self.lanes != 0
         self.scalar, self.row = (CWriter(lambda c, text: f"{names[c.value]}[{text}]", 0) for _ in range(2))
 

@@ -56,6 +56,12 @@ class CText:
         return "\n".join(self._lines) + "\n"
 
 
+def loop_of(var: str, count: object, *body: str, step: int | None = None, more: str = "") -> list[str]:
+    """Lines of a loop over 0 .. count; more: what moves on with `var`."""
+    moved = f"{var}++" if step is None else f"{var} += {step}"
+    return [f"for (int32_t {var} = 0; {var} < {count}; {moved}{more and f', {more}'}) {{", *body, "}"]
+
+
 def block(text: CText) -> str:
     """The body of a function, one level deep."""
     return "\n".join(f"    {line}" if line else "" for line in str(text).rstrip("\n").split("\n"))

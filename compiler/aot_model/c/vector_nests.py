@@ -31,7 +31,7 @@ def vector_loops(
     moves = (MoveWriter(v, names, to, n) for v in loops[-1:] for n in _moved_at_once(v.extent, to))
     lanes = (LaneWriter(v, names) for v in loops[-1:] if v.extent >= LANES)
     products = (ProductWriter(v, names) for v in loops[-1:] if v.extent > LANES)
-    across = ((AcrossWriter(order[-1], names, FAR), order) for order in turned(loops, position, element, to))
+    across = ((LaneWriter(order[-1], names, FAR), order) for order in turned(loops, position, element, to))
     near = ((w, loops) for w in (*products, *lanes))
     writers = [*((w, loops) for w in moves), *folds, *near, *across]
     return _first(writers, position, element, to)
@@ -85,14 +85,6 @@ def _folds(loops: Sequence[Var], element: Expr, names: dict[Value, str]) -> list
 
 def _widened(x: Expr) -> bool:
     return isinstance(x, Call) and x.op == "cast" and x.dtype is DType.INT64 and x.args[0].dtype in NARROW
-
-
-class AcrossWriter(LaneWriter):
-    """A nest whose loops are in another order than that of memory."""
-
-    def nest(self, loops: Sequence[Var], position: Expr, element: Expr, to: DType) -> list[str]:
-        self.in_order = False
-        return super().nest(loops, position, element, to)
 
 
 class FoldWriter(LaneWriter):

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from aot_model.errors import CompileError, Problem, fail
-from aot_model.frontends import (
+from aot_model.frontends import (  # noqa: F401  (rules of operators, which are registered so)
     tflite_control,
     tflite_detection,
     tflite_elementwise,
@@ -46,25 +46,6 @@ from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType, Quantisation
 from aot_model.ir.values import Value, constant
 from aot_model.ops.registry import load_all
-
-RULE_MODULES = (
-    tflite_control,
-    tflite_detection,
-    tflite_elementwise,
-    tflite_indexing,
-    tflite_layers,
-    tflite_movement,
-    tflite_recurrent,
-    tflite_reduction,
-    tflite_resize,
-    tflite_rnn,
-    tflite_signal,
-    tflite_speech,
-    tflite_spectra,
-    tflite_types,
-    tflite_unary,
-    tflite_windows,
-)
 
 _DRAWN = "let the random numbers be an input: LiteRT draws them with a state that it keeps between runs"
 NEVER = {

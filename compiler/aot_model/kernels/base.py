@@ -79,10 +79,14 @@ class ConvShape:
         return self.kernel_h == self.kernel_w == self.stride_h == self.stride_w == 1 and self.keeps_size
 
     @property
+    def in_place(self) -> bool:
+        """Whether output pixel i is made of input pixel i, whose channels lie one behind the other."""
+        return self.pointwise and self.dense and self.inside
+
+    @property
     def one_row(self) -> bool:
         """Whether it is a row of input by a matrix."""
-        pixels = self.batch * self.out_h * self.out_w
-        return self.pointwise and self.dense and self.inside and self.groups == pixels == 1
+        return self.in_place and self.groups == self.batch * self.out_h * self.out_w == 1
 
     @property
     def adjacent_taps(self) -> bool:

@@ -9,12 +9,9 @@ import numpy as np
 from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import TensorType, strides_of
 from aot_model.kernels.arguments import Argument, written
-from aot_model.kernels.int8 import requantise_mve
+from aot_model.kernels.copies import copied
 from aot_model.kernels.site import Site
 from aot_model.ops.registry import operator, required
-
-LONG = 64
-"""Bytes from which on vectors of 16 are copied faster than memcpy() of common libraries does it."""
 
 
 @operator("Assign", domain="aot", effects=True)
@@ -41,10 +38,7 @@ class Assign(Operator):
     def lower(self, site: Site) -> None:
         state, value = site.input(0), site.input(1)
         source = Argument("x", value if value.is_const else site.window(1))
-        copy, header = f"memcpy(y, x, {state.type.nbytes}u);", "string.h"
-        if site.target.dialect() == "mve" and state.type.nbytes >= LONG:
-            copy = f"aot_mve_copy((int8_t *)y, (const int8_t *)x, {state.type.nbytes});"
-            header = requantise_mve.HEADER
+        copy, header = copied("y", "x", state.type.nbytes, site.target.dialect())
         site.call("assign", f"    {copy}", [source, written("y", state)], includes=[header])
 
     @classmethod

@@ -20,8 +20,7 @@ from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.int8 import depthwise_taps_mve
-from aot_model.kernels.int8.channel_lanes_mve import PAY
-from aot_model.kernels.int8.groups_mve import BLOCK
+from aot_model.kernels.int8.patch_mve import BLOCK
 from aot_model.kernels.int16 import depthwise_dsp, depthwise_lanes_mve, depthwise_mve, groups_mve
 from aot_model.kernels.int16.conv import Elements, conv, elements
 from aot_model.kernels.int16.depthwise import depthwise
@@ -258,29 +257,17 @@ def _depthwise(family: Family, site: Site, layer: Layer, shape: ConvShape) -> No
     finish, own = _end(site, layer)
     result, weights = site.result.dtype, _by_channel(shape, layer)
     ending = Ending.of(finish) if family.mve else None
-    gathers = ending is not None and depthwise_mve.applicable(shape, weights, layer.dots.most, ending)
-    if (
-        ending is not None
-        and depthwise_lanes_mve.applicable(shape, weights, layer.dots.most)
-        and (not gathers or PAY * depthwise_lanes_mve.cycles(shape) < depthwise_mve.cycles(shape))
-    ):
-        code = depthwise_lanes_mve.depthwise(shape, weights, ending, own)
-    elif ending is not None and gathers:
-        code = depthwise_mve.depthwise(shape, weights, ending, own)
+    most = layer.dots.most
+    writers = depthwise_lanes_mve.writers(shape, weights, most, ending) if ending is not None else []
+    if ending is not None and writers:
+        code = writers[0][1](shape, weights, ending, own)
     elif _in_planes(family, site, shape, layer):
         code = depthwise_dsp.depthwise(
             shape, weights, finish, own, out.dtype.c_type, (result.c_type, result.size)
         )
     else:
-        code = depthwise(
-            shape,
-            weights.astype(np.int16),
-            layer.dots.most,
-            finish,
-            own,
-            out.dtype.c_type,
-            (result.c_type, result.size),
-        )
+        wide, to = weights.astype(np.int16), (result.c_type, result.size)
+        code = depthwise(shape, wide, most, finish, own, out.dtype.c_type, to)
     _add(site, code, own, shape, f"integer_depthwise_{shape.kernel_h}x{shape.kernel_w}")
 
 

@@ -25,7 +25,6 @@ from aot_model.kernels.int8 import (
     depthwise_mve,
     nibbles_dsp,
     pooling,
-    pooling_windows,
     requantise_mve,
     vectors,
 )
@@ -86,7 +85,7 @@ class Family:
 
 
 def _pool(kind: str, shape: ConvShape, dtype: str, tail: Tail | None, dsp: bool = False,
-          windows: pooling_windows.Windows | None = None, compact: bool = False) -> KernelCode:  # fmt: skip
+          windows: pooling.Windows | None = None, compact: bool = False) -> KernelCode:  # fmt: skip
     if windows and windows.takes(shape, dtype):
         return windows.pool(kind, shape, *DType.of(dtype).limits, dtype, tail)  # type: ignore[arg-type]
     return pooling.pool(kind, shape, dtype, dsp, tail, compact)  # type: ignore[arg-type]
@@ -94,7 +93,7 @@ def _pool(kind: str, shape: ConvShape, dtype: str, tail: Tail | None, dsp: bool 
 
 def _pooled_by_helium(shape: ConvShape, dtype: str) -> bool:
     """One channel of int16 is left to a loop over the elements: a call for each window takes longer."""
-    wide = dtype == "int16" and shape.in_c > 1 and pooling_windows.HELIUM.takes(shape, dtype)
+    wide = dtype == "int16" and shape.in_c > 1 and pooling.HELIUM.takes(shape, dtype)
     return wide or dtype in ("int8", "uint8")
 
 
@@ -112,7 +111,7 @@ OUTSIDE = replace(PLAIN, accumulators=False, int8_weights=True)
 """What families of plug-ins begin with: their kernels are given int8 weights and a requantisation."""
 ARMV6M = replace(PLAIN, name="plain C, eight registers", conv=partial(conv_c.conv, block=(1, 2)))
 HOST = Family(
-    "AVX2", conv_host.conv, _always, partial(_pool, windows=pooling_windows.AVX2), depthwise_host.depthwise,
+    "AVX2", conv_host.conv, _always, partial(_pool, windows=pooling.AVX2), depthwise_host.depthwise,
     _always, sum_rows={DType.INT8: affine_sum.avx2_sum}, dialects=("v8", "v16"), accumulators=True,
 )  # fmt: skip
 AVX512_VNNI = replace(
@@ -172,7 +171,7 @@ HELIUM = Family(
     "Helium",
     conv_mve.conv,
     conv_mve.applicable,
-    partial(_pool, windows=pooling_windows.HELIUM),
+    partial(_pool, windows=pooling.HELIUM),
     depthwise_mve.depthwise,
     depthwise_mve.applicable,
     pool_fits=_pooled_by_helium,

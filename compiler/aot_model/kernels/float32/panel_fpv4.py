@@ -81,7 +81,7 @@ class PanelSums(Sums):
             self.name,
             f"Sums of {p} x {v} (pixels x channels): x = for each step an element of each pixel, weights\n"
             " * w = start of each channel, then those of each step; products and sums are rounded each.",
-            ("float *sums", "const float *w", "const float *x", "int32_t steps"),
+            "float *sums, const float *w, const float *x, int32_t steps",
             self.assembly,
             twin,
         )

@@ -191,7 +191,7 @@ class Sums:
 
     def text(self) -> str:
         """The function: assembly, and C for other compilers."""
-        arguments = ("float *sums", "const float *w", "const float *const *x", "const int32_t *taps")
+        arguments = "float *sums, const float *w, const float *const *x, const int32_t *taps"
         p, v = self.pixels, self.channels
         return f"""\
 /* Sums of {p} x {v} (pixels x channels): weights w = start of each channel, then those of each tap; products
@@ -199,7 +199,7 @@ class Sums:
 {FPV4}
 {naked_function(self.name, arguments, self.assembly)}#else
 AOT_MODEL_OPAQUE static void {self.name}(
-    {", ".join(arguments)})
+    {arguments})
 {{
     const float *at[{p}] = {{0}};
     for (int32_t p = 0; p < {p}; p++) {{

@@ -7,16 +7,17 @@ stored, and it is done by the tail, or for each of them in C.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.ir.admissible import Range
-from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.ir.admissible import Range, Ranges
+from aot_model.kernels.base import ConvShape, KernelCode, Tail
+from aot_model.kernels.int8.depthwise_dsp import by_planes
 from aot_model.kernels.int8.depthwise_steps_dsp import micro_kernel
-from aot_model.kernels.int8.dsp import HEADER, SATURATIONS
-from aot_model.kernels.int8.finish import Rule, requantise_words, stored, wrapped
+from aot_model.kernels.int8.dsp import SATURATIONS
+from aot_model.kernels.int8.finish import Rule, stored
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
 from aot_model.kernels.int8.requantise import RequantisePlan
 from aot_model.kernels.int8.spec import QuantSpec
@@ -95,52 +96,26 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], finish: Finish
                             finish.low if finish.low > least else None,
                             finish.high if finish.high < greatest else None, lift=finish.left)  # fmt: skip
     plane = plane_of(shape, plane_bytes, once=tail is not None)
-    grid = (
-        weights.astype(np.int64).transpose(2, 1, 0)
-        if plane.transposed
-        else weights.astype(np.int64).transpose(2, 0, 1)
-    )
     out = finish.to.label if finish is not None else result[0].removesuffix("_t")
     quant = QuantSpec(0, np.zeros(1, np.int32), np.zeros(1, np.int32), 0, 0, 0, "int16", out, None)
     ending = _Ending() if whole else _Ending(finish=finish, own=sum_type)
+    if finish is not None and not whole:
+        ending = replace(ending, constants=finish.table())
     results = tail is not None or not whole
     own = _ByPixel(tail, shape) if tail is not None else None
     loops = PlaneLoops(shape, quant, plane, own, results, stored(rq, out), ending, dsp=True)
     kernel = micro_kernel(plane, rq, out, *loops.steps, overlaps)
-    stream = np.concatenate([part for c in range(oc) for part in (
-        wrapped(start[c:c + 1]), kernel.pairs.packed(grid[c], 0, plane.v.dilation),
-        wrapped(np.array(requantise_words(rq, c), np.int64)))])  # fmt: skip
-    words = stream.size // oc
-    ranges: tuple[Range, ...] = ()
-    constants: tuple[Packed, ...] = ()
-    if whole:
-        assert finish is not None
-        width = finish.width
-        ranges = (
-            Range(-finish.room, finish.room, 0, words),
-            Range(-_LARGEST_OFFSET, _LARGEST_OFFSET, words - width + 2, words),
-        )
-        ranges += () if rq.uniform_shift else (Range(1, 30, words - 1, words),)
-    elif finish is not None:
-        constants = finish.table()
-    packed = Packed(
-        "weights",
-        stream,
-        admissible=ranges,
-        layout="for each channel: start value of the sums, taps, numbers of the requantisation",
-    )
-    scratch = loops.scratch(kernel.pairs.beyond)
-    scratch += [Scratch("taps", 4 * kernel.scratch, 4, "int32_t")] if kernel.scratch else []
-    more = ", taps" if kernel.scratch else ""
-    compute = [f"{kernel.name}(plane, {loops.target}, weights + {words} * {loops.channel}{more});"]
-    return KernelCode(
-        body=loops.text(compute),
-        constants=(packed, *constants),
-        scratch=tuple(scratch),
-        includes=frozenset({HEADER}),
-        helpers=(kernel.text,),
+
+    def admissible(words: int) -> Ranges:
+        if finish is None or not whole:
+            return ()
+        sums = Range(-finish.room, finish.room, 0, words)
+        offsets = Range(-_LARGEST_OFFSET, _LARGEST_OFFSET, words - finish.width + 2, words)
+        return (sums, offsets, *(() if rq.uniform_shift else (Range(1, 30, words - 1, words),)))
+
+    return replace(
+        by_planes(loops, kernel, plane.grid(weights), start, rq, 0, admissible),
         slack=2 * loops.slack if loops.slack is not None and result[1] == 2 else None,
         slack_step=2 * shape.in_c,
         sizes=(2, result[1]),
-        note=f"one channel at a time in a plane of {plane.lines} x {plane.length} int16, {kernel.how}",
     )

@@ -6,13 +6,14 @@ and 2 sums for 8 taps.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from aot_model.c.words import counted
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
-from aot_model.kernels.int8.channel_lanes_mve import LANES, Walk, takes
-from aot_model.kernels.int8.channel_rows_mve import row_kernel
+from aot_model.kernels.int8.channel_lanes_mve import LANES, PAY, Walk, takes
+from aot_model.kernels.int16 import depthwise_mve
 from aot_model.kernels.int16.depthwise_mve import layer_code
 from aot_model.kernels.int16.dots import INT32
 from aot_model.kernels.int16.finish_mve import Ending, core_constant
@@ -31,18 +32,23 @@ def cycles(shape: ConvShape) -> float:
     return s.batch * s.out_h * (30 + s.out_w * (10 + walk.blocks * (33 + walk.cycles + 6 * walk.taps)))
 
 
-def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail | None) -> KernelCode:
-    """weights: int8 [kernel_h, kernel_w, channel], one for each channel of x, which has zero point 0.
+def writers(
+    shape: ConvShape, weights: np.ndarray, most: int, ending: Ending
+) -> list[tuple[float, Callable[[ConvShape, np.ndarray, Ending, Tail | None], KernelCode]]]:
+    """The kernels that take a layer, with their cycles, the fastest first; as int8's."""
+    found = [(depthwise_mve.cycles(shape), depthwise_mve.depthwise)]
+    found = found if depthwise_mve.applicable(shape, weights, most, ending) else []
+    found += [(PAY * cycles(shape), depthwise)] if applicable(shape, weights, most) else []
+    return sorted(found, key=lambda one: one[0])
 
-    Raises:
-        ValueError: a layer with other types or a geometry that it does not take.
-    """
-    if not applicable(shape, weights, 0):
-        raise ValueError(f"not for the depthwise kernel: {shape}")
+
+def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail | None) -> KernelCode:
+    """weights: int8 [kernel_h, kernel_w, channel], one for each channel of x, which has zero point 0."""
+    assert applicable(shape, weights, 0), shape
     walk = Walk.of(shape.along_row, 2)
     s = walk.shape
     name, text = _row_kernel(walk, ending)
-    constants = [Packed("w", _packed(walk, ending, weights.reshape(-1, s.out_c)), admissible=ANYTHING)]
+    constants = [Packed("w", walk.packed(weights.reshape(-1, s.out_c), ending.record), admissible=ANYTHING)]
     x, table = f"image + (oy * {s.stride_h} - {s.pad_top}) * {walk.row // 2} - {s.pad_left * s.in_c}", ""
     moves = ""
     if walk.slots:
@@ -54,23 +60,9 @@ def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail 
                       f"{walk.taps} taps of 8 channels, {walk.slots} buffered rows")  # fmt: skip
 
 
-def _packed(walk: Walk, ending: Ending, matrix: np.ndarray) -> np.ndarray:
-    """For each eight channels: what sums begin with, the weights of each tap, numbers of the finish; even
-    channels first.
-    """
-    padded = np.zeros((walk.taps, walk.blocks * LANES), np.int8)
-    padded[:, : matrix.shape[1]] = matrix
-    stream = []
-    for first in range(0, walk.blocks * LANES, LANES):
-        lanes = first + np.arange(LANES)
-        records = [ending.record(lanes[k::2]) for k in (0, 1)]
-        stream += [*(r[:16] for r in records), padded[:, lanes].reshape(-1), *(r[16:] for r in records)]
-    return np.concatenate(stream)
-
-
 def _row_kernel(walk: Walk, e: Ending) -> tuple[str, str]:
     """(name, text) of name(x, w[, moves], y): one row of outputs. r8 is the zero point."""
-    s, f = walk.shape, e.finish
+    f = e.finish
     lines = ["vldrw.32 q6, [r5], #16", "vldrw.32 q7, [r5], #16"]
     for k in range(walk.taps):
         x = ("q0", "q3")[k % 2]
@@ -84,47 +76,12 @@ def _row_kernel(walk: Walk, e: Ending) -> tuple[str, str]:
     size = f.to.size
     lines += ["vmovnt.i32 q6, q7", f"vstr{ {1: 'b', 2: 'h'}[size] }.16 q6, [r3], #{LANES * size}"]
     begin = [*e.limits(), *(core_constant("r8", f.zero) if f.zero else [])]
-    parameters = [
-        ("const int16_t *", "x", "r2"),
-        ("const int8_t *", "w", "r11"),
-        *([("const int32_t *", "moves", "r10")] if walk.slots else []),
-        (e.pointer, "y", "r3"),
-    ]
-    return row_kernel(
-        f"int16_mve_depthwise_l{walk.taps}_c{s.in_c}",
-        f"{counted(s.out_w, 'output')} in a row, {s.in_c} channels, {walk.taps} taps each.",
-        parameters,
-        walk.row_lines(begin, lines, size),
-        _twin(walk, e),
-    )
-
-
-def _twin(walk: Walk, e: Ending) -> str:
-    """The same in C."""
-    s, f, behind = walk.shape, e.finish, 2 * 16 + LANES * walk.taps
-    own = len(e.record(np.arange(4))) - 16
+    finish = "\n        ".join([
+        "int32_t start, multiplier;",
+        "memcpy(&start, record + c % 2 * 16 + 4 * lane, 4);",
+        "memcpy(&multiplier, numbers + 4 * lane, 4);",
+        *e.scalar("acc", "start", "multiplier", "numbers[16 + lane]"),
+    ])  # fmt: skip
     put = f"(int{f.to.bits}_t){f'(uint{f.to.bits}_t)' if f.to.c_type.startswith('u') else ''}v"
-    finished = "\n".join(e.scalar("acc", "start", "multiplier", "numbers[16 + lane]"))
-    return f"""\
-for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
-    for (int32_t c = 0; c < {s.in_c}; c++) {{
-        const int32_t lane = c % {LANES} / 2;
-        const int8_t *record = w + c / {LANES} * {behind + 2 * own};
-        const int8_t *weight = record + 32 + c % {LANES};
-        const int8_t *numbers = record + {behind} + c % 2 * {own};
-        const int16_t *from = x + ox * {s.stride_w * s.in_c} + c;
-        int32_t acc = 0;
-        for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{
-            for (int32_t kx = 0; kx < {s.kernel_w}; kx++, weight += {LANES}) {{
-                acc += from[kx * {walk.step // 2}] * *weight;
-            }}
-            from += {f"({walk.width} + moves[ky]) / 2" if walk.slots else s.dilation_h * walk.row // 2};
-        }}
-        int32_t start, multiplier;
-        memcpy(&start, record + c % 2 * 16 + 4 * lane, 4);
-        memcpy(&multiplier, numbers + 4 * lane, 4);
-        {finished}
-        y[ox * {s.in_c} + c] = {put};
-    }}
-}}
-"""
+    twin = walk.twin(0, len(e.record(np.arange(4))), "int16_t", "*weight", finish, put)
+    return walk.kernel("int16_mve", "int16_t", e.pointer[:-2], walk.row_lines(begin, lines, size), twin)

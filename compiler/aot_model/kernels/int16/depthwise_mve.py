@@ -70,13 +70,8 @@ def cycles(shape: ConvShape) -> float:
 
 
 def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail | None) -> KernelCode:
-    """weights: int8 [kernel_h, kernel_w, channel], one or more for each channel of x, which has zero point 0.
-
-    Raises:
-        ValueError: a layer with other types or a geometry that is not `applicable`.
-    """
-    if not applicable(shape, weights, 0, ending):
-        raise ValueError(f"not for the depthwise kernel: {shape}")
+    """weights: int8 [kernel_h, kernel_w, channel], some for each channel of x, whose zero point is 0."""
+    assert applicable(shape, weights, 0, ending), shape
     layer = _layer(shape, ending)
     p, f = layer.taps, ending.finish
     s = p.shape
@@ -151,14 +146,10 @@ def _row_kernel(layer: _Layer) -> tuple[str, str]:
         (2, size * p.multiplier),
     )
     lines += [*loop[:-2], f"addw r5, r5, #{layer.record}", *loop[-2:]]
-    parameters = [
-        ("const int16_t *", "x", "r1"),
-        ("const int8_t *", "w", "r5"),
-        ("const int32_t *", "k", "r7"),
-        ("const uint16_t *", "taps", "r11"),
-        ("const uint16_t *", "scatter", "r2"),
-        (layer.ending.pointer, "y", "r3"),
-    ]
+    parameters = (
+        "r1: const int16_t *x, r5: const int8_t *w, r7: const int32_t *k, r11: const uint16_t *taps, "
+        f"r2: const uint16_t *scatter, r3: {layer.ending.pointer}y"
+    )
     multiplier = f"(int32_t)((uint32_t)k[2 * c + 1] << {_halved(layer.ending)})"
     scalar = layer.ending.scalar("acc", "k[2 * c]", multiplier, f"w[{layer.record} * c + {8 * p.chunks}]")
     put = f"(int{f.to.bits}_t){f'(uint{f.to.bits}_t)' if f.to.c_type.startswith('u') else ''}v"

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.kernels.int8.dsp import Load, Peek, Schedule, dsp_function, op, unrolled
+from aot_model.kernels.int8.dsp import Load, Peek, Schedule, dsp_function, op
 from aot_model.kernels.int8.finish import wrapped
-from aot_model.kernels.int8.gemm_dsp import channel_pairs
+from aot_model.kernels.int8.gemm_dsp import channel_pairs, stream_lines
 from aot_model.kernels.int16.dots import Dots
 from aot_model.kernels.int16.finish import Finish
 
@@ -158,35 +158,30 @@ def _kernel(left: int, f: Finish, rows: int) -> tuple[str, str]:
     rule = "odd" if f.rule == "even" and f.zero % 2 else f.rule
     name = f"int16_dot{rows}x2_k{left}_{rule}{f.left}_{shift}_{kind}{bits}_{f.to.label}"
     store = "strb" if size == 1 else "strh"
-    enter, loop = unrolled(_step(rows), UNROLL, 12, ["cmp r0, lr"])
-    lines = [
-        "push {r4-r11, lr}",
-        "sub sp, sp, #20",
+    arguments = [
         "strd r0, r1, [sp]",
         "str r3, [sp, #8]",  # end of the stream
         "ldr r3, [sp, #64]",  # fours of taps
         "str r3, [sp, #16]",
-        *enter,
+    ]
+    begin = [
         "1:",
         "ldrd r3, r4, [r2], #8",
         "ldrd r0, r1, [sp]",
         *(["mov r5, r3", "mov r6, r4"] if rows == 2 else []),
         "ldr r12, [sp, #16]",
         "add lr, r0, r12, lsl #3",
-        *loop,
-        *_left(left, rows),
-        *_finish(f, rows),
+    ]
+    stores = [
         "ldrd r7, r8, [sp, #56]",  # where the results go
         f"{store}.w r4, [r7, #{size}]",
         f"{store} r3, [r7], #{2 * size}",
         *([f"{store}.w r6, [r8, #{size}]", f"{store} r5, [r8], #{2 * size}"] if rows == 2 else []),
         "strd r7, r8, [sp, #56]",
         "ldr r7, [sp, #8]",
-        "cmp r2, r7",
-        "bne.w 1b",
-        "add sp, sp, #20",
-        "pop {r4-r11, pc}",
     ]
+    lines = stream_lines(20, arguments, _step(rows), UNROLL, 12, ["cmp r0, lr"], begin,
+                         [*_left(left, rows), *_finish(f, rows), *stores], "r2, r7")  # fmt: skip
     words = f"(quads{' + 1' if left else ''})"
     away = f.rule == "away"
     sign = " + (high >> 31)" if away and shift != "s0" else ""
@@ -220,13 +215,6 @@ def _kernel(left: int, f: Finish, rows: int) -> tuple[str, str]:
         f"(i == 0 ? y0 : y1)[j] = ({to})v;", "}", "}", "y0 += 2;", "y1 += 2;", "}",
     ]  # fmt: skip
     comment = f"{'Two rows' if rows == 2 else 'A row'} of int16 x all pairs of channels of the stream."
-    parameters = (
-        "const int16_t *x0",
-        "const int16_t *x1",
-        "const int32_t *stream",
-        "const int32_t *end",
-        f"{to} *y0",
-        f"{to} *y1",
-        "int32_t quads",
-    )
+    ends = f"const int32_t *end, {to} *y0, {to} *y1, int32_t quads"
+    parameters = f"const int16_t *x0, const int16_t *x1, const int32_t *stream, {ends}"
     return name, dsp_function(name, comment, parameters, lines, body)

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot_model.c.helpers import named_by_text
 from aot_model.c.words import counted
-from aot_model.kernels.int8.mve import asm_lines, clobbers
+from aot_model.kernels.int8.mve import dot_function
 from aot_model.kernels.int16.finish_mve import Ending, core_constant
 
 ACCUMULATORS = ("r0", "r2", "r4", "r6", "r8", "r10", "r12", "r14")
@@ -62,38 +61,16 @@ def dot(taps: int, channels: int, w_bits: int, rows: int, ending: Ending) -> tup
     lines += [f"subs %[left], %[left], #{BLOCK}", "bgt 1b"]
     code = [*ending.limits(), *([] if partial else predicate), *lines]
     low = ["w", *y]  # widening loads and narrowing stores take low registers
-    pinned = _pinned([*low, "left", *x], ending.pointer)
-    outs = [*low, "left", *([] if straight else x)]
-    ins = x if straight else []
-    parameters = [
-        *(f"const int16_t *{p}" for p in x),
-        "const int8_t *w",
-        "int32_t channels",
-        *(f"{ending.pointer}{p}" for p in y),
-    ]
-    body = f"""\
-{{
-#if AOT_MODEL_MVE
-{pinned}    __asm__ volatile(
-{asm_lines(code)}
-        : {", ".join(f'[{o}] "+r"({o}_)' for o in outs)}
-        : {", ".join(f'[{i}] "r"({i}_)' for i in ins)}
-        : {clobbers(code)});
-#else
-{_twin(taps, w_bits, rows, ending)}#endif
-}}
-"""
-    name = named_by_text(f"int16_mve_dot_{rows}x{BLOCK}_k{taps}", ", ".join(parameters) + body)
-    comment = f"/* {counted(rows, 'row')} of {counted(taps, 'tap')} x all channels, {BLOCK} at a time. */\n"
-    return name, f"{comment}AOT_MODEL_NOINLINE static void {name}({', '.join(parameters)})\n{body}"
-
-
-def _pinned(operands: list[str], result: str) -> str:
-    types = {"left": "int32_t ", "w": "const int8_t *", "y0": result, "y1": result}
-    return "".join(
-        f'    register {types.get(name, "const int16_t *")}{name}_ __asm__("{register}") = '
-        f"{'channels' if name == 'left' else name};\n"
-        for name, register in zip(operands, ("r1", "r3", "r5", "r7", "r9", "r11"), strict=False)
+    parameters = [*(f"const int16_t *{p}" for p in x), "const int8_t *w", "int32_t channels",
+                  *(f"{ending.pointer}{p}" for p in y)]  # fmt: skip
+    return dot_function(
+        f"int16_mve_dot_{rows}x{BLOCK}_k{taps}",
+        f"{counted(rows, 'row')} of {counted(taps, 'tap')} x all channels, {BLOCK} at a time.",
+        ", ".join(parameters),
+        [*low, "left", *x],
+        [*low, "left", *([] if straight else x)],
+        code,
+        _twin(taps, w_bits, rows, ending),
     )
 
 

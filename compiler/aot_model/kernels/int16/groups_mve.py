@@ -7,7 +7,7 @@ import numpy as np
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.conv_mve import pairs_of_pixels
-from aot_model.kernels.int8.groups_mve import groups_of, scatter
+from aot_model.kernels.int8.patch_mve import groups_of, scatter
 from aot_model.kernels.int8.requantise_mve import HEADER
 from aot_model.kernels.int16 import block_mve, dot_mve
 from aot_model.kernels.int16.dots import INT32
@@ -27,14 +27,9 @@ def applicable(shape: ConvShape, weights: np.ndarray, most: int, ending: Ending 
 
 
 def conv(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail | None, result: int) -> KernelCode:
-    """weights: int8 or int16 [out_c, taps], of x with zero point 0. result: bytes of y's elements.
-
-    Raises:
-        ValueError: a layer that is not `applicable`.
-    """
+    """weights: int8 or int16 [out_c, taps], of x with zero point 0. result: bytes of y's elements."""
     s, own = shape, ending.finish.to
-    if not applicable(s, weights, 0, ending):
-        raise ValueError(f"not for the convolution with groups: {s}")
+    assert applicable(s, weights, 0, ending), s
     g = groups_of(s, dot_mve.LANES)
     kernel, text = dot_mve.dot(g.taps, g.outputs, 8 * weights.dtype.itemsize, 2, ending)
     matrices = g.matrices(weights.reshape(s.out_c, s.kernel_h, s.kernel_w, -1))

@@ -16,7 +16,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.kernels.int8.dsp import Load, Peek, Schedule, dsp_function, op, twin, unrolled
+from aot_model.kernels.int8.dsp import Load, Peek, Schedule, dsp_function, op, twin
+from aot_model.kernels.int8.gemm_dsp import stream_lines
 
 CHANNELS = 4
 LONGEST = 2044
@@ -89,23 +90,16 @@ def kernel(distance: int, rows: int, whole: bool) -> tuple[str, str]:
     step = _two_rows(distance) if rows == 2 else _one_row()
     name = f"sums{rows}x4_{distance}" if whole else f"parts2x4_{distance}" if rows == 2 else "parts1x4"
     registers = _SUMS[: CHANNELS * rows]
-    enter, loop = unrolled(step, UNROLL, 8, ["ldr r10, [sp, #4]", "cmp r0, r10"])
-    lines = [
-        "push {r4-r11, lr}",
-        "sub sp, sp, #12",
+    arguments = [
         "str r2, [sp]",
         f"movw r3, #{2 * distance}" if whole else "lsls r3, r3, #1",
         "add r5, r0, r3",
         "str r5, [sp, #4]",
         "lsrs r3, r3, #2",
-        *enter,
-        *[f"mov {r}, #0" for r in registers],
-        *loop,
-        "ldr r10, [sp]",
-        f"stmia r10, {{{registers[0]}-{registers[-1]}}}",
-        "add sp, sp, #12",
-        "pop {r4-r11, pc}",
     ]
+    lines = stream_lines(12, arguments, step, UNROLL, 8, ["ldr r10, [sp, #4]", "cmp r0, r10"],
+                         [f"mov {r}, #0" for r in registers],
+                         ["ldr r10, [sp]", f"stmia r10, {{{registers[0]}-{registers[-1]}}}"])  # fmt: skip
     used = [*registers, "r10", "r11", "r12", "lr"]
     body = [
         "const uint8_t *r0 = (const uint8_t *)x, *r1 = (const uint8_t *)w;",
@@ -118,6 +112,5 @@ def kernel(distance: int, rows: int, whole: bool) -> tuple[str, str]:
         f"{'Two rows' if rows == 2 else 'A row'} of {taps}int16 x four channels; w: of each two taps "
         "two words, each with the taps of two channels in turn."
     )
-    parameters = ["const int16_t *x", "const int8_t *w", "int32_t *sums"]
-    parameters += [] if whole else ["int32_t taps"]
+    parameters = "const int16_t *x, const int8_t *w, int32_t *sums" + ("" if whole else ", int32_t taps")
     return name, dsp_function(name, comment, parameters, lines, body)

@@ -12,8 +12,9 @@ bounds the offset from one side, so the offset is found or shown not to exist.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 
@@ -100,13 +101,13 @@ def affine(
     table = sum_table(a, b, result, left_shift, low, high, rounding, sign)
     real = [s * r.factor * 2.0**left_shift * result.factor for r, s in ((a, 1), (b, sign))]
     finest = int(np.floor(31.0 - np.log2(128.0 * (abs(real[0]) + abs(real[1])))))
+    near = sorted(range(-NEIGHBOURS, NEIGHBOURS + 1), key=abs)
     for shift in range(min(finest, 31), max(finest - PRECISIONS, 0), -1):
-        for da in sorted(range(-NEIGHBOURS, NEIGHBOURS + 1), key=abs):
-            for db in sorted(range(-NEIGHBOURS, NEIGHBOURS + 1), key=abs):
-                ma, mb = (round(factor * 2.0**shift) + d for factor, d in zip(real, (da, db), strict=True))
-                offset = _offset(table, ma, mb, shift, low, high)
-                if offset is not None:
-                    return Affine(ma, mb, offset, shift, low, high)
+        for moved in product(near, near):
+            ma, mb = (round(factor * 2.0**shift) + d for factor, d in zip(real, moved, strict=True))
+            offset = _offset(table, ma, mb, shift, low, high)
+            if offset is not None:
+                return Affine(ma, mb, offset, shift, low, high)
     return None
 
 
@@ -138,13 +139,13 @@ class RowSum:
 def dsp_sum(form: Affine) -> RowSum:
     """With the DSP extension; the form's numbers are the function's last arguments, as on hosts."""
     if (form.low, form.high) == (-128, 127):
-        return RowSum("dsp_sum", _numbers(form)[:4], header="aot_model/int8_dsp.h")
-    return RowSum("dsp_sum_between", _numbers(form), header="aot_model/int8_dsp.h")
+        return RowSum("dsp_sum", astuple(form)[:4], header="aot_model/int8_dsp.h")
+    return RowSum("dsp_sum_between", astuple(form), header="aot_model/int8_dsp.h")
 
 
 def avx2_sum(form: Affine) -> RowSum:
     """With AVX2."""
-    return RowSum("avx2_sum", _numbers(form), header="aot_model/int8_avx2_rows.h")
+    return RowSum("avx2_sum", astuple(form), header="aot_model/int8_avx2_rows.h")
 
 
 def mve_sum(form: Affine) -> RowSum:
@@ -160,7 +161,7 @@ def mve_sum_of_uint8(form: Affine) -> RowSum:
 
 
 def _mve_sum(base: str, ctype: str, macro: str, form: Affine) -> RowSum:
-    numbers = ", ".join(str(v) if v > -1 << 31 else "INT32_MIN" for v in _numbers(form))
+    numbers = ", ".join(str(v) if v > -1 << 31 else "INT32_MIN" for v in astuple(form))
     name = named_by_text(base, numbers)
     text = f"""\
 /* The sum of two rows of quantised values; the factors are proven on all pairs. */
@@ -170,7 +171,3 @@ AOT_MODEL_OPAQUE static void {name}(const {ctype} *a, const {ctype} *b, {ctype} 
 }}
 """
     return RowSum(name, helpers=(text,), header="aot_model/int8_mve.h")
-
-
-def _numbers(form: Affine) -> tuple[int, ...]:
-    return form.ma, form.mb, form.offset, form.shift, form.low, form.high

@@ -7,14 +7,16 @@ r9 outputs left, r12 channels, r6 from tap to tap. A block's lines may take r0, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from aot_model.c.assembly import advance, constant
-
-from ..base import ConvShape
-from .order_mve import ordered
+from aot_model.c.words import counted
+from aot_model.kernels.base import ConvShape
+from aot_model.kernels.int8.channel_rows_mve import row_kernel
+from aot_model.kernels.int8.mve import ordered
 
 LANES = 8
 MOST_TAPS = 64
@@ -104,6 +106,59 @@ class Walk:
                       *advance("r3", to * (s.in_c - LANES * self.blocks), "r0"),
                       "subs r9, r9, #1", "bne 1b"]  # fmt: skip
         return lines
+
+    def packed(self, matrix: np.ndarray, record: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """int8: for each eight channels what sums begin with, weights [taps, channels], other numbers; even
+        channels first. record: all numbers of four channels as bytes, of which 16 are what sums begin with.
+        """
+        padded = np.zeros((self.taps, self.blocks * LANES), np.int8)
+        padded[:, : matrix.shape[1]] = matrix
+        stream: list[np.ndarray] = []
+        for first in range(0, self.blocks * LANES, LANES):
+            lanes = first + np.arange(LANES)
+            records = [record(lanes[k::2]).view(np.int8) for k in (0, 1)]
+            stream += [*(r[:16] for r in records), padded[:, lanes].reshape(-1), *(r[16:] for r in records)]
+        return np.concatenate(stream)
+
+    def kernel(self, prefix: str, x: str, y: str, lines: list[str], twin: str) -> tuple[str, str]:
+        """(name, text) of name(x, w[, moves], y): one row of outputs. x, y: types of the elements."""
+        s, moves = self.shape, "r10: const int32_t *moves, " if self.slots else ""
+        return row_kernel(
+            f"{prefix}_depthwise_l{self.taps}_c{s.in_c}",
+            f"{counted(s.out_w, 'output')} in a row, {s.in_c} channels, {self.taps} taps each.",
+            f"r2: const {x} *x, r11: const int8_t *w, {moves}r3: {y} *y",
+            lines,
+            twin,
+        )
+
+    def twin(self, head: int, record: int, x: str, weight: str, finish: str, result: str) -> str:
+        """The same in C. head: bytes before all records, of which each has `record`. x: type of the input;
+        weight: C of one. finish: statements behind the sum `acc`; result: C of what is stored.
+        """
+        s, behind, own = self.shape, 2 * 16 + LANES * self.taps, record - 16
+        down = f"{self.width} + moves[ky]" if self.slots else str(s.dilation_h * self.row // self.size)
+        if self.slots and self.size > 1:
+            down = f"({down}) / {self.size}"
+        return f"""\
+for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
+    for (int32_t c = 0; c < {s.in_c}; c++) {{
+        const int32_t lane = c % {LANES} / 2;
+        const int8_t *record = w{f" + {head}" if head else ""} + c / {LANES} * {behind + 2 * own};
+        const int8_t *weight = record + 32 + c % {LANES};
+        const int8_t *numbers = record + {behind} + c % 2 * {own};
+        const {x} *from = {"" if self.size > 1 else f"(const {x} *)"}x + ox * {s.stride_w * s.in_c} + c;
+        int32_t acc = 0;
+        for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{
+            for (int32_t kx = 0; kx < {s.kernel_w}; kx++, weight += {LANES}) {{
+                acc += from[kx * {self.step // self.size}] * {weight};
+            }}
+            from += {down};
+        }}
+        {finish}
+        y[ox * {s.in_c} + c] = {result};
+    }}
+}}
+"""
 
     @property
     def cycles(self) -> int:

@@ -6,20 +6,18 @@ outputs or, where a vector is free for the sums of the first four, eight, which 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
 
 from aot_model.c.assembly import advance
-from aot_model.c.helpers import named_by_text
-
-from ...ir.admissible import ANYTHING
-from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
-from ..overlap import by_pixels, by_rows
-from .mve import asm_lines, clobbers
-from .requantise_mve import HEADER, Requantiser
-from .row_tail import tail_helpers, tail_loop
-from .unsigned_mve import Ends
+from aot_model.ir.admissible import ANYTHING
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.kernels.int8.mve import clobbers, mve_function
+from aot_model.kernels.int8.requantise_mve import HEADER, Ends, Requantiser
+from aot_model.kernels.int8.row_tail import tail_helpers, tail_loop
+from aot_model.kernels.overlap import by_pixels, by_rows
 
 FOUR, EIGHT = 4, 8
 ACCUMULATORS = ("r0", "r2", "r4", "r6")
@@ -63,29 +61,9 @@ def channel_loop(per_channel: list[str], block: list[str], outputs: int, across:
             moved[i] += rest * steps[i] // across
         lines += last
     lines += [
-        *advance("r1", next_channel[0] - moved[0], "r0"),
-        *advance("r3", next_channel[1] - moved[1], "r0"),
+        line for i, r in enumerate(("r1", "r3")) for line in advance(r, next_channel[i] - moved[i], "r0")
     ]
     return [*lines, "subs r9, r9, #1", "bne 1b"]
-
-
-def asm_statement(parameters: list[tuple[str, str, str]], lines: list[str]) -> str:
-    """The C of an assembly statement whose operands, (type, parameter, register), sit in fixed registers."""
-    pins = "".join(f'    register {t}{n}_ __asm__("{r}") = {n};\n' for t, n, r in parameters)
-    return f"""\
-{pins}    __asm__ volatile(
-{asm_lines(lines)}
-        : {", ".join(f'"+r"({n}_)' for _, n, _ in parameters)}
-        :
-        : {clobbers(lines, [r for _, _, r in parameters])});
-"""
-
-
-def split_shift(rq: Requantiser) -> list[str]:
-    """The signed shift of r10 as a left shift in r4 and minus a right shift in r2, where a layer has both."""
-    if rq.both:
-        return ["add r4, r10, #1", "bic r4, r4, r4, asr #31", "orn r2, r10, r10, asr #31"]
-    return ["bic r4, r10, r10, asr #31", "and r2, r10, r10, asr #31"] if rq.has_left else []
 
 
 def scalar_result(rq: Requantiser, shift: str) -> str:
@@ -108,31 +86,39 @@ def load_numbers(rq: Requantiser) -> list[str]:
     return [f"ldrd r12, r8, [r7], #{n}" if rq.multiplies else f"ldr r12, [r7], #{n}"]
 
 
-def requantised(rq: Requantiser, vectors: tuple[str, ...], temp: str) -> list[str]:
-    """Instructions for sums of one channel, up to the shift; they spoil r0, r2, r4, r6."""
-    lines = [*split_shift(rq), *(["ldr r6, [r7, #-4]"] if rq.ties == "even" else [])]
+def requantised(rq: Requantiser, vectors: tuple[str, ...]) -> list[str]:
+    """Instructions for sums of one channel, up to the shift; they spoil r0, r2, r4, r6, q7."""
+    lines = []
+    if rq.both:  # the signed shift of r10 as a left shift in r4 and minus a right shift in r2
+        lines = ["add r4, r10, #1", "bic r4, r4, r4, asr #31", "orn r2, r10, r10, asr #31"]
+    elif rq.has_left:
+        lines = ["bic r4, r10, r10, asr #31", "and r2, r10, r10, asr #31"]
+    lines += ["ldr r6, [r7, #-4]"] if rq.ties == "even" else []
     for q in vectors:
-        lines += rq.vector(q, temp, "r8", "r4", "r2" if rq.has_left else "r10", "r0", "r6")
+        lines += rq.vector(q, "q7", "r8", "r4", "r2" if rq.has_left else "r10", "r0", "r6")
     return lines
 
 
-def finished_block(rq: Requantiser, steps: int, partial: bool, zero: str | None = None, bits: int = 32,
-                   offsets: str = "q6", reload: str | None = None) -> list[str]:  # fmt: skip
-    """Instructions after the sums of a block: bias in r12, requantisation, store at the offsets in q6, and r3
-    `steps` bytes further. zero: a register that holds `zero_point_constant`. bits: of the offsets, which with
-    16 are those of a block of eight. reload: as of `finished_eight`.
+def finished(rq: Requantiser, steps: int, partial: bool = False, zero: str | None = None, bits: int = 32,
+             offsets: str = "q6", reload: str | None = None,
+             first: str | None = None) -> list[str]:  # fmt: skip
+    """Instructions after the sums of a block: bias in r12, requantisation, store at `offsets`, and r3 `steps`
+    bytes further. zero: a register that holds `zero_point_constant`. bits: of the offsets, which with 16 are
+    those of a block of eight. reload: a core register that points to the offsets, which are loaded anew.
+    first: the vector with the sums of the first four of eight.
     """
-    store = f"vstrb{'t' if partial else ''}.{bits} q0, [r3, {offsets}]"
+    vectors, store = ("q0",) if first is None else (first, "q0"), "vstrbt" if partial else "vstrb"
     return [
-        *gathered_sums("q0"), "vadd.i32 q0, q0, r12", *requantised(rq, ("q0",), "q7"),
-        *rq.narrow("q0", None, "q7", zero), *([f"vldrh.16 {offsets}, [{reload}]"] if reload else []),
-        *(["vpst"] if partial else []), store, f"addw r3, r3, #{steps}",
+        *gathered_sums("q0"), *(f"vadd.i32 {q}, {q}, r12" for q in vectors), *requantised(rq, vectors),
+        *rq.narrow(vectors[0], None if first is None else "q0", "q7", zero),
+        *([f"vldrh.16 {offsets}, [{reload}]"] if reload else []), *(["vpst"] if partial else []),
+        f"{store}.{bits} {vectors[0]}, [r3, {offsets}]", *forward("r3", steps),
     ]  # fmt: skip
 
 
 def scattered(eight: bool, step: int) -> np.ndarray:
     """uint16 [8]: where the results of a block go, `step` bytes from one to the next: eight of 16 bits as
-    `finished_eight` has them, or four of 32 bits.
+    `finished` has them, or four of 32 bits.
     """
     words = np.arange(FOUR, dtype="<u4") * np.uint32(step)
     halves = np.arange(EIGHT, dtype="<u2").reshape(2, FOUR).T.reshape(-1) * np.uint16(step)
@@ -140,43 +126,23 @@ def scattered(eight: bool, step: int) -> np.ndarray:
     return found
 
 
-def even_lanes(outputs: int) -> list[str]:
-    """Instructions before all, which spoil r0: the predicate of a block of four beside those of eight."""
-    return ["movw r0, #0x3333", "vmsr p0, r0"] if outputs > EIGHT and 0 < outputs % EIGHT <= FOUR else []
-
-
 def gathered_sums(vector: str) -> list[str]:
     """The sums of four outputs in a vector."""
     return [f"vmov {vector}[2], {vector}[0], r0, r4", f"vmov {vector}[3], {vector}[1], r2, r6"]
 
 
-def finished_eight(rq: Requantiser, first: str, step: int, temp: str, zero: str | None = None,
-                   offsets: str = "q6", reload: str | None = None) -> list[str]:  # fmt: skip
-    """As `finished_block`, of eight outputs: the sums of four are in `first`, of the others in q0; `step`
-    bytes from an output to the next. reload: a core register that points to the offsets, which `offsets` is
-    loaded from.
-    """
-    lines = [f"vadd.i32 {first}, {first}, r12", "vadd.i32 q0, q0, r12", *requantised(rq, (first, "q0"), temp)]
-    lines += rq.narrow(first, "q0", temp, zero)
-    lines += [f"vldrh.16 {offsets}, [{reload}]"] if reload else []
-    return [*lines, f"vstrb.16 {first}, [r3, {offsets}]", *forward("r3", EIGHT * step)]
-
-
-def row_kernel(base: str, comment: str, parameters: list[tuple[str, str, str]], lines: list[str],
+def row_kernel(base: str, comment: str, parameters: str, lines: list[str],
                twin: str) -> tuple[str, str]:  # fmt: skip
-    """(name, text) of a function whose assembly finds its parameters, (type, name, register), in
-    registers.
+    """(name, text) of a function whose assembly finds its parameters in registers: "r1: const int8_t *x, r3:
+    int8_t *y".
     """
-    body = f"""\
-{{
-#if AOT_MODEL_MVE
-{asm_statement(parameters, lines)}#else
-{twin}#endif
-}}
-"""
-    name = named_by_text(base, body)
-    head = ", ".join(f"{t}{n}" for t, n, _ in parameters)
-    return name, f"/* {comment} */\nAOT_MODEL_NOINLINE static void {name}({head})\n{body}"
+    registers, declared = zip(*(one.split(": ") for one in parameters.split(", ")), strict=True)
+    names = [re.split(r"[ *]", one)[-1] for one in declared]
+    outs = ", ".join(f'"+r"({n}_)' for n in names) + "\n        :"
+    pins = list(zip(registers, declared, names, strict=True))
+    return mve_function(
+        base, comment, ", ".join(declared), pins, outs, lines, clobbers(lines, registers), twin
+    )
 
 
 def rows_twin(channels: int, outputs: int, across: int, lanes: str, window: str, taps: int, product: str,
@@ -267,29 +233,34 @@ class ChannelRows:
                offsets: str = "q6", reload: str | None = None) -> tuple[str, str]:  # fmt: skip
         """(name, text) of name(x, w, k, taps, scatter, y). before: instructions before all; load: before a
         channel's outputs; sums: those of a block of up to four. place: C type of `taps`. window, product: as
-        of `rows_twin`. first, zero, offsets, reload: as of `finished_eight`.
+        of `rows_twin`. first, zero, offsets, reload: as of `finished`.
         """
         s, rq, eight, record = self.shape, self.rq, self.eight, self.record
         pixels, across = min(s.out_w, FOUR), EIGHT if eight else min(s.out_w, FOUR)
-        block = four = [*sums, *finished_block(rq, pixels * s.out_c, pixels < FOUR or eight, zero,
-                                               16 if eight else 32, offsets, reload)]  # fmt: skip
+        bits = 16 if eight else 32
+        end = finished(rq, pixels * s.out_c, pixels < FOUR or eight, zero, bits, offsets, reload)
+        block = four = [*sums, *end]
         if eight:
-            block = [*sums, *gathered_sums(first), *sums, *gathered_sums("q0"),
-                     *finished_eight(rq, first, s.out_c, "q7", zero, offsets, reload)]  # fmt: skip
+            end = finished(rq, EIGHT * s.out_c, False, zero, bits, offsets, reload, first)
+            block = [*sums, *gathered_sums(first), *sums, *end]
         shift = [f"ldrsb r10, [r5, #{record - 1}]"] if rq.common_right is None else []
         lines = [*before, f"mov {reload}, r2" if reload else "vldrw.32 q6, [r2]"]
-        lines += (
-            [f"mov r0, #{pixels}", "vctp.32 r0"] if pixels < FOUR else even_lanes(s.out_w) if eight else []
-        )
+        if pixels < FOUR:
+            lines += [f"mov r0, #{pixels}", "vctp.32 r0"]
+        elif (
+            eight and s.out_w > EIGHT and 0 < s.out_w % EIGHT <= FOUR
+        ):  # a block of four beside those of eight
+            lines += ["movw r0, #0x3333", "vmsr p0, r0"]
         lines += [*(rq.zero_point_constant(zero) if zero else []), f"movw r9, #{self.channels}"]
         loop = channel_loop([*load_numbers(rq), *shift, *load], block, s.out_w, across,
                             (across * self.step, across * s.out_c), self.next_channel,
                             four if eight else None)  # fmt: skip
         # r5 moves on at the end of a channel, before the loop's own count
         lines += [*loop[:-2], f"addw r5, r5, #{record}", *loop[-2:]]
-        parameters = [("const int8_t *", "x", "r1"), ("const int8_t *", "w", "r5"),
-                      ("const int32_t *", "k", "r7"), (f"const {place} *", "taps", "r11"),
-                      ("const uint16_t *", "scatter", "r2"), ("int8_t *", "y", "r3")]  # fmt: skip
+        parameters = (
+            f"r1: const int8_t *x, r5: const int8_t *w, r7: const int32_t *k, r11: const {place} *taps, "
+            "r2: const uint16_t *scatter, r3: int8_t *y"
+        )
         result = scalar_result(rq, f"w[{record} * c + {record - 1}]")
         store = f"y[(column + lane) * {s.out_c} + c * {self.next_channel[1]}] = {result};"
         twin = rows_twin(self.channels, s.out_w, pixels, str(pixels), window, self.taps, product, store)
@@ -300,20 +271,14 @@ class ChannelRows:
         `y`; x, too, may name call `m`. down: the shape's rows are the columns of the layer.
         """
         s = self.shape
-        to = (
-            self.ends.row
-            if tail is not None
-            else (f"{self.ends.y} + (n * {s.out_h} + oy) * {s.out_w * s.out_c}")
-        )
+        to = f"{self.ends.y} + (n * {s.out_h} + oy) * {s.out_w * s.out_c}" if tail is None else self.ends.row
         if self.calls == 1:
             text = f"{kernel}({x}, w, k, {tables}, {to});\n"
         else:
             own = f"w + m * {self.record * self.channels}, k + m * {self.rq.numbers.shape[1] * self.channels}"
             further = "m" if self.apart else f"m * {self.channels}"
-            text = (
-                f"for (int32_t m = 0; m < {self.calls}; m++) {{\n"
-                f"{kernel}({x}, {own}, {tables}, {to} + {further});\n}}\n"
-            )
+            call = f"{kernel}({x}, {own}, {tables}, {to} + {further});"
+            text = f"for (int32_t m = 0; m < {self.calls}; m++) {{\n{call}\n}}\n"
         index = ("n", "ox", "0") if down else ("n", "oy", "ox")
         return text if tail is None else text + rows_to_tail(s, "row", tail, index)
 
@@ -342,7 +307,13 @@ def layer_code(s: ConvShape, ends: Ends, helper: str, row: str, constants: list[
         before = f"int32_t filled = 0;\naot_mve_fill(ring, {ring.zero}, {ring.nbytes});\n"
         row = ring_loop(s, ring.fill) + ring.table + row
         slack = by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, 1, ring_unread(s))
-    body = begin + image_loops(s, ends.x, before, row)
+    body = f"""\
+{begin}for (int32_t n = 0; n < {s.batch}; n++) {{
+    const int8_t *image = {ends.x} + n * {s.in_h * s.in_w * s.in_c};
+    {before}for (int32_t oy = 0; oy < {s.out_h}; oy++) {{
+{row}}}
+}}
+"""
     return KernelCode(body, tuple(constants), tuple(scratch), frozenset({header}),
                       (helper, *tail_helpers(tail)), slack, note=note)  # fmt: skip
 
@@ -384,14 +355,3 @@ if (line >= 0 && line < {s.in_h}) {{
 {turn}}} else {{
     aot_mve_fill(to, {fill}, {used});
 }}"""
-
-
-def image_loops(s: ConvShape, x: str, before: str, inner: str) -> str:
-    """For each image `before`, and for each of its rows of outputs `inner`; x: C of the input."""
-    return f"""\
-for (int32_t n = 0; n < {s.batch}; n++) {{
-    const int8_t *image = {x} + n * {s.in_h * s.in_w * s.in_c};
-    {before}for (int32_t oy = 0; oy < {s.out_h}; oy++) {{
-{inner}}}
-}}
-"""

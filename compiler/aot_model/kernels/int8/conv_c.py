@@ -11,22 +11,19 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.c.text import loop_of
 from aot_model.c.words import counted
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
+from aot_model.kernels.int8.finish import Rows, less
 from aot_model.kernels.int8.patch_dsp import needs_assembly, run_helper
 from aot_model.kernels.int8.requantise import fold_zero_point
-from aot_model.kernels.int8.rows import Rows, less
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.overlap import by_pixels, residual
 
 LONG = 64
 """Taps beside which it is nothing to take an offset from a half of a word."""
-
-
-def _largest_divisor(value: int, limit: int) -> int:
-    return next(n for n in range(limit, 0, -1) if value % n == 0)
 
 
 def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[np.int32] | None,
@@ -48,7 +45,7 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
     rows = Rows.of(weights.dtype, w, b, quant, paired, nibbles)
     count = s.batch * s.out_h * s.out_w
     pixels = min(block[0], count)
-    direct = s.pointwise and not needs_assembly(s) and s.dense
+    direct = s.in_place
     flat = weights.reshape(oc, taps)
     offset = 8 if weights.dtype.kind == "i" else 0  # of a nibble from the weight
     packed = []
@@ -81,7 +78,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
 
     # ---- the innermost block: `p` pixels by `c` channels at `from<i>`, weights at `w`
     sum_type, sum_cast = rows.sums()
-    unroll = _largest_divisor(taps, 2 if nibbles else 8)  # 4 bits: where flash is short
+    most = 2 if nibbles else 8  # 4 bits: where flash is short
+    unroll = next(n for n in range(most, 0, -1) if taps % n == 0)
     zero = less(quant.weight_zero_point)
 
     def weight(k: int, c: int, j: int) -> str:
@@ -124,12 +122,9 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
 
     def group_lines(p: int) -> list[str]:
         whole = per_out - per_out % channels
-        first = "0" if s.groups == 1 else f"g * {per_out}"
-        last, end = (
-            (str(whole), str(per_out))
-            if s.groups == 1
-            else (f"g * {per_out} + {whole}", f"(g + 1) * {per_out}")
-        )
+        first, last, end = "0", str(whole), str(per_out)
+        if s.groups > 1:
+            first, last, end = f"g * {per_out}", f"g * {per_out} + {whole}", f"(g + 1) * {per_out}"
         lines = [f"for (int32_t c = {first}; c < {last}; c += {channels}) {{", *block_lines(p, channels), "}"]
         if per_out % channels:
             lines += [f"for (int32_t c = {last}; c < {end}; c++) {{", *block_lines(p, 1), "}"]
@@ -145,23 +140,17 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
         size = taps if s.groups == 1 else s.kernel_h * s.kernel_w * per_in
         copy = [f"memcpy(to, from, {s.kernel_w * s.in_c});", f"to += {s.kernel_w * s.in_c};"]
         if s.groups > 1:
-            copy = [
-                f"for (int32_t kx = 0; kx < {s.kernel_w}; kx++) {{",
-                f"for (int32_t g = 0; g < {s.groups}; g++, from += {per_in}) {{",
-                f"memcpy(to + g * {p * size} + kx * {per_in}, from, {per_in});",
-                "}",
-                "}",
-                f"to += {s.kernel_w * per_in};",
-            ]
-        return [
-            f"for (int32_t i = 0; i < {p}; i++) {{",
+            own = f"memcpy(to + g * {p * size} + kx * {per_in}, from, {per_in});"
+            copy = loop_of("kx", s.kernel_w, *loop_of("g", s.groups, own, more=f"from += {per_in}"))
+            copy.append(f"to += {s.kernel_w * per_in};")
+        begin = [
             "const int32_t place = pixel + i;",
             f"const int32_t top = {within} / {s.out_w} * {s.stride_h} - {s.pad_top};",
             f"const int32_t left = {within} % {s.out_w} * {s.stride_w} - {s.pad_left};",
             f"{x_type} *to = patch + i * {size};",
-            f"for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{",
-            f"const {x_type} *from = {where};", *copy, "}", "}",
-        ]  # fmt: skip
+        ]
+        rows = loop_of("ky", s.kernel_h, f"const {x_type} *from = {where};", *copy)
+        return loop_of("i", p, *begin, *rows)
 
     def pixel_lines(p: int) -> list[str]:
         """The patches, then all groups of `p` pixels: from<i> is where the taps of pixel i in a group lie."""
@@ -172,13 +161,11 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
             lines = [f"const {x_type} *pixel_at{i} = {start};" for i, start in enumerate(at)]
             at = [f"pixel_at{i} + g * {per_in}" for i in range(p)]
         starts = [f"const {x_type} *from{i} = {start};" for i, start in enumerate(at)]
-        lines += [
-            f"const {'uint8' if nibbles else weights.dtype.name}_t *w = weights;",
-            "const int32_t *table = requantisation;",
-        ]
+        kind = "uint8" if nibbles else weights.dtype.name
+        lines += [f"const {kind}_t *w = weights;", "const int32_t *table = requantisation;"]
         if s.groups == 1:
             return [*lines, *starts, *group_lines(p)]
-        return [*lines, f"for (int32_t g = 0; g < {s.groups}; g++) {{", *starts, *group_lines(p), "}"]
+        return [*lines, *loop_of("g", s.groups, *starts, *group_lines(p))]
 
     whole, lines = count - count % pixels, []
     for first, end, p in ((0, whole, pixels), (whole, count, 1)):

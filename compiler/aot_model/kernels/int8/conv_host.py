@@ -24,8 +24,7 @@ from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8 import conv_c
 from aot_model.kernels.int8.host_finish import Finish, admissible_entries, finish, table
-from aot_model.kernels.int8.host_loops import Loops, Sweep
-from aot_model.kernels.int8.host_tile import view
+from aot_model.kernels.int8.host_loops import Loops, Sweep, view
 from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
 from aot_model.kernels.int8.spec import QuantSpec
@@ -132,13 +131,10 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
         def call(pixels: int, x: str, at: str, entry: str, y: str, count: int) -> str:
             name, text = micro_kernel(pixels, blocks, end, kind, quant.out_dtype, dialect)
             texts[name] = text
-            geometry = (
-                f"{v.stride_w * v.pixel}, {s.kernel_h}, {s.dilation_h * v.pitch}, {runs}, {apart}, {steps}"
-            )
-            return (
-                f"{name}({x}, {geometry}, {at}, {f'{stride}, ' if blocks > 1 else ''}{entry}, {y}, {oc}, "
-                f"{min(count, end.block)});"
-            )
+            rows = f"{s.kernel_h}, {s.dilation_h * v.pitch}, {runs}, {apart}, {steps}"
+            weights_at = f"{at}, {stride}" if blocks > 1 else at
+            results = f"{y}, {oc}, {min(count, end.block)}"
+            return f"{name}({x}, {v.stride_w * v.pixel}, {rows}, {weights_at}, {entry}, {results});"
 
         return call
 
@@ -156,21 +152,10 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
             rows = rows.reshape(block, s.kernel_h, runs, steps, dialect.group)
             packed.append(rows.transpose(1, 2, 3, 0, 4).astype(stored).reshape(-1))
         pixels = dialect.pixels[block] if blocks == 1 else v.out_w
-        sweeps.append(
-            Sweep(
-                group * per_out + first,
-                count,
-                block * blocks,
-                pixels,
-                before[0],
-                size * blocks,
-                before[1],
-                end.words * blocks,
-                group * per_in,
-                0,
-                caller(blocks, end, size),
-            )
-        )
+        steps_of = [(at, step * blocks) for at, step in zip(before, (size, end.words), strict=True)]
+        call = caller(blocks, end, size)
+        sweeps.append(Sweep(group * per_out + first, count, block * blocks, pixels, steps_of[0], steps_of[1],
+                            (group * per_in, 0), call))  # fmt: skip
 
     blocks = {1: 4, 2: 2, 3: 2}.get(v.out_w if v.out_h == 1 else 0, 1)
     for group in range(s.groups):

@@ -5,25 +5,23 @@ kernel row are contiguous in the image), taps outside of the image as the zero p
 knows no borders. Where weights have a zero point, what it makes of the sum of a pixel's taps lies behind
 them. The copy costs 2 instructions per 16 bytes and pixel, against 14 per 16 bytes and 8 outputs
 in the micro-kernel; it allows the output to overwrite pixels that were consumed. Of a layer with groups, the
-taps lie apart by groups in the patch (groups_mve.py).
+taps lie apart by groups in the patch (patch_mve.py).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...ir.admissible import ANYTHING
-from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
-from ..overlap import by_pixels, residual
-from . import depthwise_mve
-from .dot_mve import LAYOUT, chunk_widths, dot, pack
-from .groups_mve import BLOCK, Groups, groups_of, scatter
-from .mve import BYTES
-from .patch_mve import copy_statements, patch_copier
-from .requantise_mve import HEADER, Requantiser, requantiser, supports
-from .row_tail import tail_helpers, tail_loop
-from .spec import QuantSpec
-from .unsigned_mve import Ends, padding
+from aot_model.ir.admissible import ANYTHING
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.kernels.int8 import depthwise_mve
+from aot_model.kernels.int8.dot_mve import LAYOUT, chunk_widths, dot, pack
+from aot_model.kernels.int8.mve import BYTES
+from aot_model.kernels.int8.patch_mve import BLOCK, Groups, copy_statements, groups_of, patch_copier, scatter
+from aot_model.kernels.int8.requantise_mve import HEADER, Ends, Requantiser, padding, requantiser, supports
+from aot_model.kernels.int8.row_tail import tail_helpers, tail_loop
+from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.overlap import by_pixels, residual
 
 INCLUDES = frozenset({HEADER})
 LEAST_GAIN = 1.1

@@ -16,23 +16,21 @@ from __future__ import annotations
 import numpy as np
 
 from aot_model.c.words import counted
-
-from ...ir.admissible import ANYTHING
-from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
-from ..overlap import by_rows
-from .channel_rows_mve import (
+from aot_model.ir.admissible import ANYTHING
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.kernels.int8.channel_rows_mve import (
     channel_loop,
-    finished_block,
+    finished,
     load_numbers,
     row_kernel,
     rows_to_tail,
     rows_twin,
     scalar_result,
 )
-from .requantise_mve import DEPTHWISE_HEADER, Requantiser, requantiser
-from .row_tail import tail_helpers
-from .spec import QuantSpec
-from .unsigned_mve import Ends
+from aot_model.kernels.int8.requantise_mve import DEPTHWISE_HEADER, Ends, Requantiser, requantiser
+from aot_model.kernels.int8.row_tail import tail_helpers
+from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.overlap import by_rows
 
 STEP = 2
 """Rows of outputs that are made together."""
@@ -43,13 +41,9 @@ def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None,
     """3x3, stride 1, one output channel per input channel, at least two output columns: `applicable`.
 
     weights: int8 [3, 3, channels]. bias: int32 [channels]. tail: as for `conv`.
-
-    Raises:
-        ValueError: any other geometry, or what `requantiser` does not have.
     """
     s = shape
-    if not applicable(s):
-        raise ValueError(f"not for the 3x3 depthwise kernel: {s}")
+    assert applicable(s), s
     matrix = np.asarray(weights, np.int8).reshape(9, s.out_c).T
     ends, spec = Ends.of(spec), Ends.of(spec).signed(spec)
     rq = requantiser(spec, matrix, bias)
@@ -59,37 +53,19 @@ def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None,
     scratch = [Scratch("pairs", total)]
     if tail is not None:
         scratch.append(ends.results(STEP * s.out_w * s.out_c))
-    constants = [
-        Packed(
-            "w",
-            _pack(matrix),
-            admissible=ANYTHING,
-            layout="for each channel: a word of zeros, three of a column of taps and a zero each",
-        ),
-        Packed(
-            "k",
-            rq.numbers,
-            admissible=ANYTHING,
-            layout="for each channel: bias, numbers of the requantisation",
-        ),
-    ]
+    layout = "for each channel: a word of zeros, three of a column of taps and a zero each"
+    constants = [Packed("w", _pack(matrix), admissible=ANYTHING, layout=layout)]
+    layout = "for each channel: bias, numbers of the requantisation"
+    constants.append(Packed("k", rq.numbers, admissible=ANYTHING, layout=layout))
     if rq.common_right is None:
         constants.append(Packed("right", rq.signed_shift, admissible=ANYTHING))
     constants.append(Packed("offsets", _offsets(s, pair)))
     fields = {
-        "batch": s.batch,
-        "in_h": s.in_h,
-        "in_row": s.in_w * s.in_c,
-        "out_h": s.out_h,
-        "out_row": s.out_w * s.out_c,
-        "pad_top": s.pad_top,
-        "pair": pair,
-        "left": 2 * s.pad_left * s.in_c,
-        "used": used * s.in_c,
-        "total": total,
-        "fill": spec.x_zero_point,
+        "batch": s.batch, "in_h": s.in_h, "in_row": s.in_w * s.in_c, "out_h": s.out_h,
+        "out_row": s.out_w * s.out_c, "pad_top": s.pad_top, "pair": pair, "left": 2 * s.pad_left * s.in_c,
+        "used": used * s.in_c, "total": total, "fill": spec.x_zero_point,
         **({"unsigned_rows": 1} if ends.unsigned_x else {}),
-    }
+    }  # fmt: skip
     geometry = "static const aot_mve_depthwise_shape shape = {\n"
     geometry += "".join(f"    .{name} = {value},\n" for name, value in fields.items()) + "};\n"
     right = "right" if rq.common_right is None else "NULL"
@@ -167,7 +143,7 @@ def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
     block = ["vldrh.u16 q0, [r1, q5]", f"addw r1, r1, #{4 * c}"]
     block += [f"vmladav.s8 {r}, q0, {q}"
               for r, q in zip(("r0", "r2", "r4", "r6"), ("q1", "q2", "q3", "q4"), strict=True)]  # fmt: skip
-    block += finished_block(rq, 2 * c, partial)
+    block += finished(rq, 2 * c, partial)
     # Of a last single row only the first lanes are stored.
     limit = ["lsl r4, r4, #1", "vctp.32 r4"] if partial else []
     lines = ["vldrh.16 q5, [r0]", "vldrw.32 q6, [r2]", *limit, f"movw r9, #{c}"]
@@ -175,17 +151,10 @@ def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
                    "vldrb.8 q2, [r5], #16", *load_numbers(rq)]  # fmt: skip
     per_channel += ["ldrsb r10, [r11], #1"] if rq.common_right is None else []
     lines += channel_loop(per_channel, block, s.out_w, 2, (4 * c, 2 * c), (2, 1))
-    return _function(s, rq, lines, partial)
-
-
-def _function(s: ConvShape, rq: Requantiser, lines: list[str], partial: bool) -> tuple[str, str]:
-    parameters = [
-        ("const int8_t *", "x", "r1"),
-        ("const int8_t *", "w", "r5"),
-        ("const int32_t *", "k", "r7"),
-    ]
-    parameters += [("const int8_t *", "right", "r11"), ("const uint16_t *", "gather", "r0")]
-    parameters += [("const uint16_t *", "scatter", "r2"), ("int32_t ", "rows", "r4"), ("int8_t *", "y", "r3")]
+    parameters = (
+        "r1: const int8_t *x, r5: const int8_t *w, r7: const int32_t *k, r11: const int8_t *right, "
+        "r0: const uint16_t *gather, r2: const uint16_t *scatter, r4: int32_t rows, r3: int8_t *y"
+    )
     window = (
         f"const int8_t *from = x + column * {2 * s.in_c} + 2 * c;\n"
         "const int8_t *weight = w + 16 * c + 4 - lane / 2 - 4 * (lane % 2);"

@@ -10,13 +10,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.c.text import loop_of
 from aot_model.ir.admissible import ANYTHING
 from aot_model.ir.nibbles import packed
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8.dsp import HEADER
+from aot_model.kernels.int8.finish import Rows, less
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
 from aot_model.kernels.int8.requantise import fold_zero_point
-from aot_model.kernels.int8.rows import Rows, less
 from aot_model.kernels.int8.spec import QuantSpec
 
 WRITTEN_OUT, NIBBLES_WRITTEN_OUT = 16, 25
@@ -39,14 +40,13 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDAr
     rows = Rows.of(weights.dtype, w, b, quant, short=nibbles)
     plane = plane_of(shape, plane_bytes, once=tail is not None)
     u, v = plane.u, plane.v
-    grid = weights.transpose(2, 1, 0) if plane.transposed else weights.transpose(2, 0, 1)
     taps = u.kernel * v.kernel
     out = f"{quant.out_dtype}_t"
     loops = PlaneLoops(shape, quant, plane, tail, tail is not None, (out, 1 if quant.rounding else 4))
     y_u, y_v = loops.steps
     zero = less(quant.weight_zero_point)
     sum_type, sum_cast = rows.sums()
-    stored, own = np.ascontiguousarray(grid).reshape(oc, taps), f"{weights.dtype.name}_t"
+    stored, own = np.ascontiguousarray(plane.grid(weights)).reshape(oc, taps), f"{weights.dtype.name}_t"
     each, kind, first = taps, own, "taps"
     above = 8 if weights.dtype.kind == "i" else 0  # of a nibble, that it has no sign
     if nibbles:
@@ -64,32 +64,23 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDAr
         declare = [f"const int32_t w{k} = {tap}{zero};" for k, tap in enumerate(known)]
         accumulate = [f"sum += {rows.as_sum(f'from[{offset}] * w{k}')};" for k, offset in enumerate(at)]
     else:
-        declare = [
-            f"{own} own[{2 * each}];", f"for (int32_t k = 0; k < {each}; k++) {{",
-            f"own[2 * k] = ({own})({nibble('k', False)});", f"own[2 * k + 1] = ({own})({nibble('k', True)});",
-            "}",
-        ] if nibbles else []  # fmt: skip
-        accumulate = [
-            f"const {own} *tap = {first};",
-            f"for (int32_t k = 0; k < {u.kernel}; k++) {{",
-            f"const int16_t *at = from + k * {u.dilation * plane.length};",
-            f"for (int32_t t = 0; t < {v.kernel}; t++, at += {v.dilation}) {{",
-            f"sum += {rows.as_sum(f'*at * (*tap++{zero})' if zero else '*at * *tap++')};", "}", "}",
-        ]  # fmt: skip
+        both = [f"own[2 * k{' + 1' * high}] = ({own})({nibble('k', high)});" for high in (False, True)]
+        declare = [f"{own} own[{2 * each}];", *loop_of("k", each, *both)] if nibbles else []
+        add = f"sum += {rows.as_sum(f'*at * (*tap++{zero})' if zero else '*at * *tap++')};"
+        line = loop_of("t", v.kernel, add, more=f"at += {v.dilation}")
+        at_line = f"const int16_t *at = from + k * {u.dilation * plane.length};"
+        accumulate = [f"const {own} *tap = {first};", *loop_of("k", u.kernel, at_line, *line)]
+    output = [f"{sum_type} sum = {sum_cast}constants[0];", *accumulate, f"int32_t v = {rows.as_int('sum')};"]
+    output += [*rows.finish("constants + 1"), f"*to = ({out})v;"]
+    lines = [f"const int16_t *from = plane + u * {u.stride * plane.length};"]
+    lines.append(f"{out} *to = {loops.target} + u * {y_u};")
+    lines += loop_of("j", v.size_out, *output, more=f"from += {v.stride}, to += {y_v}")
     compute = [
         f"const {kind} *taps = weights + {each} * {loops.channel};",
         f"const int32_t *constants = requantisation + {rows.width} * {loops.channel};",
         *declare,
-        f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
-        f"const int16_t *from = plane + u * {u.stride * plane.length};",
-        f"{out} *to = {loops.target} + u * {y_u};",
-        f"for (int32_t j = 0; j < {v.size_out}; j++, from += {v.stride}, to += {y_v}) {{",
-        f"{sum_type} sum = {sum_cast}constants[0];",
-        *accumulate,
-        f"int32_t v = {rows.as_int('sum')};",
-        *rows.finish("constants + 1"),
-        f"*to = ({out})v;", "}", "}",
-    ]  # fmt: skip
+        *loop_of("u", plane.lines_out, *lines),
+    ]
     return KernelCode(
         body=loops.text(compute),
         constants=(Packed("weights", stored.reshape(-1), admissible=ANYTHING), rows.packed()),

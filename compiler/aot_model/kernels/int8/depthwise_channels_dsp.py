@@ -19,10 +19,18 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.ir.admissible import ANYTHING, Range
+from aot_model.c.text import loop_of
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER, Load, Schedule, assembly, dsp_function, op, twin
-from aot_model.kernels.int8.finish import Rule, form_name, requantise, requantise_words, stored, wrapped
+from aot_model.kernels.int8.finish import (
+    Rule,
+    admissible_shifts,
+    form_name,
+    numbers_of,
+    requantise,
+    stored,
+    wrapped,
+)
 from aot_model.kernels.int8.requantise import RequantisePlan, bounds, fold_zero_point, lifted_plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 from aot_model.kernels.overlap import slack
@@ -59,7 +67,8 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
     w, b = fold_zero_point(weights.reshape(taps, channels).T, bias, quant)
     rq = lifted_plan(quant, *bounds(w, b, quant))
     firsts = [min(c, channels - CHANNELS) for c in range(0, channels, CHANNELS)]
-    stream = np.stack([_packed(w[c : c + CHANNELS], b[c : c + CHANNELS], rq, c) for c in firsts])
+    parts = [slice(c, c + CHANNELS) for c in firsts]
+    stream = np.stack([_packed(w[k], b[k] + rq.bias_shift[k], numbers_of(rq)[k]) for k in parts])
     words = stream.shape[1]
     rule = Rule.of(rq, quant, channels)
     results = tail is not None or rq.form == "raw"
@@ -75,22 +84,13 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
         last = firsts[-1]
         calls.append(f"{name}(from + {last}, weights + {stream.size - words}, {to} + {last}, 1, {place});")
     if results:
-        value = rule.value("results[c]", "c")
-        store = f"y[({pixel}) * {channels} + c] = ({quant.out_dtype}_t)v;"
-        if tail is not None:
-            index = ("n", "j", "0", "c") if shape.out_h > 1 else ("n", "0", "j", "c")
-            store = tail.store("v", index, 1).rstrip()
-        calls += [f"for (int32_t c = 0; c < {channels}; c++) {{", f"const int32_t v = {value};", store, "}"]
+        at = ("n", "j", "0") if shape.out_h > 1 else ("n", "0", "j")
+        to_y = f"({pixel}) * {channels} + c"
+        calls += rule.store_each(channels, "results[c]", to_y, quant.out_dtype, tail, at)
     else:
         calls.insert(0, f"{ctype} *to = y + ({pixel}) * {channels};")
-    body = [
-        f"for (int32_t n = 0; n < {s.batch}; n++) {{",
-        f"for (int32_t j = 0; j < {s.out_w}; j++) {{",
-        f"const {quant.x_dtype}_t *from = x + n * {s.strides[0]} + j * {across};",
-        *calls,
-        "}",
-        "}",
-    ]
+    from_x = f"const {quant.x_dtype}_t *from = x + n * {s.strides[0]} + j * {across};"
+    body = loop_of("n", s.batch, *loop_of("j", s.out_w, from_x, *calls))
     image, column = np.divmod(np.arange(s.batch * s.out_w), s.out_w)
     reads = image * s.strides[0] + column * across
     ends = (image * s.out_w + column) * channels
@@ -98,18 +98,12 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
         reads, ends = (np.add.outer(v, np.array(firsts)).reshape(-1) for v in (reads, ends + CHANNELS))
     else:
         ends = ends + channels
-    shifts = (
-        ANYTHING
-        if rq.form == "raw" or rq.uniform_shift
-        else tuple(Range(0, 31, words - 1 - 3 * k, words) for k in range(CHANNELS))
+    layout = (
+        "for each four channels a, b, c, d: start values of the sums; of each two taps a "
+        "word of a, b and one of c, d; numbers of the requantisation"
     )
-    packed = Packed(
-        "weights",
-        stream.reshape(-1),
-        admissible=shifts,
-        layout="for each four channels a, b, c, d: start values of the sums; of each two taps a "
-        "word of a, b and one of c, d; numbers of the requantisation",
-    )
+    shifts = admissible_shifts(rq, words, CHANNELS)
+    packed = Packed("weights", stream.reshape(-1), admissible=shifts, layout=layout)
     return KernelCode(
         body="\n".join(body) + "\n",
         constants=(packed, *rule.constants),
@@ -121,15 +115,13 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
     )
 
 
-def _packed(w: Int64, b: Int64, rq: RequantisePlan, first: int) -> npt.NDArray[np.int32]:
-    """w [4, taps], b [4]: the words of four channels, of which rq has the numbers from `first` on."""
+def _packed(w: Int64, starts: Int64, numbers: Int64) -> npt.NDArray[np.int32]:
+    """The words of four channels: w [4, taps], starts [4], numbers [4, words]."""
     if w.shape[1] % 2:
         w = np.insert(w, 1, 0, axis=1)
     pairs = w.reshape(2, 2, -1, 2).transpose(2, 0, 3, 1)  # [two taps][two channels][tap][channel]
     words = np.ascontiguousarray(pairs.astype(np.int8)).reshape(-1).view("<i4")
-    starts = b + rq.bias_shift[first : first + CHANNELS]
-    numbers = [word for c in range(first, first + CHANNELS) for word in requantise_words(rq, c)]
-    return np.concatenate([wrapped(starts), words, wrapped(np.array(numbers, np.int64))]).astype(np.int32)
+    return np.concatenate([wrapped(starts), words, wrapped(numbers.reshape(-1))]).astype(np.int32)
 
 
 _SUMS = ("r2", "r3", "r4", "r5")
@@ -223,13 +215,6 @@ def _kernel(rq: RequantisePlan, quant: QuantSpec) -> tuple[str, str]:
         "One output of four channels at a time: stream = for each four start values, weights of pairs "
         "of taps, requantisation; taps are `step` apart, the first two `second`."
     )
-    parameters = (
-        f"{kind} *x",
-        "const int32_t *stream",
-        f"{out} *y",
-        "int32_t fours",
-        "int32_t pairs",
-        "int32_t step",
-        "int32_t second",
-    )
+    numbers = "int32_t fours, int32_t pairs, int32_t step, int32_t second"
+    parameters = f"{kind} *x, const int32_t *stream, {out} *y, {numbers}"
     return name, dsp_function(name, comment, parameters, lines, body)

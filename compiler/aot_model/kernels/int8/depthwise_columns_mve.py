@@ -12,11 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base import ConvShape, KernelCode, Packed, Tail
-from .channel_rows_mve import ACCUMULATORS, EIGHT, ChannelRows, Ring, covered, scattered, summed
-from .requantise_mve import DEPTHWISE_HEADER, requantiser
-from .spec import QuantSpec
-from .unsigned_mve import Ends, padding
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
+from aot_model.kernels.int8.channel_rows_mve import (
+    ACCUMULATORS,
+    EIGHT,
+    ChannelRows,
+    Ring,
+    covered,
+    scattered,
+    summed,
+)
+from aot_model.kernels.int8.requantise_mve import DEPTHWISE_HEADER, Ends, padding, requantiser
+from aot_model.kernels.int8.spec import QuantSpec
 
 RESIDENT = 5
 """Vectors of weights that stay in registers along a row."""
@@ -60,11 +67,6 @@ class _Plan:
         """Bytes from the window of one output to the next."""
         return self.shape.stride_w * self.slots
 
-    @property
-    def by_multiple(self) -> bool:
-        """Whether a call takes every multiplier-th output channel, or all of one input channel."""
-        return self.multiplier <= self.shape.in_c
-
 
 def _plan(shape: ConvShape, compact: bool = False) -> _Plan:
     s = shape.along_row
@@ -95,19 +97,16 @@ def depthwise_columns(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | 
     """Any stride, padding and channel multiplier; kernels whose window has up to 80 bytes.
 
     weights: int8 [kernel_h, kernel_w, out_c]. bias: int32 [out_c]. tail: as for `conv`.
-
-    Raises:
-        ValueError: a geometry that is not `applicable`, or what `requantiser` does not have.
     """
-    if not applicable(shape):
-        raise ValueError(f"not for the depthwise kernel: {shape}")
+    assert applicable(shape), shape
     p = _plan(shape, compact)
     s = p.shape
     taps = s.kernel_h * s.kernel_w
     matrix = np.asarray(weights, np.int8).reshape(taps, s.out_c).T
-    channels, calls, following = (
-        (s.in_c, p.multiplier, (p.plane, p.multiplier)) if p.by_multiple else (p.multiplier, s.in_c, (0, 1))
-    )
+    # a call takes every so-manyth output channel, or all of one input channel
+    channels, calls, following = s.in_c, p.multiplier, (p.plane, p.multiplier)
+    if p.multiplier > s.in_c:
+        channels, calls, following = p.multiplier, s.in_c, (0, 1)
     ends, fill = Ends.of(spec), padding(spec)
     rows = ChannelRows(s, requantiser(ends.signed(spec), matrix, bias), 16 * p.chunks, p.step, channels,
                        calls, following, p.eight, taps + 1, ends)  # fmt: skip
@@ -119,12 +118,8 @@ def depthwise_columns(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | 
     )
     source = f"line >= 0 && line < {s.in_h} ? image + line * {s.in_w * s.in_c} : NULL"
     turn = f"aot_mve_turn(ring + {p.slots * s.pad_left} + filled % {p.slots}, &geometry, {source});"
-    ring = Ring(
-        p.ring,
-        zero,
-        turn,
-        f"const uint8_t *order = taps + oy * {s.stride_h} % {p.slots} * {16 * p.chunks};\n",
-    )
+    order = f"const uint8_t *order = taps + oy * {s.stride_h} % {p.slots} * {16 * p.chunks};\n"
+    ring = Ring(p.ring, zero, turn, order)
     x = "ring" if rows.apart else f"ring + m * {p.plane}"
     return rows.code(_row_kernel(p, rows), [*rows.packed(matrix), Packed("taps", _taps(p).reshape(-1)),
                                             Packed("scatter", scattered(p.eight, s.out_c))],
@@ -159,15 +154,7 @@ def _row_kernel(p: _Plan, rows: ChannelRows) -> tuple[str, str]:
     load = [line for i in range(p.chunks)
             for line in (f"vldrb.8 q7, [r11, #{16 * i}]", f"vldrb.u8 q{1 + i}, [r5, q7]")]  # fmt: skip
     window = f"const int8_t *from = x + (column + lane) * {p.step}{f' + c * {next_x}' if next_x else ''};"
-    return rows.kernel(
-        f"aot_mve_depthwise_{s.kernel_h}x{s.kernel_w}_c{s.out_c}",
-        f"One row of {s.out_w} outputs, {rows.channels} channels, from turned rows.",
-        [],
-        load,
-        sums,
-        "uint8_t",
-        window,
-        f"from[tap] * w[{rows.record} * c + taps[tap]]",
-        first,
-        zero,
-    )
+    return rows.kernel(f"aot_mve_depthwise_{s.kernel_h}x{s.kernel_w}_c{s.out_c}",
+                       f"One row of {s.out_w} outputs, {rows.channels} channels, from turned rows.",
+                       [], load, sums, "uint8_t", window, f"from[tap] * w[{rows.record} * c + taps[tap]]",
+                       first, zero)  # fmt: skip

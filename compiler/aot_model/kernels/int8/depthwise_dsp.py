@@ -7,21 +7,24 @@ any more, so `y` may lie on `x` itself. The micro-kernel is in depthwise_steps_d
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.ir.admissible import ANYTHING, Range
+from aot_model.ir.admissible import Ranges
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8 import depthwise_channels_dsp
+from aot_model.kernels.int8.depthwise_pairs_dsp import MicroKernel
 from aot_model.kernels.int8.depthwise_steps_dsp import micro_kernel
 from aot_model.kernels.int8.dsp import HEADER
-from aot_model.kernels.int8.finish import Rule, requantise_words, stored, wrapped
+from aot_model.kernels.int8.finish import Rule, admissible_shifts, numbers_of, stored, wrapped
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
-from aot_model.kernels.int8.requantise import bounds, fold_zero_point, lifted_plan
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.requantise import RequantisePlan, bounds, fold_zero_point, lifted_plan
+from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 STRIP_BYTES = 1024
 """A plane of one channel that is taken whatever room there is."""
@@ -78,40 +81,44 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
     w, b = fold_zero_point(weights.reshape(-1, oc).T, bias, quant)
     rq = lifted_plan(quant, *bounds(w, b, quant))
     plane = plane_of(shape, plane_bytes, once=tail is not None)
-    u, v = plane.u, plane.v
-    grid, zero = weights.reshape(-1, oc).T.astype(np.int64), quant.weight_zero_point
-    grid = grid.reshape(oc, shape.kernel_h, shape.kernel_w)
-    if plane.transposed:
-        grid = grid.transpose(0, 2, 1)
-    rule, results = Rule.of(rq, quant, oc), tail is not None or rq.form == "raw"
+    zero, size_out = quant.weight_zero_point, plane.u.size_out * plane.v.size_out
+    results, rule = tail is not None or rq.form == "raw", Rule.of(rq, quant, oc)
     loops = PlaneLoops(shape, quant, plane, tail, results, stored(rq, quant.out_dtype), rule, dsp=True)
-    y_u, y_v = loops.steps
-    paired = paired_from is not None and shape.batch * oc * u.size_out * v.size_out >= paired_from
-    kernel = micro_kernel(plane, rq, quant.out_dtype, y_u, y_v, overlaps, paired, zero, paired_from is None)
-    start = (b + rq.bias_shift) << int(kernel.twice)
-    stream = np.concatenate([part for c in range(oc) for part in (
-        wrapped(start[c:c + 1]), kernel.pairs.packed(grid[c], zero, v.dilation),
-        wrapped(np.array(requantise_words(rq, c), np.int64)))])  # fmt: skip
-    words = stream.size // oc
-    shifts = ANYTHING if rq.form == "raw" or rq.uniform_shift else (Range(0, 31, words - 1, words),)
+    paired = paired_from is not None and shape.batch * oc * size_out >= paired_from
+    kernel = micro_kernel(plane, rq, quant.out_dtype, *loops.steps, overlaps, paired, zero,
+                          paired_from is None)  # fmt: skip
+    code = by_planes(loops, kernel, plane.grid(weights.reshape(shape.kernel_h, shape.kernel_w, oc)),
+                     b + rq.bias_shift, rq, zero, partial(admissible_shifts, rq))  # fmt: skip
+    return replace(code, note=f"{code.note}; requantisation: {rq.form}")
+
+
+def by_planes(loops: PlaneLoops, kernel: MicroKernel, grid: npt.NDArray[np.integer], start: Int64,
+              rq: RequantisePlan, zero: int, admissible: Callable[[int], Ranges]) -> KernelCode:  # fmt: skip
+    """The kernel around a micro-kernel. grid: weights [channel, line, tap] with their zero point. start: of
+    the sums. admissible: ranges of the stream, given the words of a channel.
+    """
+    plane, pairs = loops.plane, kernel.pairs
+    taps = [pairs.packed(one.astype(np.int64), zero, plane.v.dilation) for one in grid]
+    first, numbers = wrapped(start << int(kernel.twice)), wrapped(numbers_of(rq))
+    stream = np.column_stack([first, np.stack(taps), numbers]).astype(np.int32)
+    words = stream.shape[1]
     packed = Packed(
         "weights",
-        stream,
-        admissible=shifts,
+        stream.reshape(-1),
+        admissible=admissible(words),
         layout="for each channel: start value of the sums, taps, numbers of the requantisation",
     )
-    scratch = loops.scratch(kernel.pairs.beyond)
+    scratch = loops.scratch(pairs.beyond)
     scratch += [Scratch("taps", 4 * kernel.scratch, 4, "int32_t")] if kernel.scratch else []
     more = ", taps" if kernel.scratch else ""
     compute = [f"{kernel.name}(plane, {loops.target}, weights + {words} * {loops.channel}{more});"]
     return KernelCode(
         body=loops.text(compute),
-        constants=(packed, *rule.constants),
+        constants=(packed, *loops.rule.constants),
         scratch=tuple(scratch),
         includes=frozenset({HEADER}),
-        helpers=(kernel.text, *rule.helpers),
+        helpers=(kernel.text, *loops.rule.helpers),
         slack=loops.slack,
-        slack_step=shape.in_c,
-        note=f"one channel at a time in a plane of {plane.lines} x {plane.length} int16, {kernel.how}; "
-        f"requantisation: {rq.form}",
+        slack_step=loops.shape.in_c,
+        note=f"one channel at a time in a plane of {plane.lines} x {plane.length} int16, {kernel.how}",
     )

@@ -15,8 +15,7 @@ from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8 import conv_host
 from aot_model.kernels.int8.host_finish import Finish, admissible_entries, finish, table
-from aot_model.kernels.int8.host_loops import Loops, Sweep
-from aot_model.kernels.int8.host_tile import view
+from aot_model.kernels.int8.host_loops import Loops, Sweep, view
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.int8.vectors import AVX2
@@ -44,13 +43,8 @@ def micro_kernel(pixels: int, end: Finish, weights: str, out: str) -> tuple[str,
             f"a{p} = q8_dot(a{p}, u, q8_low_channels(s{p}, t{p}));",
             f"b{p} = q8_dot(b{p}, v, q8_high_channels(s{p}, t{p}));",
         ]
-    lines += [
-        "}",
-        *(
-            f"{end.name}(a{p}, b{p}, table, y{place.replace('pixel', 'next')}, count);"
-            for p, place in enumerate(places)
-        ),
-    ]
+    ends = [place.replace("pixel", "next") for place in places]
+    lines += ["}", *(f"{end.name}(a{p}, b{p}, table, y{place}, count);" for p, place in enumerate(ends))]
     lines += ["(void)pixel;", "(void)next;"] if pixels == 1 else []
     return (
         name,
@@ -86,59 +80,38 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDAr
     # as well
     fold = BLOCK // oc if BLOCK % oc == 0 and s.stride_w == 1 and v.out_w % (BLOCK // oc) == 0 else 1
     count, lanes_used = taps.shape[0], oc * fold
-    places = [
-        ky * s.dilation_h * v.pitch + kx * s.dilation_w * v.pixel
-        for ky in range(s.kernel_h)
-        for kx in range(s.kernel_w)
-    ]
-    offsets = np.array([*places, *places[-1:]][: count + count % 2], np.int32)
+    down, across = (
+        np.arange(s.kernel_h) * s.dilation_h * v.pitch,
+        np.arange(s.kernel_w) * s.dilation_w * v.pixel,
+    )
+    places = np.add.outer(down, across).reshape(-1)
+    offsets = np.append(places, places[-1:])[: count + count % 2].astype(np.int32)
     pairs = offsets.size // 2
     padded = np.zeros((-(-lanes_used // BLOCK) * BLOCK, 2 * pairs), np.int64)
     padded[:lanes_used, :count] = np.tile(w, (fold, 1))
     end = finish(BLOCK, rq, quant, AVX2)
     packed, entries = [], []
     for first in range(0, lanes_used, BLOCK):
-        packed.append(
-            padded[first + AVX2.block_channels(BLOCK)]
-            .reshape(BLOCK, pairs, 2)
-            .transpose(1, 0, 2)
-            .astype(kind)
-            .reshape(-1)
-        )
+        rows = padded[first + AVX2.block_channels(BLOCK)].reshape(BLOCK, pairs, 2)
+        packed.append(rows.transpose(1, 0, 2).astype(kind).reshape(-1))
         channels = np.arange(first, first + BLOCK)
-        entries.append(
-            table(BLOCK, rq, b + rq.bias_shift, np.where(channels < lanes_used, channels % oc, -1), AVX2)
-        )
+        channels = np.where(channels < lanes_used, channels % oc, -1)
+        entries.append(table(BLOCK, rq, b + rq.bias_shift, channels, AVX2))
 
     texts: dict[str, str] = {}
 
     def call(pixels: int, x: str, at: str, entry: str, y: str, channels: int) -> str:
         name, text = micro_kernel(pixels, end, kind, quant.out_dtype)
         texts[name] = text
-        return (
-            f"{name}({x}, {fold * v.stride_w * v.pixel}, offsets, {pairs}, {at}, {entry}, {y}, "
-            f"{lanes_used}, {channels});"
-        )
+        step = fold * v.stride_w * v.pixel
+        return f"{name}({x}, {step}, offsets, {pairs}, {at}, {entry}, {y}, {lanes_used}, {channels});"
 
     whole, size = lanes_used // BLOCK * BLOCK, packed[0].size
-    sweeps = [
-        Sweep(
-            first,
-            n,
-            BLOCK,
-            PIXELS,
-            first // BLOCK * size,
-            size,
-            first // BLOCK * end.words,
-            end.words,
-            first,
-            BLOCK,
-            call,
-            fold,
-        )
-        for first, n in ((0, whole), (whole, lanes_used - whole))
-        if n
-    ]
+    sweeps = []
+    for first, n in ((0, whole), (whole, lanes_used - whole)):
+        if n:
+            weights_at, table_at = (first // BLOCK * size, size), (first // BLOCK * end.words, end.words)
+            sweeps.append(Sweep(first, n, BLOCK, PIXELS, weights_at, table_at, (first, BLOCK), call, fold))
     loops = Loops(shape, v, quant, AVX2, sweeps, tail, quant.x_zero_point)
     layout = f"for each {BLOCK} channels: for each two taps those of each channel"
     constants = (

@@ -25,15 +25,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aot_model.c.assembly import constant
-from aot_model.c.words import counted
-
-from ...ir.admissible import ANYTHING
-from ..base import ConvShape, KernelCode, Packed, Tail
-from .channel_lanes_mve import LANES, Walk, takes
-from .channel_rows_mve import Ring, layer_code, ring_row, row_kernel, rows_to_tail
-from .requantise_mve import Requantiser, requantiser
-from .spec import QuantSpec
-from .unsigned_mve import Ends, padding
+from aot_model.ir.admissible import ANYTHING
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
+from aot_model.kernels.int8.channel_lanes_mve import LANES, Walk, takes
+from aot_model.kernels.int8.channel_rows_mve import Ring, layer_code, ring_row, rows_to_tail
+from aot_model.kernels.int8.requantise_mve import Ends, Requantiser, padding, requantiser
+from aot_model.kernels.int8.spec import QuantSpec
 
 _HALF = 1 << 15
 _LAYOUT = "for each eight channels: what sums begin with, weights of each tap, numbers of the requantisation"
@@ -82,12 +79,8 @@ def depthwise_lanes(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | No
     """Any stride, dilation and padding of up to 64 taps, one output channel per input channel.
 
     weights: int8 [kernel_h, kernel_w, channels]. bias: int32 [channels]. tail: as for `conv`.
-
-    Raises:
-        ValueError: a geometry that it does not take (`takes`), or what `requantiser` does not have.
     """
-    if not takes(shape):
-        raise ValueError(f"not for the depthwise kernel: {shape}")
+    assert takes(shape), shape
     ends, matrix = Ends.of(spec), np.asarray(weights, np.int8).reshape(-1, shape.out_c)
     p = _plan(shape, spec, int(matrix.min()))
     turned = ends.unsigned_x and not p.unsigned
@@ -115,44 +108,23 @@ def depthwise_lanes(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | No
 
 def _packed(p: _Plan, rq: Requantiser, matrix: np.ndarray) -> np.ndarray:
     """The stream of weights [taps, channels] and numbers in the order of reading."""
-    taps, c = matrix.shape
-    padded = np.zeros((taps, p.walk.blocks * LANES), np.int8)
-    padded[:, :c] = matrix
+    c = matrix.shape[1]
     bias = np.zeros(p.walk.blocks * LANES, np.int64)
     bias[:c] = rq.bias
     bias -= p.sums * _HALF
     odd = bias[1::2]
     both = replace(rq, bias=np.stack([bias[::2] + (odd << 16), odd], 1).reshape(-1))
-    stream = [rq.head()]
-    for first in range(0, len(bias), LANES):
-        lanes = first + np.arange(LANES)
-        records = [both.record(lanes[k::2]) for k in (0, 1)]
-        stream += [*(r[:16] for r in records), padded[:, lanes].reshape(-1).view(np.uint8)]
-        stream += [r[16:] for r in records]
-    return np.concatenate(stream).view(np.int8)
+    return np.concatenate([rq.head().view(np.int8), p.walk.packed(matrix, both.record)])
 
 
 def _row_kernel(p: _Plan, rq: Requantiser) -> tuple[str, str]:
     """(name, text) of name(x, w[, moves], y): one row of outputs. r4 is 2^15, r7 minus the weights' zero
     point, r8 the multiplier of all channels.
     """
-    s = p.walk.shape
     begin = ["movw r4, #0x8000", *(constant("r7", -p.zero & 0xffff) if p.zero else []),
              *(["ldr r8, [r11], #16"] if len(rq.head()) else [])]  # fmt: skip
     lines = p.walk.row_lines(begin, [*_sums(p), *_finish(rq)], 1)
-    parameters = [
-        ("const int8_t *", "x", "r2"),
-        ("const int8_t *", "w", "r11"),
-        *([("const int32_t *", "moves", "r10")] if p.walk.slots else []),
-        ("int8_t *", "y", "r3"),
-    ]
-    return row_kernel(
-        f"aot_mve_depthwise_l{p.walk.taps}_c{s.in_c}",
-        f"{counted(s.out_w, 'output')} in a row, {s.in_c} channels, {p.walk.taps} taps each.",
-        parameters,
-        lines,
-        _twin(p, rq),
-    )
+    return p.walk.kernel("aot_mve", "int8_t", "int8_t", lines, _twin(p, rq))
 
 
 def _sums(p: _Plan) -> list[str]:
@@ -184,9 +156,7 @@ def _finish(rq: Requantiser) -> list[str]:
 
 def _twin(p: _Plan, rq: Requantiser) -> str:
     """The same in C."""
-    walk, of_x = p.walk, "uint8_t" if p.unsigned else "int8_t"
-    s = walk.shape
-    head, behind, own = len(rq.head()), 2 * 16 + LANES * walk.taps, rq.record_bytes - 16
+    of_x, head = "uint8_t" if p.unsigned else "int8_t", len(rq.head())
     words = []  # of the requantisation
     if rq.multiplies:
         words.append(("multiplier", "w" if head else "numbers + 4 * lane"))
@@ -202,29 +172,13 @@ def _twin(p: _Plan, rq: Requantiser) -> str:
         f"numbers[{shift + 4 * rq.has_left} + lane]",
         "tie",
     )
-    return f"""\
-for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
-    for (int32_t c = 0; c < {s.in_c}; c++) {{
-        const int32_t lane = c % {LANES} / 2;
-        const int8_t *record = w + {head} + c / {LANES} * {behind + 2 * own};
-        const int8_t *weight = record + 32 + c % {LANES};
-        const int8_t *numbers = record + {behind} + c % 2 * {own};
-        const {of_x} *from = (const {of_x} *)x + ox * {s.stride_w * s.in_c} + c;
-        int32_t acc = 0;
-        for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{
-            for (int32_t kx = 0; kx < {s.kernel_w}; kx++, weight += {LANES}) {{
-                acc += from[kx * {walk.step}] * {f"(*weight - ({p.zero}))" if p.zero else "*weight"};
-            }}
-            from += {f"{walk.width} + moves[ky]" if walk.slots else s.dilation_h * walk.row};
-        }}
-        int32_t {names};
-        memcpy(&start, record + 4 * lane, 4);
-        memcpy(&above, record + 16 + 4 * lane, 4);
-        start = c % 2 ? above : (int32_t)((uint32_t)start - ((uint32_t)above << 16));
-        acc = (int32_t)((uint32_t)acc + (uint32_t)start + {p.sums * _HALF}u);
-        {copies}
-        (void)numbers;
-        y[ox * {s.in_c} + c] = {result};
-    }}
-}}
-"""
+    finish = f"""\
+int32_t {names};
+memcpy(&start, record + 4 * lane, 4);
+memcpy(&above, record + 16 + 4 * lane, 4);
+start = c % 2 ? above : (int32_t)((uint32_t)start - ((uint32_t)above << 16));
+acc = (int32_t)((uint32_t)acc + (uint32_t)start + {p.sums * _HALF}u);
+{copies}
+(void)numbers;"""
+    weight = f"(*weight - ({p.zero}))" if p.zero else "*weight"
+    return p.walk.twin(head, rq.record_bytes, of_x, weight, finish, result)

@@ -13,16 +13,16 @@ from functools import partial
 
 import numpy as np
 
-from ..base import ConvShape, KernelCode, Tail
-from . import (
-    channel_lanes_mve,
+from aot_model.kernels.base import ConvShape, KernelCode, Tail
+from aot_model.kernels.int8 import (
     depthwise3x3_mve,
     depthwise_columns_mve,
     depthwise_lanes_mve,
     depthwise_taps_mve,
 )
-from .requantise_mve import supports
-from .spec import QuantSpec
+from aot_model.kernels.int8.channel_lanes_mve import PAY, takes
+from aot_model.kernels.int8.requantise_mve import supports
+from aot_model.kernels.int8.spec import QuantSpec
 
 ALLOWANCE = 15
 """Bytes more than a ring of rows that lie as they are: what the last vector reads beyond it."""
@@ -35,15 +35,9 @@ def applicable(shape: ConvShape, spec: QuantSpec) -> bool:
     return shape.groups == shape.in_c and supports(spec) and bool(writers(shape, spec, False))
 
 
-def depthwise(
-    shape: ConvShape,
-    weights: np.ndarray,
-    bias: np.ndarray | None,
-    spec: QuantSpec,
-    tail: Tail | None = None,
-    room: int | None = None,
-    compact: bool = False,
-) -> KernelCode:
+def depthwise(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
+              tail: Tail | None = None, room: int | None = None,
+              compact: bool = False) -> KernelCode:  # fmt: skip
     """One or more output channels of each input channel.
 
     weights: int8 [kernel_h, kernel_w, in_c * multiplier]. bias: int32 [out_c]. tail: gets the requantised,
@@ -76,24 +70,14 @@ def writers(shape: ConvShape, spec: QuantSpec, compact: bool) -> list[tuple[floa
     """Those that take a layer, with their cycles, the fastest first."""
     found: list[tuple[float, _Writer]] = []
     plain = not spec.weight_zero_point
-    if channel_lanes_mve.takes(shape):
-        found.append(
-            (
-                channel_lanes_mve.PAY * depthwise_lanes_mve.cycles(shape, spec),
-                depthwise_lanes_mve.depthwise_lanes,
-            )
-        )
+    if takes(shape):
+        found.append((PAY * depthwise_lanes_mve.cycles(shape, spec), depthwise_lanes_mve.depthwise_lanes))
     if plain and depthwise3x3_mve.applicable(shape):
         found.append((depthwise3x3_mve.cycles(shape), depthwise3x3_mve.depthwise3x3))
     if plain and depthwise_columns_mve.applicable(shape):
-        found.append(
-            (
-                depthwise_columns_mve.cycles(shape),
-                partial(depthwise_columns_mve.depthwise_columns, compact=compact),
-            )
-        )
+        columns = partial(depthwise_columns_mve.depthwise_columns, compact=compact)
+        found.append((depthwise_columns_mve.cycles(shape), columns))
     if depthwise_taps_mve.applicable(shape):
-        found.append(
-            (depthwise_taps_mve.cycles(shape), partial(depthwise_taps_mve.depthwise_taps, compact=compact))
-        )
+        taps = partial(depthwise_taps_mve.depthwise_taps, compact=compact)
+        found.append((depthwise_taps_mve.cycles(shape), taps))
     return sorted(found, key=lambda one: one[0])

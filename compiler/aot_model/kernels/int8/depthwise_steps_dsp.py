@@ -16,10 +16,9 @@ from functools import cached_property
 from aot_model.c.assembly import advance, constant
 from aot_model.kernels.int8.depthwise_pairs_dsp import Loads, MicroKernel, Pairs, based, reaches
 from aot_model.kernels.int8.dsp import Peek, Schedule, assembly, dsp_function
-from aot_model.kernels.int8.finish import finish_c, form_name, requantise, requantise_words, stored
+from aot_model.kernels.int8.finish import finish_c, form_name, less, numbers_of, requantise, stored
 from aot_model.kernels.int8.plane import Plane
 from aot_model.kernels.int8.requantise import RequantisePlan
-from aot_model.kernels.int8.rows import less
 
 _PAIRS = ("r2", "r3", "r4", "r5", "r6", "r7")  # weights in registers, line by line
 _SUMS = {
@@ -70,11 +69,6 @@ class _Steps:
     def held(self) -> bool:
         """Whether multiplier and offset stay in registers."""
         return self.pairs.words <= 4 and not self.raw
-
-    @property
-    def uses_end(self) -> bool:
-        """Whether the end of a line of outputs has no register while they are requantised."""
-        return not self.held and (self.rq.form == "ties" or not (self.rq.uniform_shift or self.raw))
 
     @property
     def size(self) -> int:
@@ -196,10 +190,8 @@ class _Steps:
             return [*text, *(f"{store} {r}, [r1], #{step}" for r in sums)]
         if columns * step <= 4095:
             for k, r in enumerate(sums):
-                text += [
-                    f"{store}.w {v}, [{p}, #{o + k * step}]"
-                    for v, p, o in [(r, "r1", 0), *((v, base, at) for v in below[k : k + 1])]
-                ]
+                text.append(f"{store}.w {r}, [r1, #{k * step}]")
+                text += [f"{store}.w {v}, [{base}, #{at + k * step}]" for v in below[k : k + 1]]
             return [*text, f"addw r1, r1, #{columns * step}"]
         text += [f"{store}.w {r}, [{base}, #{at}]" for r in below[:1]]
         if below and base == "r1":
@@ -219,8 +211,9 @@ class _Steps:
 
         text: list[str] = []
         if pairs:
-            end = "r8" if rows == 2 else "lr"
-            aside = rows == 2 or self.uses_end
+            end, rq = "r8" if rows == 2 else "lr", self.rq
+            # whether it has no register while outputs are requantised
+            aside = rows == 2 or not (self.held or self.raw or (rq.uniform_shift and rq.form != "ties"))
             text += based(end, "r0", pairs * 4 * self.pairs.stride)
             text += [*([f"str {end}, [sp, #{_END}]"] if aside else []), "2:", *block(2)]
             text += [*([f"ldr {end}, [sp, #{_END}]"] if aside else []), f"cmp r0, {end}", "bne 2b"]
@@ -271,14 +264,8 @@ class _Steps:
                      f"add r0, r0, #{step}", "cmp r2, r7", "bne 3b", *advance("r0", reach - line, "r4"),
                      "cmp r2, r6", "bne 4b"]  # fmt: skip
         else:
-            text += [
-                "3:",
-                *body,
-                f"add r2, r2, #{of_part}",
-                *advance("r0", reach if pairs.lines > 1 else step, "r4"),
-                "cmp r2, r6",
-                "bne 3b",
-            ]
+            on = advance("r0", reach if pairs.lines > 1 else step, "r4")
+            text += ["3:", *body, f"add r2, r2, #{of_part}", *on, "cmp r2, r6", "bne 3b"]
         moved = pairs.lines * reach if pairs.lines > 1 else line
         return [*text, *advance("r2", -4 * pairs.words, "r4")], moved
 
@@ -312,18 +299,9 @@ class _Steps:
         across = self.across(rows) if self.resident else self.streamed()
         if blocks == 1 and self.resident:
             return across if last else [f"strd r0, r1, [sp, #{_LINE}]", *across, *move]
-        return [
-            *constant("r8", blocks * step),
-            "add r8, r8, r0",
-            f"str r8, [sp, #{_LINES_END}]",
-            "1:",
-            f"strd r0, r1, [sp, #{_LINE}]",
-            *across,
-            *move,
-            f"ldr r8, [sp, #{_LINES_END}]",
-            "cmp r0, r8",
-            "bne 1b",
-        ]
+        begin = [*constant("r8", blocks * step), "add r8, r8, r0", f"str r8, [sp, #{_LINES_END}]"]
+        end = [f"ldr r8, [sp, #{_LINES_END}]", "cmp r0, r8", "bne 1b"]
+        return [*begin, "1:", f"strd r0, r1, [sp, #{_LINE}]", *across, *move, *end]
 
 
 def micro_kernel(plane: Plane, rq: RequantisePlan, out_dtype: str, y_u: int, y_v: int, overlaps: bool = True,
@@ -373,28 +351,20 @@ def micro_kernel(plane: Plane, rq: RequantisePlan, out_dtype: str, y_u: int, y_v
         f"outputs; constants = bias, weights ({each} per line), requantisation; y is "
         f"stepped by {y_u} per line and by {y_v} within a line."
     )
-    parameters = ["const int16_t *plane", f"{out} *y", "const int32_t *constants"]
-    parameters += [] if resident else ["int32_t *taps"]
-    how = (
-        "two outputs per step, weights in registers"
-        if resident
-        else (f"{steps.block} outputs share their loads" if steps.block > 1 else "one output at a time")
-    )
-    return MicroKernel(
-        name,
-        dsp_function(name, comment, parameters, lines, twin),
-        pairs,
-        steps.twice,
-        0 if resident else pairs.words,
-        how,
-    )
+    parameters = f"const int16_t *plane, {out} *y, const int32_t *constants"
+    parameters += "" if resident else ", int32_t *taps"
+    how = "two outputs per step, weights in registers"
+    if not resident:
+        how = f"{steps.block} outputs share their loads" if steps.block > 1 else "one output at a time"
+    text, widened = dsp_function(name, comment, parameters, lines, twin), 0 if resident else pairs.words
+    return MicroKernel(name, text, pairs, steps.twice, widened, how)
 
 
 def _widened(steps: _Steps, zero: int) -> list[str]:
     """From the weights' bytes to pairs, in registers or at r3, and the numbers of the requantisation. r2 is
     then the first of the pairs in memory, r6 their end.
     """
-    pairs, words = steps.pairs, len(requantise_words(steps.rq, 0))
+    pairs, words = steps.pairs, numbers_of(steps.rq).shape[1]
     minus = "lr" if zero else ""
     lines: list[str] = []
     if not steps.resident:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base import ConvShape, KernelCode, Packed, Tail
-from .channel_rows_mve import (
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
+from aot_model.kernels.int8.channel_rows_mve import (
     ACCUMULATORS,
     EIGHT,
     FOUR,
@@ -27,9 +27,8 @@ from .channel_rows_mve import (
     scattered,
     summed,
 )
-from .requantise_mve import constant_s16, requantiser
-from .spec import QuantSpec
-from .unsigned_mve import Ends, padding
+from aot_model.kernels.int8.requantise_mve import Ends, constant_s16, padding, requantiser
+from aot_model.kernels.int8.spec import QuantSpec
 
 RESIDENT = 2
 """Vectors of weights, and of their taps' offsets, that stay in registers along a row."""
@@ -112,14 +111,10 @@ def depthwise_taps(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | Non
     """Any kernel of up to 128 taps, stride, dilation, padding and channel multiplier.
 
     weights: int8 [kernel_h, kernel_w, out_c]. bias: int32 [out_c]. tail: as for `conv`.
-
-    Raises:
-        ValueError: a geometry that is not `applicable`, or what `requantiser` does not have.
     """
     s = shape.along_row
     taps = s.kernel_h * s.kernel_w
-    if not applicable(shape):
-        raise ValueError(f"not for the depthwise kernel: {shape}")
+    assert applicable(shape), shape
     by_column = np.asarray(weights, np.int8).reshape(s.kernel_h, s.kernel_w, s.out_c).transpose(2, 1, 0)
     matrix = by_column.reshape(s.out_c, taps)
     p = tap_plan(s, compact)
@@ -132,12 +127,8 @@ def depthwise_taps(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | Non
     if p.slots:
         used = max(min(s.in_w, p.row // s.in_c - s.pad_left), 0) * s.in_c
         places = "ring", f"taps, {scatter}"
-        ring = Ring(
-            p.slots * p.row,
-            zero,
-            ring_row(s, p.slots, p.row, used, zero),
-            f"const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};\n",
-        )
+        oldest = f"const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};\n"
+        ring = Ring(p.slots * p.row, zero, ring_row(s, p.slots, p.row, used, zero), oldest)
     together = f"{p.together} outputs" if p.together > 1 else "output"
     offsets = Packed("offsets", tap_offsets(p, scattered(p.eight, s.out_c)))
     return rows.code(_row_kernel(p, rows, outside), [*rows.packed(matrix, p.before, outside), offsets],

@@ -17,11 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot_model.c.assembly import advance
-from aot_model.c.helpers import named_by_text
 from aot_model.c.words import counted
-
-from .mve import asm_lines, clobbers
-from .requantise_mve import Requantiser
+from aot_model.kernels.int8.mve import dot_function
+from aot_model.kernels.int8.requantise_mve import Requantiser
 
 ACCUMULATORS = ("r0", "r2", "r4", "r6", "r8", "r10", "r12", "r14")
 UNROLL = 8
@@ -98,45 +96,26 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int, sum
     # q5 is free: it holds what all blocks share.
     shared = ["vldrw.32 q5, [%[w]], #16"] if len(rq.head()) else rq.zero_point_constant("q5")
     code = [*shared, "1:", *lines]
-    outs = ["w", "left", *y, *(x if mutable else [])]
-    ins = [] if mutable else x
-    parameters = (
-        [f"const int8_t *{p}" for p in x]
-        + ["const int8_t *w", "int32_t channels"]
-        + [f"int8_t *{p}" for p in y]
+    parameters = ", ".join(
+        [
+            *(f"const int8_t *{p}" for p in x),
+            "const int8_t *w",
+            "int32_t channels",
+            *(f"int8_t *{p}" for p in y),
+        ]
     )
-    pinned = _pin([*sorted(low), *sorted({"left", *x, *y} - low)])
-    twin = _twin(padded, rq, pixels, block, sums)
-    body = f"""\
-{{
-#if AOT_MODEL_MVE
-{pinned}    __asm__ volatile(
-{asm_lines(code)}
-        : {", ".join(f'[{o}] "+r"({o}_)' for o in outs)}
-        : {", ".join(f'[{i}] "r"({i}_)' for i in ins)}
-        : {clobbers(code)});
-#else
-{twin}#endif
-}}
-"""
-    name = named_by_text(f"aot_mve_dot_{pixels}x{block}_k{padded}", ", ".join(parameters) + body)
-    comment = (
-        f"/* {counted(pixels, 'pixel')} x all channels, {padded} deep, {counted(block, 'channel')} at "
-        f"a time; {rq.note}. */\n"
+    name, text = dot_function(
+        f"aot_mve_dot_{pixels}x{block}_k{padded}",
+        f"{counted(pixels, 'pixel')} x all channels, {padded} deep, {counted(block, 'channel')} at a time; "
+        f"{rq.note}.",
+        parameters,
+        [*sorted(low), *sorted({"left", *x, *y} - low)],
+        ["w", "left", *y, *(x if mutable else [])],
+        code,
+        _twin(padded, rq, pixels, block, sums),
     )
-    text = f"{comment}AOT_MODEL_NOINLINE static void {name}({', '.join(parameters)})\n{body}"
     loads = (pixels + block) / (16 * pixels * block)
     return Dot(name, text, padded, f"{pixels} x {block} blocks, {loads:.3f} loads per MAC")
-
-
-def _pin(operands: list[str]) -> str:
-    """C that puts the operands into the odd registers, low ones first."""
-    types = {"left": "int32_t ", "y0": "int8_t *", "y1": "int8_t *"}
-    return "".join(
-        f'    register {types.get(name, "const int8_t *")}{name}_ __asm__("{register}") = '
-        f"{'channels' if name == 'left' else name};\n"
-        for name, register in zip(operands, ("r1", "r3", "r5", "r7", "r9", "r11"), strict=False)
-    )
 
 
 def _load(width: int) -> str:
@@ -242,14 +221,14 @@ def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool
 def _twin(depth: int, rq: Requantiser, pixels: int, block: int, sums: bool) -> str:
     """The same blocks in portable C."""
     right = -1 if rq.common_right is None else rq.common_right
-    ties = "AWAY" if rq.rounding == "double" else rq.ties.upper()
+    ties = "AWAY" if rq.spec.rounding == "double" else rq.ties.upper()
     second = ("x1", "y1") if pixels == 2 else ("x0", "y0")
     return f"""\
     static const aot_mve_dot_form form = {{
         .pixels = {pixels}, .block = {block}, .depth = {depth},
         .multipliers = {int(rq.own_multipliers)}, .left = {int(rq.has_left)}, .right = {right},
         .half = {"1 << 30" if rq.rounds_product else "0"}, .ties = AOT_MVE_TIES_{ties},
-        .zero = {rq.zero_point}, .low = {rq.act_min}, .high = {rq.act_max},{" .sums = 1," * sums}
+        .zero = {rq.zero_point}, .low = {rq.spec.act_min}, .high = {rq.spec.act_max},{" .sums = 1," * sums}
     }};
     aot_mve_dot(&form, x0, {second[0]}, w, channels, y0, {second[1]});
 """

@@ -232,37 +232,10 @@ def twin(schedule: Iterable[Step]) -> list[str]:
     return [o.c for o in schedule]
 
 
-def unrolled(step: Schedule, turns: int, slot: int, compare: Iterable[str]) -> tuple[list[str], list[str]]:
-    """(before all loops, the loop) of a step that is written out `turns` times and entered in the midst, so
-    that it ends with the last one: r3 has their number. slot: of the stack, where the entry waits, from which
-    `ldr pc` begins; compare: instructions after which the loop goes on while "not equal".
-    """
-    code = assembly(step)
-    enter = [
-        "rsb r3, r3, #0",
-        f"and r3, r3, #{turns - 1}",
-        f"mov r5, #{4 * len(code)}",
-        "adr.w r4, 2f",
-        "mla r4, r3, r5, r4",
-        "orr r4, r4, #1",
-        f"str r4, [sp, #{slot}]",
-    ]
-    return enter, [
-        f"ldr pc, [sp, #{slot}]",
-        ".p2align 2",
-        "2:",
-        f".rept {turns}",
-        *code,
-        ".endr",
-        *compare,
-        "bne.w 2b",
-    ]
-
-
 def dsp_function(
     name: str,
     comment: str,
-    parameters: Iterable[str],
+    parameters: str,
     lines: Iterable[str],
     twin_lines: Iterable[str],
     result: str = "void ",

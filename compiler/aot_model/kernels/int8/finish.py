@@ -3,19 +3,22 @@ plain rule.
 
 All follow a `RequantisePlan` (see requantise.py). Constants of one channel are {multiplier, offset[,
 shift]}, in that order, or both in the halves of a word (short). The C needs the header of dsp.py.
+
+Loops in plain C read for each channel the start of its sums and the numbers of its requantisation (`Rows`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.ir.admissible import SHIFTS, Range, Ranges
-from aot_model.kernels.base import Packed
+from aot_model.c.text import loop_of
+from aot_model.ir.admissible import ANYTHING, SHIFTS, Range, Ranges
+from aot_model.kernels.base import Packed, Tail
 from aot_model.kernels.int8.dsp import SATURATIONS, Schedule, op, twin
-from aot_model.kernels.int8.requantise import RequantisePlan
+from aot_model.kernels.int8.requantise import SHORT, RequantisePlan, bounds, plan, room_for_bias
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 _ENDS = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767), "uint16": (0, 65535)}
@@ -26,30 +29,25 @@ def wrapped(values: Int64) -> npt.NDArray[np.int32]:
     return (values & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
 
 
-def requantise_words(rq: RequantisePlan, channel: int) -> list[int]:
-    """A channel's requantisation constants as the micro-kernels read them; none in raw form."""
+def numbers_of(rq: RequantisePlan) -> Int64:
+    """[channels, words]: constants of the requantisation as the micro-kernels read them; none in raw form."""
     if rq.form == "raw":
-        return []
-    words = [int(rq.multiplier[channel]), int(rq.offset[channel])]
+        return np.zeros((rq.multiplier.size, 0), np.int64)
     if rq.form == "short":  # both in one word
-        return [words[0] | words[1] & 0xFFFF]
-    return words if rq.uniform_shift else [*words, int(rq.shift[channel])]
+        return (rq.multiplier | rq.offset & 0xFFFF)[:, None]
+    words = [rq.multiplier, rq.offset, *([] if rq.uniform_shift else [rq.shift])]
+    return np.stack(words, axis=1)
 
 
 def form_name(rq: RequantisePlan, out_dtype: str) -> str:
     """Suffix of a micro-kernel's name: everything of the requantisation that its text depends on."""
     if rq.form == "raw":
         return "raw"
-    parts = [
-        rq.form,
-        str(int(rq.shift[0])) if rq.uniform_shift else "v",
-        ("u" if out_dtype.startswith("u") else "s") + out_dtype.strip("uint"),
-    ]
+    parts = [rq.form, str(int(rq.shift[0])) if rq.uniform_shift else "v"]
+    parts.append(("u" if out_dtype.startswith("u") else "s") + out_dtype.strip("uint"))
     parts += [f"l{rq.lift}"] if rq.lift else []
-    parts += [
-        f"{n}{v}".replace("-", "n") for n, v in (("lo", rq.clamp_low), ("hi", rq.clamp_high)) if v is not None
-    ]
-    return "_".join(parts)
+    parts += [f"{n}{v}" for n, v in (("lo", rq.clamp_low), ("hi", rq.clamp_high)) if v is not None]
+    return "_".join(parts).replace("-", "n")
 
 
 def requantise(
@@ -89,13 +87,10 @@ def requantise(
             lift: Schedule = [op("lsl", a, a, rq.lift)] if rq.lift else []
             products.append([*lift, op(product, a, a, m, c)])
         else:
-            products.append(
-                [
-                    *([op("asr", a, a, align - 1)] if align > 1 else [] if align else [op("lsl", a, a, 1)]),
-                    op("add_sign", free, c, a),
-                    op("smmlar", a, a, m, free),
-                ]
+            twice: Schedule = (
+                [op("asr", a, a, align - 1)] if align > 1 else [] if align else [op("lsl", a, a, 1)]
             )
+            products.append([*twice, op("add_sign", free, c, a), op("smmlar", a, a, m, free)])
         if not rq.uniform_shift:
             lines += [op("asr", a, a, align)] if product and align else []
             lines.append(op("asr", a, a, variable))
@@ -132,6 +127,13 @@ ROWS = "for each channel: start value of the sums, numbers of the requantisation
 """Layout of the rows that admissible_rows is about."""
 
 
+def admissible_shifts(rq: RequantisePlan, width: int, channels: int = 1) -> Ranges:
+    """Of a table of rows that end with the numbers of so many channels, `width` words together."""
+    if rq.form == "raw" or rq.uniform_shift:
+        return ANYTHING
+    return tuple(Range(0, 31, width - 1 - 3 * k, width) for k in range(channels))
+
+
 def admissible_rows(rq: RequantisePlan, width: int, room: int | None) -> Ranges:
     """Of a table of rows {start of the sum, requantisation}: starts are not larger than `room`, where sums
     are signed.
@@ -150,9 +152,8 @@ def requantise_helper(quant: QuantSpec) -> tuple[str, str]:
     """
     if quant.rounding is None:
         return "", ""
-    name = f"requantise_{quant.rounding}_{quant.out_zero_point}_{quant.act_min}_{quant.act_max}".replace(
-        "-", "n"
-    )
+    name = f"requantise_{quant.rounding}_{quant.out_zero_point}_{quant.act_min}_{quant.act_max}"
+    name = name.replace("-", "n")
     rule = "aot_model_requantise" + ("" if quant.rounding == "double" else f"_{quant.rounding}")
     low, high = quant.act_min - quant.out_zero_point, quant.act_max - quant.out_zero_point
     text = f"""/* The rule for one accumulator; constants = {{multiplier, shift}}. */
@@ -169,14 +170,8 @@ def raw_constants(quant: QuantSpec, channels: int) -> list[Packed]:
     """Multiplier and shift of each channel for the plain rule."""
     if quant.rounding is None:
         return []
-    m, s = quant.channels(channels)
-    return [
-        Packed(
-            "requantisation",
-            np.stack([m, s], axis=1).astype(np.int32).reshape(-1),
-            admissible=(Range(*SHIFTS, 1, 2),),
-        )
-    ]
+    rows = np.stack(quant.channels(channels), axis=1).astype(np.int32)
+    return [Packed("requantisation", rows.reshape(-1), admissible=(Range(*SHIFTS, 1, 2),))]
 
 
 def stored(rq: RequantisePlan, out_dtype: str) -> tuple[str, int]:
@@ -207,3 +202,127 @@ class Rule:
 
     def value(self, accumulator: str, channel: str) -> str:
         return f"{self.name}({accumulator}, requantisation + 2 * {channel})" if self.name else accumulator
+
+    def store_each(self, count: int, accumulator: str, to: str, dtype: str, tail: Tail | None,
+                   pixel: tuple[str, str, str]) -> list[str]:  # fmt: skip
+        """C that does it for channels `c` of a pixel: they go to the tail or, as `dtype`, to y[to]."""
+        store = f"y[{to}] = ({dtype}_t)v;" if tail is None else tail.store("v", (*pixel, "c"), 1).rstrip()
+        return loop_of("c", count, *self.lines(accumulator, "c"), store)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The table of a layer, and the C of its sums."""
+
+    quant: QuantSpec
+    rq: RequantisePlan
+    table: Int64
+    """[channels, words]"""
+    room: int | None
+    """How large a start may be, so that sums stay within int32; None where they may wrap."""
+    paired: bool = False
+    """The rows of two channels are {start, multiplier} of each, then both offsets in a word."""
+
+    @staticmethod
+    def of(
+        kind: np.dtype,
+        weights: Int64,
+        bias: Int64,
+        quant: QuantSpec,
+        paired: bool = False,
+        short: bool = False,
+    ) -> Rows:
+        """weights [channels, taps] and bias as folded; kind: type of the weights as they lie in memory.
+        paired: channels are read two at a time, so that short offsets may share a word. short: a multiplier
+        of 16 bits and its offset do, where they are exact.
+        """
+        rq = plan(quant, *bounds(weights, bias, quant), short=short)
+        if short and rq.form != "short":
+            rq = plan(quant, *bounds(weights, bias, quant))
+        most = room_for_bias(kind, weights.shape[1], quant)
+        start = bias + rq.bias_shift
+        room = most if int(np.abs(start).max(initial=0)) <= most else None
+        rows = Rows.starting(start, quant, rq, room)
+        short = rq.form == "affine" and rq.uniform_shift and int(np.abs(rq.offset).max()) < SHORT
+        if not (paired and short):
+            return rows
+        both = rq.offset.reshape(-1, 2) & 0xFFFF
+        pairs = rows.table[:, :2].reshape(-1, 4)
+        table = np.concatenate([pairs, both[:, :1] | both[:, 1:] << 16], axis=1)
+        return replace(rows, table=table, paired=True)
+
+    @staticmethod
+    def starting(start: Int64, quant: QuantSpec, rq: RequantisePlan, room: int | None = None) -> Rows:
+        """Of sums that begin with `start`."""
+        words = numbers_of(rq)
+        if rq.form == "raw" and quant.rounding:
+            words = np.stack(quant.channels(start.size), axis=1)
+        return Rows(quant, rq, np.column_stack([start, words]), room)
+
+    @property
+    def width(self) -> int:
+        """Words of a row; of one of two channels, if they are paired."""
+        return int(self.table.shape[1])
+
+    def packed(self, name: str = "requantisation") -> Packed:
+        data = wrapped(self.table.reshape(-1))
+        if not self.paired:
+            return Packed(name, data, layout=ROWS, admissible=admissible_rows(self.rq, self.width, self.room))
+        room = self.room
+        starts = ANYTHING if room is None else tuple(Range(-room, room, k, self.width) for k in (0, 2))
+        return Packed(
+            name,
+            data,
+            admissible=starts,
+            layout="for each two channels: start value of the sums and multiplier of each; two "
+            "offsets in a word",
+        )
+
+    def start(self, table: str, channel: int) -> str:
+        """Where in `table`, a pointer to a block of channels, the start of one's sums is."""
+        return f"{table}[{channel * (2 if self.paired else self.width)}]"
+
+    def step(self, channels: int) -> int:
+        """Words of a block of channels."""
+        return self.width * channels // (2 if self.paired else 1)
+
+    def sums(self) -> tuple[str, str]:
+        """(type of the sums, cast of what is added).
+
+        Unsigned ones wrap as the rule's do, but gcc reorders them and runs out of registers: only where they
+        may wrap.
+        """
+        return ("int32_t", "") if self.room is not None else ("uint32_t", "(uint32_t)")
+
+    def as_sum(self, product: str) -> str:
+        """A product as it is added to a sum."""
+        return product if self.room is not None else f"(uint32_t)({product})"
+
+    def as_int(self, total: str) -> str:
+        """A finished sum as int32."""
+        return total if self.room is not None else f"(int32_t){total}"
+
+    def helpers(self) -> tuple[str, ...]:
+        """Functions that `finish` calls."""
+        return tuple(t for t in (requantise_helper(self.quant)[1],) if t and self.rq.form == "raw")
+
+    def finish_of(self, table: str, channel: int) -> list[str]:
+        """C that turns the sum `v` into the result, of a channel of the block at `table`."""
+        if not self.paired:
+            return self.finish(f"{table} + {channel * self.width + 1}")
+        both = f"{table}[4]"
+        offset = f"{both} >> 16" if channel else f"(int16_t){both}"
+        return finish_c(self.rq, self.quant.out_dtype, f"({table} + {2 * channel + 1})", offset)
+
+    def finish(self, constants: str) -> list[str]:
+        """C that turns the sum `v` into the result; constants: a pointer behind the row's start."""
+        if self.rq.form != "raw":
+            at = constants if constants.isidentifier() else f"({constants})"
+            return finish_c(self.rq, self.quant.out_dtype, at)
+        rule, _ = requantise_helper(self.quant)
+        return [f"v = {rule}(v, {constants});"] if rule else []
+
+
+def less(zero_point: int) -> str:
+    """C that subtracts a weight's zero point, behind the weight."""
+    return f" - {zero_point}" if zero_point > 0 else f" + {-zero_point}" if zero_point else ""

@@ -22,21 +22,10 @@ import numpy.typing as npt
 
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8 import row_sums_dsp
-from aot_model.kernels.int8.dsp import (
-    HEADER,
-    Load,
-    Peek,
-    Schedule,
-    assembly,
-    dsp_function,
-    op,
-    twin,
-    unrolled,
-)
-from aot_model.kernels.int8.finish import Rule, form_name, requantise, requantise_words, stored
-from aot_model.kernels.int8.gemm_dsp import pack_pairs
-from aot_model.kernels.int8.patch_dsp import patch_layout
+from aot_model.kernels.int8.dsp import HEADER, Load, Peek, Schedule, assembly, dsp_function, op, twin
+from aot_model.kernels.int8.finish import Rule, form_name, numbers_of, requantise, stored
+from aot_model.kernels.int8.gemm_dsp import pack_pairs, stream_lines, stream_twin
+from aot_model.kernels.int8.patch_dsp import patch_layout, sum_words, sums_of_row, with_sums
 from aot_model.kernels.int8.requantise import RequantisePlan, fold_zero_point
 from aot_model.kernels.int8.spec import QuantSpec
 
@@ -53,13 +42,10 @@ def _products(joined: bool, x_dtype: str, expanded: bool, apart: bool) -> Schedu
     that every instruction has 32 bits.
     """
     ext = "sxtb16" if x_dtype == "int8" else "uxtb16"
-    words, (low, high), free = (
-        (("r8", "r9", "r10", "r11"), ("r6", "r12"), "r7")
-        if apart
-        else (("r6", "r7", "r8", "r9"), ("r10", "r11"), "r12")
-    )
+    words, low, high, free = ("r6", "r7", "r8", "r9"), "r10", "r11", "r12"
     step: Schedule = [Load(words, "r1")]
     if apart:
+        words, low, high, free = ("r8", "r9", "r10", "r11"), "r6", "r12", "r7"
         step = [*(Peek(words[k], "r1", 4 * k) for k in (1, 2, 3)), Load(words[:1], "r1", skip=12)]
     if not expanded:
         step += [Load((low,), "r0", of_bytes=True), op(f"{ext}_ror8", high, low), op(ext, low, low)]
@@ -93,7 +79,7 @@ def row_kernel(rq: RequantisePlan, joined: bool, quant: QuantSpec, expanded: boo
     acc = ACCUMULATORS
     step = _products(joined, quant.x_dtype, expanded, apart)
     align = 8 if joined else 0
-    words = len(requantise_words(rq, 0))
+    words = numbers_of(rq).shape[1]
     finish: Schedule = [op("sub", a, a, b) for a, b in (acc[:2], acc[2:])] if joined else []
     at = ("r12", "table") if shared else ("r12", "own") if common else ("r1", "")
     for i, accs in enumerate((acc[0::2], acc[1::2]) if shared else ((a,) for a in acc)):
@@ -102,53 +88,31 @@ def row_kernel(rq: RequantisePlan, joined: bool, quant: QuantSpec, expanded: boo
         finish += requantise(rq, accs, 0 if i % 2 else align, quant.out_dtype, ("r6", "r7", "r8", "r9"), [])
     written = {r for one in (*step, *finish) for r in ((one.to,) if isinstance(one.to, str) else one.to)}
     store = "str" if raw else "strb"
-    enter, loop = unrolled(step, UNROLL, 12, ["cmp r0, lr"])
     begin, before, after = ["ldmia r1!, {r2-r5}"], ["ldr r12, [sp, #16]"] if shared else [], []
     if common:
         begin = ["ldr r12, [sp, #20]", "ldmia r12!, {r2-r5}", "str r12, [sp, #20]"]
         if not shared and not raw:
             before, after = ["ldr r12, [sp, #20]"], ["str r12, [sp, #20]"]
     frame = 28 if common else 20
-    lines = [
-        "push {r4-r11, lr}",
-        f"sub sp, sp, #{frame}",
+    arguments = [
         f"ldr r4, [sp, #{frame + 36}]",  # end of the stream
         "strd r0, r2, [sp]",
         "str r4, [sp, #8]",
         *([f"ldr r4, [sp, #{frame + 40}]", "str r4, [sp, #20]"] if common else []),
         *([f"ldr r4, [sp, #{frame + 40 + 4 * common}]", "str r4, [sp, #16]"] if shared else []),
         f"add lr, r0, r3, lsl #{3 if expanded else 2}",
-        *enter,
-        "1:",
-        *begin,
-        "ldr r0, [sp]",
-        *loop,
-        *before,
-        *assembly(finish),
-        *after,
-        "ldr r6, [sp, #4]",
-        *[f"{store} {a}, [r6], #{size}" for a in acc],
-        "str r6, [sp, #4]",
-        "ldr r12, [sp, #8]",
-        "cmp r1, r12",
-        "bne.w 1b",
-        f"add sp, sp, #{frame}",
-        "pop {r4-r11, pc}",
     ]
-    body = [
-        "for (const int32_t *r1 = stream; r1 != end;) {",
-        f"const {source} *r0 = x;",
-        *(["const int32_t *table = shared;"] if shared else []),
-        f"int32_t {', '.join(f'r{k}' for k in range(2, 13) if f'r{k}' in written)};",
-        *twin([Load(acc, "own" if common else "r1")]),
-        "for (uint32_t k = 0; k < quads; k++) {", *twin(step), "}",
-        *twin(finish),
-        *(f"*y++ = ({out}){a};" for a in acc),
-        "}",
-    ]  # fmt: skip
-    parameters = (f"const {source} *x", "const int32_t *stream", f"{out} *y", "uint32_t quads",
-                  "const int32_t *end", *(["const int32_t *own"] if common else []),
-                  *(["const int32_t *shared"] if shared else []))  # fmt: skip
+    stores = ["ldr r6, [sp, #4]", *[f"{store} {a}, [r6], #{size}" for a in acc], "str r6, [sp, #4]"]
+    lines = stream_lines(frame, arguments, step, UNROLL, 12, ["cmp r0, lr"], ["1:", *begin, "ldr r0, [sp]"],
+                         [*before, *assembly(finish), *after, *stores, "ldr r12, [sp, #8]"],
+                         "r1, r12")  # fmt: skip
+    x = f"const {source} *r0 = x;" + "\nconst int32_t *table = shared;" * shared
+    registers = [r for k in range(2, 13) if (r := f"r{k}") in written]
+    body = stream_twin(registers, twin([Load(acc, "own" if common else "r1")]),
+                       "uint32_t k = 0; k < quads; k++", step, finish, [f"*y++ = ({out}){a};" for a in acc],
+                       x=x)  # fmt: skip
+    parameters = f"const {source} *x, const int32_t *stream, {out} *y, uint32_t quads, const int32_t *end"
+    parameters += ", const int32_t *own" * common + ", const int32_t *shared" * shared
     comment = "All groups of four output rows; stream = per group start values, weights, requantisation."
     if common:
         comment = "All groups of four output rows; stream = weights, own = start values, requantisation."
@@ -187,7 +151,7 @@ def row_sums(weights: npt.NDArray[np.integer], start: npt.NDArray[np.integer]) -
 def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.int32] | None,
                     quant: QuantSpec, tail: Tail | None = None, expanded_bytes: int = EXPANDED_BYTES,
                     apart: bool = False, common: bool = False) -> KernelCode:  # fmt: skip
-    """weights [out_c, in_c]; one row of input, dense, and a zero point of the weights that fits row_sums_dsp.
+    """weights [out_c, in_c]; one row of input, dense, and a zero point of the weights that `sums_fit`.
     apart: fewer cycles of a Cortex-M4, but more instructions. common: other calls have the same weights,
     which are a constant of their own then, there once for all.
     """
@@ -195,8 +159,8 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
     w, b = fold_zero_point(weights.reshape(oc, ic), bias, quant)
     patch, zero = patch_layout(1, ic), quant.weight_zero_point
     taps = patch.length
-    sums = row_sums_dsp.words(taps, zero)
-    ordered = row_sums_dsp.with_sums(patch.ordered(weights.reshape(oc, ic)), zero, sums)
+    sums = sum_words(taps, zero)
+    ordered = with_sums(patch.ordered(weights.reshape(oc, ic)), zero, sums)
     ordered = np.pad(ordered, ((0, 0), (0, -ordered.shape[1] % 4)))
     quads = ordered.shape[1] // 4
     rows = oc + -oc % ROWS
@@ -237,7 +201,7 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
                 f"const {quant.x_dtype}_t last[4] = {{{last}}};",
                 f"{widen}(wide + {ic // 4 * 2}, last, 1u);",
             ]
-        lines += row_sums_dsp.row_sums(taps, sums, 2 * quads)
+        lines += sums_of_row(taps, sums, 2 * quads)
     through = tail is not None or rq.form == "raw"
     direct = 0 if through else oc // ROWS
     base = 0 if common else int(table.size)
@@ -257,13 +221,8 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
         scratch.append(Scratch("results", (rows - direct * ROWS) * size, 4, out))
         lines.append(call("results", direct, rows // ROWS))
         offset = direct * ROWS
-        store = f"y[{f'{offset} + ' if offset else ''}c] = ({quant.out_dtype}_t)v;"
-        lines += [
-            f"for (int32_t c = 0; c < {oc - offset}; c++) {{",
-            f"const int32_t v = {rule.value('results[c]', 'c')};",
-            store if tail is None else tail.store("v", ("0", "0", "0", "c"), 1).rstrip(),
-            "}",
-        ]
+        to = f"{offset} + c" if offset else "c"
+        lines += rule.store_each(oc - offset, "results[c]", to, quant.out_dtype, tail, ("0", "0", "0"))
     return KernelCode(
         body="\n".join(lines) + "\n",
         constants=(*packed, *rule.constants),

@@ -1,5 +1,6 @@
-"""Matrix product of four pixels by channel pairs for cores with the DSP extension: the inner loop of
-convolutions.
+"""Matrix product of four pixels by channel pairs for cores with the DSP extension, and of two by four: the
+inner loop of convolutions; and what micro-kernels that read a stream of constants have in common: a loop over
+channels around one over taps, as assembly and as its twin.
 
 Register blocking. Four pixels x two channels: eight accumulators; pixels come as int16 pairs (k, k + 1)
 interleaved [k/2][4 pixels][2]. Weights stay int8 in flash: one word holds two taps of two channels A and B as
@@ -22,21 +23,36 @@ channels are sign-extended (14 instructions).
 The stream of constants is read once from front to back for every four pixels; per channel pair:
     accumulators' start (2 words), weights (one word per two taps), requantisation (2 x {multiplier, offset[,
     shift]})
+
+Two pixels by four channels are faster on a Cortex-M4, where weights are in memory without wait states.
+Two channels a, b are joined in a word of weights as above. A step is two taps of two pixels and two
+pairs of channels: four neighbouring LDRs, which overlap (five cycles), 2 SXTB16 and 8 SMLAD, 15 cycles for 16
+MACs and not 16. But each word of weights is read for every two pixels and not for every four: before flash
+that makes the core wait it is worth it for weights that were copied to RAM.
+
+The pixels are the same, int16 [k/2][4 pixels][2]: two of the four at a time. The stream is, for
+each four channels a, b, c, d: the start of the accumulators (4 words), for each two taps the words of a, b
+and c, d, requantisation (4 x {multiplier, offset[, shift]}).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.kernels.int8.dsp import Load, Peek, Schedule, assembly, dsp_function, op, twin, unrolled
-from aot_model.kernels.int8.finish import form_name, requantise, requantise_words, stored, wrapped
+from aot_model.kernels.int8.dsp import Load, Peek, Schedule, assembly, dsp_function, op, twin
+from aot_model.kernels.int8.finish import form_name, numbers_of, requantise, stored, wrapped
 from aot_model.kernels.int8.requantise import RequantisePlan, bounds, plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 UNROLL = 8
+STREAM = "const uint32_t *columns, const int32_t *stream"
+"""Parameters of micro-kernels that multiply pixels' patches."""
+HALF_TAPS = "uint32_t k = 0; k < half_taps; k++"
+"""The head of their twins' loops over the taps, two at a time."""
 
 _ACC_A = ("r2", "r3", "r4", "r5")
 _ACC_B = ("r6", "r7", "r8", "r9")
@@ -90,12 +106,6 @@ class PairStream:
             f"{'256 * a + b' if self.joined else 'the bytes b, a'} in each half"
             f"{'' if self.requantise.form == 'raw' else '; numbers of the requantisation'}"
         )
-
-
-def to_words(half: Int64) -> npt.NDArray[np.int32]:
-    """Pairs of halfwords [..., 2] as words, the first one in the low half."""
-    low, high = half[..., 0] & 0xFFFF, half[..., 1] & 0xFFFF
-    return (low | (high << 16)).astype(np.uint32).view(np.int32)
 
 
 def channel_pairs(channels: int, separate: bool, groups: int = 1) -> npt.NDArray[np.int64]:
@@ -152,18 +162,15 @@ def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, taps: Int64, pairs: npt.NDA
     starts = (b[slots] + rq.bias_shift).reshape(-1, 2)
     if joined:
         starts[:, 0] = 256 * starts[:, 0] + starts[:, 1]
-    ends = np.array([requantise_words(rq, i) for i in range(slots.size)], np.int64).reshape(len(pairs), -1)
-    words = to_words(half.reshape(len(pairs), -1, 2))
-    return PairStream(wrapped(starts), words, wrapped(ends), rq, joined, pairs)
+    ends = numbers_of(rq).reshape(len(pairs), -1)
+    words = half[:, 0::2] & 0xFFFF | half[:, 1::2] << 16
+    return PairStream(wrapped(starts), wrapped(words), wrapped(ends), rq, joined, pairs)
 
 
 def streamed(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype: str) -> Schedule:
     """requantise with the constants read from the stream at r1."""
-    load = (
-        []
-        if rq.form == "raw"
-        else [Load(("r10", "r11"), "r1"), *([] if rq.uniform_shift else [Load(("lr",), "r1")])]
-    )
+    load: Schedule = [] if rq.form == "raw" else [Load(("r10", "r11"), "r1")]
+    load += [] if rq.uniform_shift or not load else [Load(("lr",), "r1")]
     return [*load, *requantise(rq, accs, align, out_dtype, ("r10", "r11", "r12", "lr"), [])]
 
 
@@ -197,10 +204,7 @@ def pair_kernel(stream: PairStream, out_dtype: str, overlaps: bool = True) -> tu
     name = f"dot4x2_{'j' if joined else 's'}{'' if overlaps else 'l'}_{form_name(rq, out_dtype)}"
     step, finish = _step(joined, overlaps), _finished(stream, _ACC_A, _ACC_B, out_dtype)
     store = "str" if size == 4 else "strb"
-    enter, loop = unrolled(step, UNROLL, 20, ["ldr r12, [sp, #16]", "cmp r0, r12"])
-    lines = [
-        "push {r4-r11, lr}",
-        "sub sp, sp, #28",
+    arguments = [
         "strd r2, r3, [sp]",  # where pixels 0 and 2 are stored
         "ldrd r2, r3, [sp, #64]",  # distance to pixels 1 and 3; taps / 2
         "ldr r4, [sp, #72]",  # end of the stream
@@ -209,61 +213,31 @@ def pair_kernel(stream: PairStream, out_dtype: str, overlaps: bool = True) -> tu
         "add r5, r0, r3, lsl #4",
         "str r5, [sp, #16]",
         "str r4, [sp, #24]",
-        *enter,
-        "1:",
-        "ldrd r2, r6, [r1], #8",
-        *[f"mov {r}, r2" for r in _ACC_A[1:]],
-        *[f"mov {r}, r6" for r in _ACC_B[1:]],
-        *loop,
-        *assembly(finish),
-        "ldrd r10, r11, [sp]",
-        "ldrd r12, r0, [sp, #8]",
     ]
+    begin = ["1:", "ldrd r2, r6, [r1], #8", *[f"mov {r}, r2" for r in _ACC_A[1:]],
+             *[f"mov {r}, r6" for r in _ACC_B[1:]]]  # fmt: skip
+    stores = ["ldrd r10, r11, [sp]", "ldrd r12, r0, [sp, #8]"]
     for acc in (_ACC_A, _ACC_B):
-        lines += [
-            f"{store} {acc[1]}, [r10, r12]",
-            f"{store} {acc[0]}, [r10], #{size}",
-            f"{store} {acc[3]}, [r11, r12]",
-            f"{store} {acc[2]}, [r11], #{size}",
-        ]
-    lines += [
-        "strd r10, r11, [sp]",
-        "ldr r12, [sp, #24]",
-        "cmp r1, r12",
-        "bne.w 1b",
-        "add sp, sp, #28",
-        "pop {r4-r11, pc}",
-    ]
-    stores = [
+        for at, first, second in (("r10", acc[0], acc[1]), ("r11", acc[2], acc[3])):
+            stores += [f"{store} {second}, [{at}, r12]", f"{store} {first}, [{at}], #{size}"]
+    stores += ["strd r10, r11, [sp]", "ldr r12, [sp, #24]"]
+    lines = stream_lines(28, arguments, step, UNROLL, 20, ["ldr r12, [sp, #16]", "cmp r0, r12"], begin,
+                         [*assembly(finish), *stores], "r1, r12")  # fmt: skip
+    results = [
         f"{y} = ({out}){r};"
         for acc in (_ACC_A, _ACC_B)
         for y, r in (("y0[far]", acc[1]), ("*y0++", acc[0]), ("y2[far]", acc[3]), ("*y2++", acc[2]))
     ]
-    body = [
-        f"const uint32_t far = next{'' if size == 1 else ' / 4u'};",
-        "for (const int32_t *r1 = stream; r1 != end;) {",
-        "const uint32_t *r0 = columns;",
-        f"int32_t {', '.join((*_ACC_A, *_ACC_B, 'r10', 'r11', 'r12', 'lr'))};",
-        "r2 = r3 = r4 = r5 = *r1++;",
-        "r6 = r7 = r8 = r9 = *r1++;",
-        "for (uint32_t k = 0; k < half_taps; k++) {", *twin(step), "}",
-        *twin(finish), *stores,
-        "}",
-    ]  # fmt: skip
+    starts = ["r2 = r3 = r4 = r5 = *r1++;", "r6 = r7 = r8 = r9 = *r1++;"]
+    registers = (*_ACC_A, *_ACC_B, "r10", "r11", "r12", "lr")
+    far = f"const uint32_t far = next{'' if size == 1 else ' / 4u'};"
     comment = (
         "Four pixels x all channel pairs: columns = int16 pixels [k/2][4][2]; stream = per channel "
         "pair start values, weights and requantisation; pixels 0 and 1 go to y0 and y0 + next, 2 "
         "and 3 to y2 and y2 + next (bytes)."
     )
-    parameters = (
-        "const uint32_t *columns",
-        "const int32_t *stream",
-        f"{out} *y0",
-        f"{out} *y2",
-        "uint32_t next",
-        "uint32_t half_taps",
-        "const int32_t *end",
-    )
+    parameters = f"{STREAM}, {out} *y0, {out} *y2, uint32_t next, uint32_t half_taps, const int32_t *end"
+    body = stream_twin(registers, starts, HALF_TAPS, step, finish, results, [far])
     return name, dsp_function(name, comment, parameters, lines, body)
 
 
@@ -280,44 +254,176 @@ def single_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:
                       op("smlad", "r6", "r12", "r11", "r6")]  # fmt: skip
     finish = _finished(stream, ("r2",), ("r6",), out_dtype)
     store = "str" if size == 4 else "strb"
-    enter, loop = unrolled(step, UNROLL, 4, ["cmp r0, r9"])
-    lines = [
-        "push {r4-r11, lr}",
-        "sub sp, sp, #12",
-        "mov r7, r2",
-        "mov r8, r0",
-        "add r9, r0, r3, lsl #4",
-        *enter,
+    begin = [
         "ldr r5, [sp, #48]",  # end of the stream
         "1:",
         "ldrd r2, r6, [r1], #8",
         "mov r0, r8",
-        *loop,
-        *assembly(finish),
-        f"{store} r2, [r7], #{size}",
-        f"{store} r6, [r7], #{size}",
-        "cmp r1, r5",
-        "bne.w 1b",
-        "add sp, sp, #12",
+    ]
+    stores = [f"{store} {r}, [r7], #{size}" for r in ("r2", "r6")]
+    lines = stream_lines(12, ["mov r7, r2", "mov r8, r0", "add r9, r0, r3, lsl #4"], step, UNROLL, 4,
+                         ["cmp r0, r9"], begin, [*assembly(finish), *stores], "r1, r5")  # fmt: skip
+    results = [f"*y++ = ({out}){r};" for r in ("r2", "r6")]
+    results += [] if any("lr =" in line or "lr," in line for line in twin(finish)) else ["(void)lr;"]
+    body = stream_twin(("r2", "r6", "r10", "r11", "r12", "lr"), ["r2 = *r1++;", "r6 = *r1++;"], HALF_TAPS,
+                       step, finish, results)  # fmt: skip
+    comment = "One of four pixels x all channel pairs: as dot4x2; its results go to y."
+    parameters = f"{STREAM}, {out} *y, uint32_t half_taps, const int32_t *end"
+    return name, dsp_function(name, comment, parameters, lines, body)
+
+
+def stream_lines(frame: int, arguments: Iterable[str], step: Schedule, turns: int, slot: int,
+                 compare: Iterable[str], begin: Iterable[str], finish: Iterable[str],
+                 last: str = "") -> list[str]:  # fmt: skip
+    """Assembly. frame: bytes of the stack; arguments: what is put aside there, and r3, the taps' steps. step:
+    is written out `turns` times and entered in the midst, so that it ends with the last one; slot: of the
+    stack, where the entry waits, from which `ldr pc` begins; compare: instructions after which that loop goes
+    on while "not equal". begin: of a turn over channels, behind the label 1; finish: of its sums. last: what
+    is compared for the end of the stream; none: there is one turn.
+    """
+    code = assembly(step)
+    return [
+        "push {r4-r11, lr}",
+        f"sub sp, sp, #{frame}",
+        *arguments,
+        "rsb r3, r3, #0",
+        f"and r3, r3, #{turns - 1}",
+        f"mov r5, #{4 * len(code)}",
+        "adr.w r4, 2f",
+        "mla r4, r3, r5, r4",
+        "orr r4, r4, #1",
+        f"str r4, [sp, #{slot}]",
+        *begin,
+        f"ldr pc, [sp, #{slot}]",
+        ".p2align 2",
+        "2:",
+        f".rept {turns}",
+        *code,
+        ".endr",
+        *compare,
+        "bne.w 2b",
+        *finish,
+        *([f"cmp {last}", "bne.w 1b"] if last else []),
+        f"add sp, sp, #{frame}",
         "pop {r4-r11, pc}",
     ]
-    body = [
-        "for (const int32_t *r1 = stream; r1 != end;) {",
-        "const uint32_t *r0 = columns;",
-        "int32_t r2, r6, r10, r11, r12, lr;",
-        "r2 = *r1++;", "r6 = *r1++;",
-        "for (uint32_t k = 0; k < half_taps; k++) {", *twin(step), "}",
-        *twin(finish),
-        f"*y++ = ({out})r2;", f"*y++ = ({out})r6;",
-        *([] if any("lr =" in line or "lr," in line for line in twin(finish)) else ["(void)lr;"]),
+
+
+def stream_twin(registers: Iterable[str], starts: Iterable[str], taps: str, step: Schedule, finish: Schedule,
+                results: Iterable[str], before: Sequence[str] = (), x: str = "const uint32_t *r0 = columns;",
+                turn: str = "") -> list[str]:  # fmt: skip
+    """The twin: r1 is the place in the stream, which ends at `end`. starts: of the sums; taps: the head of
+    the loop over them; results: stores; before: all; x: where r0 begins; turn: over channels, what it moves
+    on.
+    """
+    return [
+        *before,
+        f"for (const int32_t *r1 = stream; r1 != end;{turn and f' {turn}'}) {{",
+        x,
+        f"int32_t {', '.join(registers)};",
+        *starts,
+        f"for ({taps}) {{",
+        *twin(step),
         "}",
-    ]  # fmt: skip
-    comment = "One of four pixels x all channel pairs: as dot4x2; its results go to y."
-    parameters = (
-        "const uint32_t *columns",
-        "const int32_t *stream",
-        f"{out} *y",
-        "uint32_t half_taps",
-        "const int32_t *end",
+        *twin(finish),
+        *results,
+        "}",
+    ]
+
+
+_PAIRS = ((("r2", "r3"), ("r4", "r5")), (("r6", "r7"), ("r8", "r9")))
+"""Accumulators: of each pair of channels the first and the second, of two pixels."""
+
+
+def can_be_quads(stream: PairStream) -> bool:
+    """Whether a stream of pairs can be read four channels at a time: its words are joined and end in a
+    requantisation."""
+    return stream.joined and stream.requantise.form != "raw"
+
+
+def _quad_step() -> Schedule:
+    """Two taps."""
+    step: Schedule = [Peek("r11", "r1", 4), Load(("r10",), "r1", skip=4), Peek("lr", "r0", 4),
+                      Load(("r12",), "r0", skip=12)]  # fmt: skip
+    for w, (a, b) in zip(("r10", "r11"), _PAIRS, strict=True):
+        step += [op("smlad", acc, x, w, acc) for acc, x in zip(a, ("r12", "lr"), strict=True)]
+        step.append(op("sxtb16", w, w))
+        step += [op("smlad", acc, x, w, acc) for acc, x in zip(b, ("r12", "lr"), strict=True)]
+    return step
+
+
+def _quad_finish(rq: RequantisePlan, out_dtype: str) -> Schedule:
+    lines: Schedule = [op("sub", a, a, b) for pair in _PAIRS for a, b in zip(*pair, strict=True)]
+    for first, second in _PAIRS:
+        if rq.form == "affine" and rq.uniform_shift:  # no other register is needed: constants of both at once
+            lines += [Peek(to, "r1", 4 * k) for k, to in enumerate(("r11", "r12", "lr"), 1)]
+            lines.append(Load(("r10",), "r1", skip=12))
+            lines += requantise(rq, first, 8, out_dtype, ("r10", "r11", "", ""), [])
+            lines += requantise(rq, second, 0, out_dtype, ("r12", "lr", "", ""), [])
+            continue
+        for accs, align in ((first, 8), (second, 0)):
+            lines += streamed(rq, accs, align, out_dtype)
+    return lines
+
+
+Sums = tuple[tuple[str, str], ...]
+"""Registers of two pixels, for each channel."""
+
+
+def two_by_four(name: str, comment: str, channels: Sums, out: str, steps: str, step: Schedule, unroll: int,
+                finish: Schedule, arguments: list[str], begin: list[str], where: list[str], starts: list[str],
+                taps: str, before: tuple[str, ...] = ()) -> str:  # fmt: skip
+    """C text of a micro-kernel of two pixels by four channels at a time. steps: its parameter of that
+    meaning, in r3 with the end of the stream in r4. arguments: what r5, the last step's pixels, follows from;
+    begin: the sums of a turn; where: loads r10 and r12, where the first pixel goes and how far the second is.
+    starts: of the sums in the twin, from r1; taps: the head of its loop over them; before: statements before
+    all.
+    """
+    put_aside = [
+        "strd r2, r3, [sp]",  # where the first pixel is stored; distance to the second
+        "ldrd r3, r4, [sp, #64]",
+        "strd r0, r4, [sp, #8]",
+        *arguments,
+        "add r5, r0, r3, lsl #4",
+        "str r5, [sp, #16]",
+    ]
+    stores = [
+        *where,
+        "ldr lr, [sp, #12]",
+        "add r11, r10, r12",
+        *[f"strb {first}, [r10], #1" for first, _ in channels],
+        *[f"strb {second}, [r11, #{k}]" for k, (_, second) in enumerate(channels)],
+        "str r10, [sp]",
+    ]
+    lines = stream_lines(28, put_aside, step, unroll, 20, ["ldr r12, [sp, #16]", "cmp r0, r12"],
+                         ["1:", *begin], [*assembly(finish), *stores], "r1, lr")  # fmt: skip
+    registers = (*(acc for pair in channels for acc in pair), "r10", "r11", "r12", "lr")
+    results = [f"y[{k}] = ({out}){first};" for k, (first, _) in enumerate(channels)]
+    results += [f"y[next + {k}u] = ({out}){second};" for k, (_, second) in enumerate(channels)]
+    body = stream_twin(registers, [*starts, "r1 += 4;"], taps, step, finish, results, before, turn="y += 4")
+    parameters = f"{STREAM}, {out} *y, uint32_t next, uint32_t {steps}, const int32_t *end"
+    return dsp_function(name, comment, parameters, lines, body)
+
+
+def quad_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
+    """(name, C text) of the micro-kernel: all fours of channels for two pixels."""
+    name = f"dot2x4_{form_name(rq, out_dtype)}"
+    channels = tuple(channel for pair in _PAIRS for channel in pair)
+    begin = [
+        "ldr r4, [r1, #4]",
+        "ldr r6, [r1, #8]",
+        "ldr r8, [r1, #12]",
+        "ldr r2, [r1], #16",
+        "ldr r0, [sp, #8]",
+        *[f"mov {second}, {first}" for first, second in channels],
+    ]
+    starts = [f"{first} = {second} = r1[{k}];" for k, (first, second) in enumerate(channels)]
+    comment = (
+        "Two of four pixels x four channels at a time: columns = int16 pixels [k/2][4][2], from the "
+        "first of the two on; stream = per four channels start values, weights and requantisation; "
+        "pixels go to y and y + next."
     )
-    return name, dsp_function(name, comment, parameters, lines, body)
+    text = two_by_four(name, comment, channels, f"{out_dtype}_t", "half_taps", _quad_step(), UNROLL,
+                       _quad_finish(rq, out_dtype), [], begin, ["ldr r10, [sp]", "ldr r12, [sp, #4]"], starts,
+                       HALF_TAPS)  # fmt: skip
+    return name, text

@@ -59,19 +59,15 @@ def finish(block: int, rq: RequantisePlan, quant: QuantSpec, dialect: Instructio
         words = 3 * block
         body = _each(block, parts, f"({out}_t){rule}(sums[i], table + {block} + 2 * i)")
     else:
-        if rq.narrow:
-            words = 2 * block + block // 2
-            vectors = [f"q8_scale({v}, table + {block + at[v]})" for v in parts]
-        elif rq.form == "affine":
-            words = 3 * block
-            vectors = [
-                f"q8_add_shift(q8_scale({v}, table + {block + at[v]}), table + {2 * block + at[v]}, {shift})"
-                for v in parts
-            ]
+        words = 2 * block + block // 2 if rq.narrow else 3 * block if rq.form == "affine" else 4 * block
+        where = {v: [f"table + {n * block + at[v]}" for n in (1, 2, 3)] for v in parts}
+        if rq.form == "affine":
+            vectors = [f"q8_scale({v}, {where[v][0]})" for v in parts]
+            if not rq.narrow:
+                scaled = zip(vectors, parts, strict=True)
+                vectors = [f"q8_add_shift({one}, {where[v][1]}, {shift})" for one, v in scaled]
         else:
-            words = 4 * block
-            where = [", ".join(f"table + {n * block + at[v]}" for n in (1, 2, 3)) for v in parts]
-            vectors = [f"q8_round({v}, {w})" for v, w in zip(parts, where, strict=True)]
+            vectors = [f"q8_round({v}, {', '.join(where[v])})" for v in parts]
         half = "q8_pack16" if block == 16 else "q8_pack8"
         packed = f"{half}({', '.join(vectors)})"
         if rq.narrow:
@@ -112,9 +108,7 @@ def table(
 ) -> np.ndarray:
     """Entry of the channels [block] (-1: none), int32 words. start: the accumulators of all channels."""
     lane = channels[dialect.block_channels(block)]
-    order = (np.arange(block) // 4 * 4 + np.array([dialect.order[i % 4] for i in range(block)])).astype(
-        np.int64
-    )
+    order = np.array([i // 4 * 4 + dialect.order[i % 4] for i in range(block)])
 
     def of(values: Int64, where: Int64) -> np.ndarray:
         found = np.where(where >= 0, values[np.maximum(where, 0)], 0)

@@ -1,18 +1,22 @@
 """The loops around the host's micro-kernels: images, tiles of rows, blocks of channels, rows, blocks of
 pixels.
+
+The micro-kernels read a tile: a few rows of the input, widened and padded with the zero point. It holds what
+`rows` rows of outputs need and is written once for all output channels, so that inner loops
+know of no padding, no input type and no zero point, and all input of these rows is consumed before one of
+their outputs is written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from aot_model.c.text import CText, product, total
 from aot_model.c.words import counted
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8.host_tile import TileView, split, tile_call
 from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.row_tail import RowTail, tail_helpers
 from aot_model.kernels.int8.spec import QuantSpec
@@ -33,14 +37,12 @@ class Sweep:
     """Channels of a block; the last one of a sweep is whole unless it is the only one."""
     pixels: int
     """Most pixels of a block."""
-    weights: int
-    """Elements of the weights before the first block; `weights_step` of each block."""
-    weights_step: int
-    table: int
-    table_step: int
-    input: int
-    """Elements into the tile's pixel at which the inputs begin, `input_step` further for each block."""
-    input_step: int
+    weights: tuple[int, int]
+    """Elements of the weights before the first block, and of each block."""
+    table: tuple[int, int]
+    """The same of the table."""
+    input: tuple[int, int]
+    """Elements into the tile's pixel at which the inputs begin, and how much further for each block."""
     call: Callable[[int, str, str, str, str, int], str]
     """(pixels, x, w, table, y, channels) to the statement."""
     fold: int = 1
@@ -115,19 +117,12 @@ class Loops:
                 height = "rows"
             first = product(top, v.stride_h)
             first = f"{first} - {v.top}" if v.top else first
-            more = v.needed(1) - v.stride_h
-            needed = (
-                str(v.needed(rows))
-                if height != "rows"
-                else total(product("rows", v.stride_h), str(more))
-                if more >= 0
-                else f"rows * {v.stride_h} - {-more}"
-            )
-            c.line(
-                tile_call(
-                    v, self.quant.x_dtype, self.zero, total("x", product(n, v.strides[0])), first, needed
-                )
-            )
+            more, needed = v.needed(1) - v.stride_h, str(v.needed(rows))
+            if height == "rows":
+                scaled = product("rows", v.stride_h)
+                needed = total(scaled, str(more)) if more >= 0 else f"rows * {v.stride_h} - {-more}"
+            image_at = total("x", product(n, v.strides[0]))
+            c.line(tile_call(v, self.quant.x_dtype, self.zero, image_at, first, needed))
             to = "results" if self.tail else total("y", product(n, image), product(top, v.out_w * oc))
             for sweep in self.sweeps:
                 self._sweep(c, sweep, height, to)
@@ -139,12 +134,13 @@ class Loops:
         v, oc = self.view, self.shape.out_c
         width = min(s.step, s.count)
         with c.turns("block", str(s.count // s.step)) as block:
-            w = total("weights", str(s.weights), product(block, s.weights_step))
-            table = total("table", str(s.table), product(block, s.table_step))
+            w, table = (
+                total(name, str(begin), product(block, step))
+                for name, (begin, step) in (("weights", s.weights), ("table", s.table))
+            )
             with c.turns("row", height) as row:
-                from_ = total(
-                    "tile", str(s.input), product(block, s.input_step), product(row, v.stride_h * v.pitch)
-                )
+                input_at = str(s.input[0]), product(block, s.input[1])
+                from_ = total("tile", *input_at, product(row, v.stride_h * v.pitch))
                 at = total(to, str(s.channel), product(block, s.step), product(row, v.out_w * oc))
                 blocks = split(v.out_w // s.fold, s.pixels)
                 from_pixel, to_pixel = s.fold * v.stride_w * v.pixel, s.fold * oc
@@ -181,11 +177,8 @@ class Loops:
             return
         if (v.batch, v.out_h, v.out_w) == (s.batch, s.out_h, s.out_w):
             with c.turns("row", height) as row, c.turns("column", str(v.out_w)) as column:
-                self._store(
-                    c,
-                    total(product(row, v.out_w), column),
-                    tail.store("value", (n, total(top, row), column, "c"), 1),
-                )
+                store = tail.store("value", (n, total(top, row), column, "c"), 1)
+                self._store(c, total(product(row, v.out_w), column), store)
             return
         store = tail.store("value", (*at, "c"), 1)
         with c.loop("i", str(int(height) * v.out_w) if height.isdigit() else f"{height} * {v.out_w}"):
@@ -201,3 +194,127 @@ class Loops:
             pixel = product(place if place.isalnum() else f"({place})", self.shape.out_c)
             c.line(f"const int32_t value = results[{total(pixel, 'c')}];")
             c.line(store)
+
+
+TILE_BYTES = 16 * 1024
+"""Half of a first-level data cache; the weights of a block of channels have the other half."""
+
+
+@dataclass(frozen=True)
+class TileView:
+    """A convolution's geometry as the loops see it: rows and columns of outputs over a strided input."""
+
+    batch: int
+    in_h: int
+    in_w: int
+    channels: int
+    out_h: int
+    out_w: int
+    kernel_h: int
+    kernel_w: int
+    stride_h: int
+    stride_w: int
+    dilation_h: int
+    dilation_w: int
+    top: int
+    left: int
+    strides: tuple[int, int, int, int]
+    """Elements of x from one image, row, column, channel to the next."""
+    origin: int = 0
+    """Where in x the first row and column lie."""
+    repeat: int = 1
+    """Each input channel so many times (depthwise with a multiplier)."""
+
+    @property
+    def columns(self) -> int:
+        """Columns of the tile."""
+        return (self.out_w - 1) * self.stride_w + (self.kernel_w - 1) * self.dilation_w + 1
+
+    def needed(self, rows: int) -> int:
+        """Input rows of so many output rows."""
+        return (rows - 1) * self.stride_h + (self.kernel_h - 1) * self.dilation_h + 1
+
+    @property
+    def pixel(self) -> int:
+        """Elements of a pixel in the tile."""
+        return self.channels * self.repeat
+
+    @property
+    def pitch(self) -> int:
+        """Elements of a row of the tile."""
+        return self.columns * self.pixel
+
+    def rows(self, element_bytes: int) -> int:
+        """Output rows of a tile, evenly divided."""
+        most = max(1, (TILE_BYTES // (self.pitch * element_bytes) - self.needed(1)) // self.stride_h + 1)
+        tiles = -(-self.out_h // most)
+        return -(-self.out_h // tiles)
+
+
+def view(shape: ConvShape, pixels: int, repeat: int = 1) -> TileView:
+    """The view of a convolution; a pointwise one becomes rows of a length that blocks of `pixels` pixels
+    divide well.
+    """
+    s = shape
+    n, h, w, c = s.strides
+    v = TileView(
+        s.batch, s.in_h, s.in_w, s.in_c, s.out_h, s.out_w, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w,
+        s.dilation_h, s.dilation_w, s.pad_top, s.pad_left, (n, h, w, c), repeat=repeat,
+    )  # fmt: skip
+    if v.top < 0:
+        v = replace(v, origin=v.origin - v.top * h, in_h=v.in_h + v.top, top=0)
+    if v.left < 0:
+        v = replace(v, origin=v.origin - v.left * w, in_w=v.in_w + v.left, left=0)
+    if v.kernel_h == 1 and v.top == 0 and (v.out_h - 1) * v.stride_h < v.in_h:
+        v = replace(v, in_h=v.out_h, stride_h=1, strides=(n, h * v.stride_h, w, c))
+    if v.kernel_w == 1 and v.left == 0 and (v.out_w - 1) * v.stride_w < v.in_w:
+        v = replace(v, in_w=v.out_w, stride_w=1, strides=(n, v.strides[1], w * v.stride_w, c))
+    if (v.kernel_h, v.kernel_w, v.stride_h, v.stride_w, v.in_h, v.in_w) == (1, 1, 1, 1, v.out_h, v.out_w):
+        v = _rows_of_pixels(v, pixels)
+    return v
+
+
+def _rows_of_pixels(v: TileView, pixels: int) -> TileView:
+    """A pointwise convolution over regular pixels, cut into other rows; unchanged where the input is not
+    regular.
+    """
+    n, h, w, c = v.strides
+    if v.in_h > 1 and h != v.in_w * w:
+        return v
+    batch, count = v.batch, v.out_h * v.out_w
+    if batch > 1 and n == count * w:
+        batch, count = 1, batch * count
+
+    def cost(width: int) -> float:
+        return count // width * (sum(p * k + k for p, k in split(width, pixels)) + 2)
+
+    widths = [d for d in range(1, count + 1) if count % d == 0 and d * v.pixel * 2 <= TILE_BYTES] or [1]
+    width = min(widths, key=lambda d: (cost(d), d))
+    height = count // width
+    return replace(v, batch=batch, in_h=height, in_w=width, out_h=height, out_w=width,
+                   strides=(n, width * w, w, c))  # fmt: skip
+
+
+def split(width: int, pixels: int) -> list[tuple[int, int]]:
+    """A row of `width` pixels as [(pixels of a block, how many such blocks)], sizes differing by one at
+    most.
+    """
+    blocks = -(-width // pixels)
+    small, more = divmod(width, blocks)
+    return [(p, k) for p, k in ((small + 1, more), (small, blocks - more)) if k]
+
+
+def tile_call(v: TileView, x_dtype: str, zero: int, image: str, first: str, rows: str) -> str:
+    """Statement that fills the tile from input row `first` on."""
+    width = max(0, min(v.in_w, v.columns - v.left))
+    left = min(v.left, v.columns) * v.pixel
+    right = v.pitch - left - width * v.pixel
+    _, h, w, c = v.strides
+    source = total(image, str(v.origin))
+    common = f"tile, {source}, {first}, {rows}, {v.in_h}, {h}, {left}"
+    if c == 1 and v.repeat == 1:
+        run, runs = (width * v.channels, 1) if w == v.channels else (v.channels, width)
+        return f"q8_tile_{x_dtype}({common}, {run}, {runs}, {w}, {right}, {zero});"
+    return (
+        f"q8_tile_strided_{x_dtype}({common}, {width}, {w}, {v.channels}, {c}, {v.repeat}, {right}, {zero});"
+    )

@@ -28,14 +28,10 @@ _KINDS = (("int4", np.dtype(np.int8), -8, 7), ("uint4", np.dtype(np.uint8), 0, 1
 
 def _kind(data: np.ndarray) -> str | None:
     """The 4-bit type that holds an array of bytes, if one does."""
-    return next(
-        (
-            k
-            for k, dtype, low, high in _KINDS
-            if data.dtype == dtype and data.size and low <= data.min() and data.max() <= high
-        ),
-        None,
-    )
+    for kind, dtype, low, high in _KINDS:
+        if data.dtype == dtype and data.size and low <= data.min() and data.max() <= high:
+            return kind
+    return None
 
 
 SHORT = 4
@@ -93,13 +89,8 @@ def _stream(words: Words) -> _Stream | None:
         turns = words[at : at + times * (plain + small)].reshape(times, plain + small)
         at += turns.size
         sizes = [_size(column) for column in turns[:, :plain].T]
-        missing = [4 - size for size in sizes] + [0] * (-plain % 4)
-        sections += [
-            plain,
-            small,
-            times,
-            *(a | b << 2 | c << 4 | d << 6 for a, b, c, d in zip(*[iter(missing)] * 4, strict=True)),
-        ]
+        missing = np.array([4 - size for size in sizes] + [0] * (-plain % 4), np.int64).reshape(-1, 4)
+        sections += [plain, small, times, *(missing << np.array([0, 2, 4, 6])).sum(axis=1).tolist()]
         bytes_of = np.ascontiguousarray(turns[:, :plain]).view(np.uint8).reshape(times, plain, 4)
         numbers += [bytes_of[t, k, :size] for t in range(times) for k, size in enumerate(sizes)]
         weights.append(turns[:, plain:].reshape(-1))
@@ -145,25 +136,16 @@ def _of_words(c: Packed) -> Unpacking | None:
     stream = _stream(np.ascontiguousarray(c.data).reshape(-1).view("<i4")) if whole else None
     if stream is None or stream.nbytes >= c.data.nbytes:
         return None
+    packed_to, numbers, sections = (f"{part}_{c.name}" for part in ("packed", "numbers", "sections"))
+    layout = "for each run: numbers, words of weights, how often; bytes that each number lacks"
     constants = [
-        Packed(f"packed_{c.name}", stream.weights, 4, ANYTHING, layout=f"{c.layout}; weights of 4 bits"),
-        Packed(
-            f"numbers_{c.name}", stream.numbers, 4, ANYTHING, layout="what is not weights, lowest byte first"
-        ),
-        Packed(
-            f"sections_{c.name}",
-            stream.sections,
-            4,
-            code=True,
-            layout="for each run: numbers, words of weights, how often; bytes that each number lacks",
-        ),
+        Packed(packed_to, stream.weights, 4, ANYTHING, layout=f"{c.layout}; weights of 4 bits"),
+        Packed(numbers, stream.numbers, 4, ANYTHING, layout="what is not weights, lowest byte first"),
+        Packed(sections, stream.sections, 4, code=True, layout=layout),
     ]
-    ends = f"sections_{c.name}, sections_{c.name} + {stream.sections.size}"
-    return (
-        constants,
-        Scratch(c.name, c.data.nbytes, max(c.align, 4), f"{c.data.dtype}_t"),
-        (f"aot_model_unpack_words(packed_{c.name}, numbers_{c.name}, {ends}, (int32_t *)(void *){c.name});"),
-    )
+    scratch = Scratch(c.name, c.data.nbytes, max(c.align, 4), f"{c.data.dtype}_t")
+    places = f"{packed_to}, {numbers}, {sections}, {sections} + {stream.sections.size}"
+    return constants, scratch, f"aot_model_unpack_words({places}, (int32_t *)(void *){c.name});"
 
 
 def _of_bytes(c: Packed) -> Unpacking | None:
@@ -171,11 +153,9 @@ def _of_bytes(c: Packed) -> Unpacking | None:
     kind = _kind(c.data)
     if kind is None:
         return None
-    return (
-        [Packed(f"packed_{c.name}", packed(c.data), 4, ANYTHING)],
-        Scratch(c.name, c.data.size, c.align, f"{c.data.dtype}_t"),
-        (f"aot_model_unpack_{kind}(packed_{c.name}, {c.name}, {c.data.size});"),
-    )
+    scratch = Scratch(c.name, c.data.size, c.align, f"{c.data.dtype}_t")
+    unpack = f"aot_model_unpack_{kind}(packed_{c.name}, {c.name}, {c.data.size});"
+    return [Packed(f"packed_{c.name}", packed(c.data), 4, ANYTHING)], scratch, unpack
 
 
 def staged(code: KernelCode, room: int | None) -> KernelCode | None:

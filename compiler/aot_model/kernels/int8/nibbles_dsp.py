@@ -22,17 +22,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.ir.admissible import ANYTHING
-from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
-from aot_model.kernels.int8.conv_loops_dsp import Loops
-from aot_model.kernels.int8.dsp import HEADER, Load, Peek, Schedule, assembly, dsp_function, op, unrolled
-from aot_model.kernels.int8.finish import Rule, form_name, requantise, wrapped
-from aot_model.kernels.int8.patch_dsp import PIXELS, expand_helper, needs_assembly, patch_layout, run_helper
-from aot_model.kernels.int8.products_dsp import Span
-from aot_model.kernels.int8.quads_dsp import stored_twice, twin_of_two
+from aot_model.kernels.base import ConvShape, KernelCode, Tail
+from aot_model.kernels.int8.conv_dsp import Loops
+from aot_model.kernels.int8.dsp import Load, Peek, Schedule, dsp_function, op
+from aot_model.kernels.int8.finish import form_name, requantise, wrapped
+from aot_model.kernels.int8.gemm_dsp import two_by_four
+from aot_model.kernels.int8.patch_dsp import patch_layout
+from aot_model.kernels.int8.products_dsp import Products, Span
 from aot_model.kernels.int8.requantise import SHORT, RequantisePlan, bounds, fold_zero_point, plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
-from aot_model.kernels.overlap import by_pixels, residual
 
 UNROLL = 2
 """Four would be 4 % faster, and 128 bytes more: weights have 4 bits where flash is short."""
@@ -148,33 +146,15 @@ def _zero_sums(zero: int, half: int) -> tuple[str, str]:
             "for (uint32_t k = 0; k < half; k++) {",
             f"sum = dsp_smlad((int32_t)columns[4 * k + i], dsp_pair({-zero}, {-zero}), sum);", "}",
             "columns[4 * half + i] = (uint32_t)sum;", "}"]  # fmt: skip
-    text = dsp_function(
-        name,
-        f"Behind four pixels' int16 [half][4][2]: {-zero} times the sum of each.",
-        ("uint32_t *columns", "uint32_t half"),
-        lines,
-        twin,
-    )
+    comment = f"Behind four pixels' int16 [half][4][2]: {-zero} times the sum of each."
+    text = dsp_function(name, comment, "uint32_t *columns, uint32_t half", lines, twin)
     return f"{name}(columns, {half}u);", text
 
 
 def nibble_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
     """(name, C text) of the micro-kernel: all fours of channels for two pixels."""
-    out = f"{out_dtype}_t"
     name = f"dot2x4_nibbles_{form_name(rq, out_dtype)}"
-    step, finish = _step(), _finish(rq, out_dtype)
-    enter, loop = unrolled(step, UNROLL, 20, ["ldr r12, [sp, #16]", "cmp r0, r12"])
-    lines = [
-        "push {r4-r11, lr}",
-        "sub sp, sp, #28",
-        "strd r2, r3, [sp]",  # where the first pixel is stored; distance to the second
-        "ldrd r3, r4, [sp, #64]",  # words of a pixel; end of the stream
-        "strd r0, r4, [sp, #8]",
-        "sub r3, r3, #1",
-        "add r5, r0, r3, lsl #4",
-        "str r5, [sp, #16]",
-        *enter,
-        "1:",
+    begin = [
         "ldmia r1!, {r2, r4, r6, r8}",
         "ldr r10, [sp, #16]",
         "ldrd r12, lr, [r10]",
@@ -184,33 +164,19 @@ def nibble_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
             for (first, second), shift in zip(_SUMS, ("", ", lsl #4") * 2, strict=True)
             for to, x in ((second, "lr"), (first, "r12"))
         ],
-        *loop,
-        *assembly(finish),
-        "ldrd r10, r12, [sp]",
-        "ldr lr, [sp, #12]",
-        "add r11, r10, r12",
-        *stored_twice(_SUMS),
     ]
     starts = [f"{acc} = (int32_t)((uint32_t)r1[{k}] + (first[{i}] << {_ALIGN[k]}));"
               for k, sums in enumerate(_SUMS) for i, acc in enumerate(sums)]  # fmt: skip
-    body = [
-        "const uint32_t *first = columns + 4u * (words - 1u);",
-        *twin_of_two(_SUMS, out, starts, "uint32_t k = 1; k < words; k++", step, finish),
-    ]
     comment = (
         "Two of four pixels x four channels at a time, weights of 4 bits: columns = int16 pixels "
         "[k/2][4][2] and the start of their sums, from the first of the two on; stream = per four "
         "channels start values, weights and requantisation; pixels go to y and y + next."
     )
-    parameters = (
-        "const uint32_t *columns",
-        "const int32_t *stream",
-        f"{out} *y",
-        "uint32_t next",
-        "uint32_t words",
-        "const int32_t *end",
-    )
-    return name, dsp_function(name, comment, parameters, lines, body)
+    text = two_by_four(name, comment, _SUMS, f"{out_dtype}_t", "words", _step(), UNROLL,
+                       _finish(rq, out_dtype), ["sub r3, r3, #1"], begin, ["ldrd r10, r12, [sp]"], starts,
+                       "uint32_t k = 1; k < words; k++",
+                       ("const uint32_t *first = columns + 4u * (words - 1u);",))  # fmt: skip
+    return name, text
 
 
 def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[np.int32] | None,
@@ -222,41 +188,22 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
     zero = quant.weight_zero_point + less
     patch = patch_layout(shape.kernel_h, shape.kernel_w * shape.in_c)
     long = 16 * (patch.length // 2 + 1) > OF_ONE_PIXEL
-    if (
-        oc < CHANNELS
-        or shape.groups > 1
-        or quant.rounding is None
-        or not 0 <= zero <= 15
-        or (shape.one_row and long)
-    ):
+    few = oc < CHANNELS or shape.groups > 1
+    if few or quant.rounding is None or not 0 <= zero <= 15 or (shape.one_row and long):
         return None
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
     quads = packed(w, b, quant, patch.ordered(weights.reshape(oc, -1).astype(np.int64) + less))
     if quads is None:
         return None
-    rq, flat = quads.requantise, shape.pointwise and not needs_assembly(shape) and shape.dense
+    rq, start_of = quads.requantise, _zero_sums(zero, patch.length // 2)
     kernel, text = nibble_kernel(rq, quant.out_dtype)
-    start, start_text = _zero_sums(zero, patch.length // 2)
-    loops = Loops(
-        shape, quant, patch, tail is not None, rq, Rule(), tail, flat, [start], None, quads.words.size
-    )
-    helpers = [text, expand_helper(quant.x_dtype)[1], start_text]
-    helpers += [run_helper(loops.line or shape, quant)[1]] if loops.assemble else []
-    numbers = (
+    loops = Loops(shape, quant, patch, tail is not None, rq, tail, [start_of[0]])
+    layout = "for each four channels: four start values of the sums; two taps of all in a word, 4 bits each; "
+    layout += (
         "multiplier and offset of the requantisation in a word"
         if rq.form == "short"
-        else ("of each two channels: their multipliers, both offsets in a word")
+        else "of each two channels: their multipliers, both offsets in a word"
     )
-    return KernelCode(
-        body="\n".join(loops.lines(quads.spans(kernel))) + "\n",
-        constants=(Packed("weights", quads.words.reshape(-1), admissible=ANYTHING,
-                          layout="for each four channels: four start values of the sums; two taps of all in "
-                          f"a word, 4 bits each; {numbers}"),),
-        scratch=tuple(loops.scratch()),
-        includes=frozenset({HEADER}),
-        helpers=tuple(helpers),
-        slack=by_pixels(shape, PIXELS, through_images=flat),
-        residual=residual(PIXELS, shape),
-        note=f"two pixels x four channels, {patch.length} taps, weights of 4 bits where they lie; "
-        f"requantisation: {rq.form}",
-    )  # fmt: skip
+    made = Products(quads.words.reshape(-1), quads.spans(kernel), (text,), (), (), layout, None)
+    note = f"two pixels x four channels, {patch.length} taps, weights of 4 bits where they lie"
+    return loops.code(made, start_of[1:], note)

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from aot_model.c.text import loop_of
 from aot_model.kernels.base import ConvShape, Scratch, Tail
 from aot_model.kernels.int8.finish import Rule
 from aot_model.kernels.int8.spec import QuantSpec
@@ -62,6 +65,11 @@ class Plane:
     @property
     def strips(self) -> int:
         return -(-self.u.size_out // self.lines_out)
+
+    def grid(self, weights: np.ndarray) -> np.ndarray:
+        """Weights [kernel_h, kernel_w, channel] as [channel, line, tap]."""
+        found: np.ndarray = weights.transpose(2, 1, 0) if self.transposed else weights.transpose(2, 0, 1)
+        return found
 
 
 def plane_of(shape: ConvShape, limit: int, once: bool) -> Plane:
@@ -158,56 +166,29 @@ class PlaneLoops:
             to = f"y + n * {s.out_h * s.out_w * s.out_c} + {self.channel}{first}"
             inner = [f"{self.quant.out_dtype}_t *to_y = {to};", *compute]
         if self.multiplier > 1:
-            inner = [f"for (int32_t m = 0; m < {self.multiplier}; m++) {{", *inner, "}"]
+            inner = loop_of("m", self.multiplier, *inner)
         inner = [*self._gather(), *inner]
         if plane.strips > 1:
             step, last = plane.lines_out, u.size_out
             # the last strip begins earlier, so that all are of one size
             first = f"strip + {step} <= {last} ? strip : {last - step}" if last % step else "strip"
-            inner = [
-                f"for (int32_t strip = 0; strip < {last}; strip += {step}) {{",
-                f"const int32_t first = {first};",
-                *inner,
-                "}",
-            ]
-        loop = [
-            f"for (int32_t n = 0; n < {s.batch}; n++) {{",
-            f"for (int32_t c = 0; c < {s.in_c}; c++) {{",
-            *inner,
-            "}",
-            "}",
-        ]
-        border = [
-            "/* the border stays as it is for all channels */",
-            f"for (int32_t i = 0; i < {plane.lines * plane.length}; i++) {{",
-            f"plane[i] = {self.quant.x_zero_point};",
-            "}",
-        ]
-        return "\n".join([*border, *loop]) + "\n"
+            inner = loop_of("strip", last, f"const int32_t first = {first};", *inner, step=step)
+        border = loop_of("i", plane.lines * plane.length, f"plane[i] = {self.quant.x_zero_point};")
+        lines = [*border, *loop_of("n", s.batch, *loop_of("c", s.in_c, *inner))]
+        return "\n".join(["/* the border stays as it is for all channels */", *lines]) + "\n"
 
     def _gather(self) -> list[str]:
         plane, zero = self.plane, self.quant.x_zero_point
         u, v = plane.u, plane.v
         between, count = self.shape.strides[3], v.used
         channel = "c" if between == 1 else f"c * {between}"
-        if plane.strips == 1:
-            lines, outside = [f"for (int32_t i = 0; i < {u.used}; i++) {{"], []
-            line, place = "i", f"(i + {u.pad})"
-        else:
-            lines = [
-                f"for (int32_t line = 0; line < {plane.lines}; line++) {{",
-                f"const int32_t i = first * {u.stride} + line - {u.pad};",
-                f"const int outside = i < 0 || i >= {u.size_in};",
-            ]
-            outside = [
-                "if (outside) {",
-                f"for (int32_t k = 0; k < {count}; k++) {{",
-                f"to[k] = {zero};",
-                "}",
-                "continue;",
-                "}",
-            ]
-            line, place = "(outside ? 0 : i)", "line"
+        lines, outside, over = list[str](), list[str](), ("i", u.used)
+        line, place = "i", f"(i + {u.pad})"
+        if plane.strips > 1:
+            lines.append(f"const int32_t i = first * {u.stride} + line - {u.pad};")
+            lines.append(f"const int outside = i < 0 || i >= {u.size_in};")
+            outside = ["if (outside) {", *loop_of("k", count, f"to[k] = {zero};"), "continue;", "}"]
+            over, line, place = ("line", plane.lines), "(outside ? 0 : i)", "line"
         lines += [
             f"const {self.quant.x_dtype}_t *from = x + n * {self.shape.strides[0]} + {channel} + "
             f"{line} * {u.x_step};",
@@ -216,16 +197,10 @@ class PlaneLoops:
         ]
         unroll = next((f for f in (8, 6, 5, 7, 4) if count % f == 0), 4) if count > 8 else count
         if count <= unroll:
-            return [*lines, *self._copies(count), "}"]
+            return loop_of(*over, *lines, *self._copies(count))
         end = f"const int16_t *end = to + {count - count % unroll}"
-        return [
-            *lines,
-            f"for ({end}; to != end; to += {unroll}, from += {unroll * v.x_step}) {{",
-            *self._copies(unroll),
-            "}",
-            *self._copies(count % unroll),
-            "}",
-        ]
+        many = f"for ({end}; to != end; to += {unroll}, from += {unroll * v.x_step}) {{"
+        return loop_of(*over, *lines, many, *self._copies(unroll), "}", *self._copies(count % unroll))
 
     def _copies(self, count: int) -> list[str]:
         """Four at a time, whose loads overlap, where their offsets fit into instructions."""
@@ -248,11 +223,5 @@ class PlaneLoops:
         store = f"y[{at}] = ({self.quant.out_dtype}_t)v;"
         if self.tail is not None:
             store = self.tail.store("v", ("n", row, column, self.channel), 1).rstrip()
-        return [
-            f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
-            f"for (int32_t j = 0; j < {size}; j++) {{",
-            *self.rule.lines(f"results[u * {size} + j]", self.channel),
-            store,
-            "}",
-            "}",
-        ]
+        each = [*self.rule.lines(f"results[u * {size} + j]", self.channel), store]
+        return loop_of("u", plane.lines_out, *loop_of("j", size, *each))

@@ -3,17 +3,22 @@
 average: the sum of what lies inside of the image, divided by how many they are, ties away from zero; no zero
 points. With the DSP extension four channels share a word: SXTAB16 adds two of them at a time in 16-bit lanes,
 which hold sums of up to 255 values; the maximum of four is SSUB8 and SEL. Of int16 a word has two channels.
+
+For AVX2 and Helium the runtime has a function for all channels of a window: `Windows`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
+from aot_model.c.text import CText, loop_of, product, total
 from aot_model.c.words import counted
-from aot_model.kernels.base import ConvShape, KernelCode, Tail
+from aot_model.kernels.base import ConvShape, KernelCode, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
-from aot_model.kernels.overlap import by_pixels
+from aot_model.kernels.int8.row_tail import tail_helpers, tail_loop
+from aot_model.kernels.overlap import by_pixels, first_taps
 
 _LANES = 255
 _WRITTEN_OUT = 9
@@ -52,44 +57,30 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
         be seen.
         """
         height, width = (str(s.kernel_h), str(s.kernel_w)) if inside else ("height", "width")
-        loops = [
-            f"for (int32_t i = 0; i < {height}; i++, from += {s.in_w * s.in_c}) {{",
-            f"const {cast} *at = from;",
-            f"for (int32_t j = 0; j < {width}; j++, at += {s.in_c}) {{",
-            body("at"),
-            "}",
-            "}",
-        ]
+        row = loop_of("j", width, body("at"), more=f"at += {s.in_c}")
+        down = f"from += {s.in_w * s.in_c}"
+        loops = loop_of("i", height, f"const {cast} *at = from;", *row, more=down)
         if not dsp or compact or s.kernel_w > _WRITTEN_OUT or (size > _WRITTEN_OUT and not inside):
             return loops
         if size > _WRITTEN_OUT:
             row = [body(f"from + {j * s.in_c}") for j in range(s.kernel_w)]
-            return [loops[0], *row, "}"]
+            return loop_of("i", height, *row, more=down)
         places = [f"from + {(i * s.in_w + j) * s.in_c}" for i in range(s.kernel_h) for j in range(s.kernel_w)]
         whole = [body(place) for place in places[begun:]]
         if inside:
             return whole
         return [f"if (height == {s.kernel_h} && width == {s.kernel_w}) {{", *whole, "} else {", *loops, "}"]
 
+    def finish_each(*values: str) -> list[str]:
+        return [line for k, v in enumerate(values) for line in ("{", *finish(v, f"c + {k}"), "}")]
+
     if step == 2 and kind == "average":
-        work = [
-            "int32_t low = 0, high = 0;",
-            *walk(
-                lambda at: (
-                    f"{{\nconst uint32_t pair = dsp_bytes_at({at});\n"
-                    "low += (int16_t)(pair & 0xffffu);\nhigh += (int16_t)(pair >> 16);\n}"
-                )
-            ),
-            *(
-                line
-                for k, sum_of in enumerate(("low", "high"))
-                for line in ("{", *finish(sum_of, f"c + {k}"), "}")
-            ),
-        ]
+        add = "low += (int16_t)(pair & 0xffffu);\nhigh += (int16_t)(pair >> 16);"
+        loops = walk(lambda at: f"{{\nconst uint32_t pair = dsp_bytes_at({at});\n{add}\n}}")
+        work = ["int32_t low = 0, high = 0;", *loops, *finish_each("low", "high")]
     elif step == 4 and kind == "average":
         add, half = ("dsp_sxtab16", "int16_t") if dtype == "int8" else ("dsp_uxtab16", "uint16_t")
         lanes = [f"({half})({pair}{shift})" for shift in (" & 0xffffu", " >> 16") for pair in ("even", "odd")]
-        each = (line for k, lane in enumerate(lanes) for line in ("{", *finish(lane, f"c + {k}"), "}"))
         turns = [f"const int32_t sum[4] = {{{', '.join(lanes)}}};",
                  "for (int32_t k = 0; k < 4; k++) {", *finish("sum[k]", "c + k"), "}"]  # fmt: skip
         work = [
@@ -100,22 +91,15 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
                     f"odd = {add}(odd, dsp_bytes_at({at}) >> 8 | dsp_bytes_at({at}) << 24);"
                 )
             ),
-            *(turns if compact or tail is not None else each),
+            *(turns if compact or tail is not None else finish_each(*lanes)),
         ]
     elif step > 1:
-        work = [
-            "uint32_t most = dsp_bytes_at(from);",
-            *walk(lambda at: f"most = dsp_max_{dtype}(most, dsp_bytes_at({at}));", begun=1),
-            *(
-                ["memcpy(out + c, &most, sizeof most);"]
-                if tail is None
-                else [
-                    f"for (int32_t k = 0; k < {step}; k++, most >>= {8 * width}) {{",
-                    *finish(f"({cast})(most & {2 ** (8 * width) - 1:#x}u)", "c + k"),
-                    "}",
-                ]
-            ),
-        ]
+        put = ["memcpy(out + c, &most, sizeof most);"]
+        if tail is not None:
+            each = finish(f"({cast})(most & {2 ** (8 * width) - 1:#x}u)", "c + k")
+            put = [f"for (int32_t k = 0; k < {step}; k++, most >>= {8 * width}) {{", *each, "}"]
+        loops = walk(lambda at: f"most = dsp_max_{dtype}(most, dsp_bytes_at({at}));", begun=1)
+        work = ["uint32_t most = dsp_bytes_at(from);", *loops, *put]
     elif kind == "average":
         work = ["int32_t sum = 0;", *walk(lambda at: f"sum += *({at});"), *finish("sum", "c")]
     else:
@@ -139,19 +123,115 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
             *(["const int32_t count = height * width;"] if kind == "average" else []),
         ]
     out = f"{cast} *out = y + ((n * {s.out_h} + row) * {s.out_w} + column) * {s.in_c};"
-    lines = [
-        f"for (int32_t n = 0; n < {s.batch}; n++) {{",
-        f"for (int32_t row = 0; row < {s.out_h}; row++) {{",
-        f"for (int32_t column = 0; column < {s.out_w}; column++) {{",
-        *place, *([] if tail is not None else [out]),
-        f"for (int32_t c = 0; c < {s.in_c}; c += {step}) {{",
-        f"const {cast} *from = x + n * {s.strides[0]} + ({first[0]} * {s.in_w} + {first[1]}) * {s.in_c} + c;",
-        *work,
-        "}", "}", "}", "}",
-    ]  # fmt: skip
+    at = f"x + n * {s.strides[0]} + ({first[0]} * {s.in_w} + {first[1]}) * {s.in_c} + c"
+    channels = loop_of("c", s.in_c, f"const {cast} *from = {at};", *work, step=step)
+    pixel = [*place, *([] if tail is not None else [out]), *channels]
+    lines = loop_of("n", s.batch, *loop_of("row", s.out_h, *loop_of("column", s.out_w, *pixel)))
     return KernelCode(
         body="\n".join(lines) + "\n",
         includes=frozenset({HEADER}) if step > 1 else frozenset(),
         slack=by_pixels(shape, 1, by_channel=True, sizes=(width, width)),
         note=f"{kind} of {s.kernel_h}x{s.kernel_w}, {counted(step, 'channel')} at a time",
     )
+
+
+Kind = Literal["average", "max"]
+
+
+def _area(s: ConvShape) -> int:
+    """Most elements of a window."""
+    return min(s.kernel_h, s.in_h) * min(s.kernel_w, s.in_w)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """An instruction set's functions name(x, rows, columns, elements of a row, channels, low, high, y)."""
+
+    header: str
+    name: Callable[[Kind, ConvShape, str], str]
+    """By the type of the elements."""
+    dtypes: tuple[str, ...]
+    wide: int
+    """Most columns of a window."""
+    most: Callable[[str], int]
+    """Most elements of it, by the type."""
+
+    def takes(self, s: ConvShape, dtype: str) -> bool:
+        """Dense, undilated, no window without elements."""
+        plain = s.dense and s.in_c == s.out_c and (s.dilation_h, s.dilation_w) == (1, 1)
+        if not plain or dtype not in self.dtypes or s.kernel_w > self.wide or _area(s) > self.most(dtype):
+            return False
+        rows = first_taps(s.out_h, s.stride_h, 1, s.pad_top, s.kernel_h, s.in_h)
+        columns = first_taps(s.out_w, s.stride_w, 1, s.pad_left, s.kernel_w, s.in_w)
+        return bool(rows.max() < s.in_h and columns.max() < s.in_w)
+
+    def pool(self, kind: Kind, shape: ConvShape, low: int, high: int, dtype: str = "int8",
+             tail: Tail | None = None) -> KernelCode:  # fmt: skip
+        """`takes()`; results in [low, high]."""
+        s, c, size = shape, CText(), 2 if dtype == "int16" else 1
+        with c.turns("n", str(s.batch)) as n, c.turns("row", str(s.out_h)) as row:
+            top, height = _span(c, row, "row", s.out_h, s.kernel_h, s.stride_h, s.pad_top, s.in_h)
+            with c.turns("column", str(s.out_w)) as column:
+                left, width = _span(c, column, "column", s.out_w, s.kernel_w, s.stride_w, s.pad_left, s.in_w)
+                x = total(
+                    "x",
+                    product(n, s.in_h * s.in_w * s.in_c),
+                    product(top, s.in_w * s.in_c),
+                    product(left, s.in_c),
+                )
+                y = total(
+                    "y",
+                    product(n, s.out_h * s.out_w * s.in_c),
+                    product(row, s.out_w * s.in_c),
+                    product(column, s.in_c),
+                )
+                to = "results" if tail is not None else y
+                c.line(
+                    f"{self.name(kind, s, dtype)}({x}, {height}, {width}, {s.in_w * s.in_c}, {s.in_c}, "
+                    f"{low}, {high}, {to});"
+                )
+                if tail is not None:
+                    c.line(tail_loop(s.in_c, "results", (n, row, column), tail))
+        return KernelCode(
+            body=str(c),
+            scratch=(Scratch("results", size * s.in_c, 4, f"{dtype}_t"),) if tail is not None else (),
+            includes=frozenset({self.header}),
+            helpers=tail_helpers(tail),
+            slack=by_pixels(s, 1, by_channel=tail is None, sizes=(size, size)),
+            note=f"{kind} of {s.kernel_h}x{s.kernel_w}, channels in lanes",
+        )
+
+
+def _span(
+    c: CText, index: str, axis: str, outputs: int, kernel: int, stride: int, pad: int, size: int
+) -> tuple[str, str]:
+    """(first element, count) of window `index` along an axis; as variables where it can leave the image."""
+    start = product(index, stride)
+    if pad <= 0 and (outputs - 1) * stride + kernel - pad <= size:
+        at = total(start, str(-pad))
+        return at if at.isalnum() else f"({at})", str(kernel)
+    c.line(f"const int32_t {axis}_at = {start} - {pad};")
+    c.line(f"const int32_t {axis}_first = {axis}_at > 0 ? {axis}_at : 0;")
+    c.line(f"const int32_t {axis}_end = {axis}_at < {size - kernel} ? {axis}_at + {kernel} : {size};")
+    return f"{axis}_first", f"{axis}_end - {axis}_first"
+
+
+def _helium(kind: Kind, s: ConvShape, dtype: str) -> str:
+    """A sum of up to 255 elements of int8, of 128 of uint8, has 16-bit lanes."""
+    of = "" if dtype == "int8" else f"_{dtype}"
+    large = kind == "average" and _area(s) > {"int8": 255, "uint8": 128}.get(dtype, _area(s))
+    return f"aot_mve_{'maximum' if kind == 'max' else 'average'}{of}{'_large' * large}"
+
+
+AVX2 = Windows(
+    "aot_model/int8_avx2_rows.h",
+    lambda kind, s, dtype: f"avx2_{'maximum' if kind == 'max' else 'average'}_{dtype}",
+    ("int8", "uint8"),
+    wide=128,
+    most=lambda dtype: (1 << 16) - 1,
+)
+"""Sums of a row of a window stay within int16, those of all are exact as floats."""
+_MOST = {"int8": 5000, "uint8": 4000, "int16": (1 << 16) - 1}
+HELIUM = Windows(
+    "aot_model/int8_mve_pool.h", _helium, tuple(_MOST), wide=5000, most=lambda dtype: _MOST[dtype]
+)

@@ -1,10 +1,10 @@
 """Which micro-kernel multiplies which channels of a convolution, and where it reads their weights.
 
 Channels two at a time for four pixels (gemm_dsp) read each word of weights once for every four pixels. Four
-at a time for two pixels (quads_dsp) take fewer cycles on a Cortex-M4, as long as weights do not wait: where
-constants are in memory without wait states, and where they were copied to RAM before the layer begins. Of a
-layer that is larger than the room, the first channels are copied, the others are read where they are: pixel
-by pixel all channels are computed, so the result may follow over the input as closely as without.
+at a time for two pixels (gemm_dsp, too) take fewer cycles on a Cortex-M4, as long as weights do not wait:
+where constants are in memory without wait states, and where they were copied to RAM before the layer begins.
+Of a layer that is larger than the room, the first channels are copied, the others are read where they are:
+pixel by pixel all channels are computed, so the result may follow over the input as closely as without.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.base import Scratch
-from aot_model.kernels.int8.gemm_dsp import PairStream, pair_kernel, single_kernel
-from aot_model.kernels.int8.quads_dsp import applicable, quad_kernel
+from aot_model.kernels.int8.gemm_dsp import PairStream, can_be_quads, pair_kernel, quad_kernel, single_kernel
 from aot_model.kernels.reading import LEAST_SAVING, Reading
 
 SINGLE_SAVING = 8
@@ -90,7 +89,7 @@ def products(stream: PairStream, channels: int, out_dtype: str, times: int, read
     `channels`, the last pair of which may begin one channel earlier where they are odd. single: one pixel is
     left behind the last four.
     """
-    fours = reading.overlaps and applicable(stream)
+    fours = reading.overlaps and can_be_quads(stream)
     pairs, size = len(stream.pairs), stream.pair_words
     together = 2 if fours else 1
     odd = channels % 2 and int(stream.pairs[-1, 0]) == channels - 2
@@ -101,13 +100,8 @@ def products(stream: PairStream, channels: int, out_dtype: str, times: int, read
     if staged * unit < stream.nbytes and reading.saving(staged * unit, times) < LEAST_SAVING:
         staged = 0
     by_fours = (staged if waits else units if reading.memory is not None else 0) if fours else 0
-    words = (
-        stream.words()
-        if not by_fours
-        else np.concatenate(
-            [stream.part(0, 2 * by_fours).words(together=2), stream.part(2 * by_fours).words()]
-        )
-    )
+    parts = stream.part(0, 2 * by_fours).words(together=2), stream.part(2 * by_fours).words()
+    words = np.concatenate(parts) if by_fours else stream.words()
     end = staged * unit // 4
 
     found: list[Span] = []

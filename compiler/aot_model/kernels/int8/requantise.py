@@ -28,7 +28,7 @@ and AArch64); Helium has the rule's own multiplication (requantise_mve.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -227,29 +227,27 @@ def _all_affine(
     steps: `thresholds`. short: of multipliers whose low 16 bits are zeros.
     """
     levels, threshold = steps
-    multiplier, moved, offset = (np.zeros(lo.size, np.int64) for _ in range(3))
+    found = np.zeros((3, lo.size), np.int64)
     for channel in np.flatnonzero(live):
         exact, places, a = int(m[channel]), int(target[channel] - right[channel]), int(align[channel])
         if short:
             half = exact << places >> SHORT_BITS if places >= 0 else exact >> SHORT_BITS - places
             candidates = [half << SHORT_BITS, half + 1 << SHORT_BITS]
+        elif places >= 0:
+            candidates = [exact << places]
         else:
-            candidates = (
-                [exact << places]
-                if places >= 0
-                else sorted({exact >> -places, (exact + (1 << -places) - 1) >> -places})
-            )
+            candidates = sorted({exact >> -places, (exact + (1 << -places) - 1) >> -places})
         ends = int(lo[channel]), int(hi[channel])
         of = partial(_rescaled, levels, threshold[channel], ends, int(target[channel]) + a, a, rounding)
-        best = next((found for c in candidates if (found := of(c)) is not None), None)
+        best = next((f for c in candidates if (f := of(c)) is not None), None)
         if best is None or (short and not -SHORT <= best[2] < SHORT):
             return None
         # of multipliers nearby that are right as well, one with a short offset
         if abs(best[2]) >= SHORT and not short:
             nearby = (best[0] + sign * k for k in range(1, NEARBY) for sign in (1, -1))
             best = next((f for c in nearby if (f := of(c)) is not None and abs(f[2]) < SHORT), best)
-        multiplier[channel], moved[channel], offset[channel] = best
-    return multiplier, moved, offset
+        found[:, channel] = best
+    return found[0], found[1], found[2]
 
 
 def lifted_plan(quant: QuantSpec, lo: Int64, hi: Int64) -> RequantisePlan:
@@ -292,15 +290,16 @@ def plan(
     out_lo, out_hi = quant.out_range
     clamp_low = None if quant.act_min <= out_lo else quant.act_min
     clamp_high = None if quant.act_max >= out_hi else quant.act_max
+    raw = RequantisePlan("raw", m, zero, s, zero, clamp_low, clamp_high)
     if int(extreme.max()) >= 1 << 31 or bool((m < 0).any()):  # the rule may wrap: it is no step function
-        return RequantisePlan("raw", m, zero, s, zero, clamp_low, clamp_high)
+        return raw
 
     least, most = (rescale(v, m, s, quant.rounding) + quant.out_zero_point for v in (lo, hi))
     # strictly within: the affine form is only sure of the side of each threshold, not of how far beyond the
     # last one
-    clamp_low = None if quant.act_min <= out_lo or quant.act_min < int(least.min()) else quant.act_min
-    clamp_high = None if quant.act_max >= out_hi or quant.act_max > int(most.max()) else quant.act_max
-    raw = RequantisePlan("raw", m, zero, s, zero, clamp_low, clamp_high)
+    clamp_low = None if quant.act_min < int(least.min()) else clamp_low
+    clamp_high = None if quant.act_max > int(most.max()) else clamp_high
+    raw = replace(raw, clamp_low=clamp_low, clamp_high=clamp_high)
     value = np.clip(least, quant.act_min, quant.act_max)
     constant = value == np.clip(most, quant.act_min, quant.act_max)  # e.g. filters of zeros
     live = ~constant
@@ -324,27 +323,17 @@ def plan(
             continue
         multiplier, moved, offset = found
         offset = np.where(live, offset, value << (target + aligned))
-        if short:
-            if not ((offset >= -SHORT) & (offset < SHORT)).all():
-                continue
-            return RequantisePlan(
-                "short", multiplier, offset, target, np.where(live, moved, to_zero), clamp_low, clamp_high
-            )
-        if int(np.abs(offset).max()) < (_NARROW_OFFSET if not rounded and not target.any() else 1 << 31):
-            return RequantisePlan(
-                "affine",
-                multiplier,
-                offset,
-                target + lift,
-                np.where(live, moved, to_zero),
-                clamp_low,
-                clamp_high,
-                lift=lift,
-            )
+        limit = _NARROW_OFFSET if not rounded and not target.any() else 1 << 31
+        fits = (offset >= -SHORT) & (offset < SHORT) if short else np.abs(offset) < limit
+        if bool(fits.all()):
+            form: Form = "short" if short else "affine"
+            return replace(raw, form=form, multiplier=multiplier, offset=offset, shift=target + lift,
+                           bias_shift=np.where(live, moved, to_zero), lift=lift)  # fmt: skip
     if quant.rounding != "double" or lift or short:
         return raw
     r = right + 1
     offset = (np.int64(1) << (r - 1)) + (np.where(constant, value, quant.out_zero_point) << r)
     if int(np.abs(offset).max()) >= 1 << 30:
         return raw
-    return RequantisePlan("ties", np.where(constant, 0, m), offset, r, to_zero, clamp_low, clamp_high)
+    m = np.where(constant, 0, m)
+    return replace(raw, form="ties", multiplier=m, offset=offset, shift=r, bias_shift=to_zero)

@@ -35,16 +35,20 @@ not that of a where a is a whole number of units: then either sum ends there.)
 
 The sum v + zero_point is taken in saturating int16. That is exact: |zero_point| <= 255, so a value cut to
 int16 stays outside of int8 and uint8 after the addition.
+
+The kernels multiply int8. Of uint8 what they copy of the input is turned into int8, less 128 as its zero
+point is; results saturate to uint8 (`Ends`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .requantise import bounds, fold_zero_point
-from .spec import QuantSpec, Rounding
+from aot_model.kernels.base import Scratch
+from aot_model.kernels.int8.requantise import bounds, fold_zero_point
+from aot_model.kernels.int8.spec import QuantSpec
 
 HEADER = "aot_model/int8_mve.h"
 """What all micro-kernels start from: the choice of instruction set, copies, and arithmetic for the twins."""
@@ -60,19 +64,18 @@ class Requantiser:
     multiplier: np.ndarray
     left: np.ndarray
     right: np.ndarray
-    zero_point: int
-    act_min: int
-    act_max: int
+    spec: QuantSpec
     ties: str
     """'up': VRSHL alone; 'away': all channels need the -1; 'mixed': only those with a right shift; 'even':
     the product's low bits say which are lowered; 'bit': factors are powers of two, whose ties one bit
     decides.
     """
-    rounding: Rounding | None
-    unsigned: bool
-    """Whether the results are uint8."""
     tie: np.ndarray
     """int32: what gives 2^30 modulo 2^32 times a number that 'even' lowers; 0: the channel has none."""
+
+    @property
+    def zero_point(self) -> int:
+        return self.spec.out_zero_point
 
     @property
     def has_left(self) -> bool:
@@ -99,7 +102,7 @@ class Requantiser:
     @property
     def rounds_product(self) -> bool:
         """Whether the product is rounded before it is shifted; without shifts the one rounding is there."""
-        return self.rounding == "double" or not np.any(self.right)
+        return self.spec.rounding == "double" or not np.any(self.right)
 
     @property
     def multiplies(self) -> bool:
@@ -145,7 +148,7 @@ class Requantiser:
         factor = "factors by channel" if self.own_multipliers else "one factor"
         factor = factor if self.multiplies else "powers of two"
         even = ", ties to even" if self.ties in ("even", "bit") else ""
-        limits = f"within {self.act_min} .. {self.act_max}"
+        limits = f"within {self.spec.act_min} .. {self.spec.act_max}"
         return f"results: {factor}, {shift}{even}, zero point {self.zero_point}, {limits}"
 
     def head(self) -> np.ndarray:
@@ -181,12 +184,9 @@ class Requantiser:
         spare: a core register to spoil. tie: where the factors of ties are: an address or, for one channel, a
         core register. A common right shift is left to `narrow`.
         """
-        lines = []
+        lines, doubly = list[str](), self.spec.rounding == "double"
         if self.has_left:
-            shift = "vshl.s32" if self.rounding == "double" else "vqshl.s32"
-            lines.append(
-                f"{shift} {acc}, {acc}, {left}" if left.startswith("q") else f"{shift} {acc}, {left}"
-            )
+            lines.append(_shifted("vshl.s32" if doubly else "vqshl.s32", acc, left))
         if self.ties == "even":
             lines += [f"vmov.i32 {temp}, #0xc0000000", f"vmla.s32 {temp}, {acc}, {tie}"
                       ] if tie.startswith("r") else [f"vldrw.32 {temp}, {tie}", f"mov {spare}, #0xc0000000",
@@ -201,19 +201,12 @@ class Requantiser:
         if self.ties == "away":
             lines += [f"vshr.s32 {temp}, {acc}, #31", f"vqadd.s32 {acc}, {acc}, {temp}"]
         elif self.ties == "mixed":
-            if right.startswith("q"):
-                lines += [f"vand {temp}, {acc}, {right}", f"vshr.s32 {temp}, {temp}, #31"]
-            else:
-                lines += [
-                    f"vdup.32 {temp}, {right}",
-                    f"vand {temp}, {temp}, {acc}",
-                    f"vshr.s32 {temp}, {temp}, #31",
-                ]
-            lines.append(f"vqadd.s32 {acc}, {acc}, {temp}")
-        if self.common_right is None and (self.rounding == "double" or np.any(self.right)):
-            lines.append(
-                f"vrshl.s32 {acc}, {acc}, {right}" if right.startswith("q") else f"vrshl.s32 {acc}, {right}"
-            )
+            both = [f"vand {temp}, {acc}, {right}"]
+            if not right.startswith("q"):
+                both = [f"vdup.32 {temp}, {right}", f"vand {temp}, {temp}, {acc}"]
+            lines += [*both, f"vshr.s32 {temp}, {temp}, #31", f"vqadd.s32 {acc}, {acc}, {temp}"]
+        if self.common_right is None and (doubly or np.any(self.right)):
+            lines.append(_shifted("vrshl.s32", acc, right))
         elif self.common_right is not None and self.common_right > 16:
             lines.append(f"vrshr.s32 {acc}, {acc}, #{self.common_right}")
         return lines
@@ -244,10 +237,11 @@ class Requantiser:
         if self.zero_point:
             lines += [] if zero else self.zero_point_constant(temp)
             lines.append(f"vqadd.s16 {even}, {even}, {zero or temp}")
-        if (self.act_min, self.act_max) == ((0, 255) if self.unsigned else (-128, 127)):
-            return [*lines, f"vqmov{'u' * self.unsigned}nb.s16 {even}, {even}"]
-        lines += [constant_s16(temp, self.act_min), f"vmax.s16 {even}, {even}, {temp}"]
-        return [*lines, constant_s16(temp, self.act_max), f"vmin.s16 {even}, {even}, {temp}"]
+        low, high, unsigned = self.spec.act_min, self.spec.act_max, self.spec.out_dtype == "uint8"
+        if (low, high) == self.spec.out_range:
+            return [*lines, f"vqmov{'u' * unsigned}nb.s16 {even}, {even}"]
+        lines += [constant_s16(temp, low), f"vmax.s16 {even}, {even}, {temp}"]
+        return [*lines, constant_s16(temp, high), f"vmin.s16 {even}, {even}, {temp}"]
 
     def zero_point_constant(self, register: str) -> list[str]:
         """Sets all 16-bit lanes to the zero point, where `narrow` needs it."""
@@ -258,12 +252,17 @@ class Requantiser:
         shift = f"-({right})" if self.common_right is None else str(self.common_right)
         numbers = f"{acc}, {mult}, {left if self.has_left else '0'}, {shift}"
         numbers += f", {'1 << 30' if self.rounds_product else '0'}"
-        value = f"aot_mve_requantise({numbers}, {int(self.rounding == 'double')})"
+        value = f"aot_mve_requantise({numbers}, {int(self.spec.rounding == 'double')})"
         if self.ties == "even":
             value = f"aot_mve_requantise_even({numbers}, {tie})"
         if self.ties == "bit":
             value = f"aot_mve_halve_even({acc}, {shift})"
-        return f"aot_mve_clamp({value} + ({self.zero_point}), {self.act_min}, {self.act_max})"
+        return f"aot_mve_clamp({value} + ({self.zero_point}), {self.spec.act_min}, {self.spec.act_max})"
+
+
+def _shifted(name: str, acc: str, by: str) -> str:
+    """By a vector, or by a core register for all lanes."""
+    return f"{name} {acc}, {acc}, {by}" if by.startswith("q") else f"{name} {acc}, {by}"
 
 
 def constant_s16(register: str, value: int) -> str:
@@ -297,11 +296,6 @@ def _even(multiplier: np.ndarray, shift: np.ndarray) -> bool:
     return not bool(np.any((right > 22) & (multiplier % (4 * half) == 3 * half)))
 
 
-def _powers_of_two(multiplier: np.ndarray, shift: np.ndarray) -> bool:
-    """Whether a product is a number shifted right by one bit or more, in all channels."""
-    return bool(np.all(multiplier == 1 << 30) and np.all((shift >= -30) & (shift <= 0)))
-
-
 def requantiser(spec: QuantSpec, weights: np.ndarray, bias: np.ndarray | None) -> Requantiser:
     """The sequence for the outputs of weights [channels, taps].
 
@@ -317,11 +311,9 @@ def requantiser(spec: QuantSpec, weights: np.ndarray, bias: np.ndarray | None) -
     live = multiplier != 0
     if np.any(live):  # 0 may be shifted at will
         left, right = np.where(live, left, left[live][0]), np.where(live, right, right[live][0])
-    halved = (
-        spec.rounding == "even"
-        and _powers_of_two(multiplier, shift)
-        and int(bounds(folded, total, spec)[0].min()) > -(1 << 31)
-    )
+    shifts_alone = np.all(multiplier == 1 << 30) and np.all((shift >= -30) & (shift <= 0))
+    inside = int(bounds(folded, total, spec)[0].min()) > -(1 << 31)
+    halved = spec.rounding == "even" and bool(shifts_alone) and inside
     if spec.rounding != "double" and not halved and np.any(right):
         left, right = np.where(right, left, left + 1), np.maximum(right, 1)
     tie = np.zeros(len(weights), np.int32)
@@ -335,16 +327,50 @@ def requantiser(spec: QuantSpec, weights: np.ndarray, bias: np.ndarray | None) -
         ties = "up"
     else:
         ties = "away" if np.all(right > 0) else "mixed"
-    return Requantiser(
-        start,
-        multiplier,
-        left,
-        right,
-        spec.out_zero_point,
-        spec.act_min,
-        spec.act_max,
-        ties,
-        spec.rounding,
-        spec.out_dtype == "uint8",
-        tie,
-    )
+    return Requantiser(start, multiplier, left, right, spec, ties, tie)
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The types of a layer's input and results, as the C of its kernel names them."""
+
+    unsigned_x: bool = False
+    unsigned_y: bool = False
+
+    @staticmethod
+    def of(spec: QuantSpec) -> Ends:
+        return Ends(spec.x_dtype == "uint8", spec.out_dtype == "uint8")
+
+    @property
+    def x(self) -> str:
+        """C of the input as bytes."""
+        return "(const int8_t *)x" if self.unsigned_x else "x"
+
+    @property
+    def y(self) -> str:
+        """C of the results as bytes, where they are stored."""
+        return "(int8_t *)y" if self.unsigned_y else "y"
+
+    @property
+    def row(self) -> str:
+        """The same of those that wait for a tail."""
+        return "(int8_t *)row" if self.unsigned_y else "row"
+
+    def results(self, count: int) -> Scratch:
+        """Room for those."""
+        return Scratch("row", count, ctype="uint8_t" if self.unsigned_y else "int8_t")
+
+    def signed(self, spec: QuantSpec) -> QuantSpec:
+        """The layer of int8 inputs that they are turned into."""
+        if not self.unsigned_x:
+            return spec
+        return replace(spec, x_dtype="int8", x_zero_point=spec.x_zero_point - 128)
+
+    def turned(self, at: str, count: int) -> str:
+        """The statement that turns `count` bytes at a place into int8; none where they are that."""
+        return f"aot_mve_turn_signs({at}, {count});\n" if self.unsigned_x else ""
+
+
+def padding(spec: QuantSpec) -> int:
+    """The input's zero point as the int8 that has its bits, before it is turned."""
+    return (spec.x_zero_point + 128) % 256 - 128

@@ -49,7 +49,5 @@ class QuantSpec:
 
     def channels(self, count: int) -> tuple[Int64, Int64]:
         """Multipliers and shifts, one per channel."""
-        return (
-            np.broadcast_to(self.multiplier.astype(np.int64), (count,)),
-            np.broadcast_to(self.shift.astype(np.int64), (count,)),
-        )
+        m, s = (np.broadcast_to(v.astype(np.int64), (count,)) for v in (self.multiplier, self.shift))
+        return m, s

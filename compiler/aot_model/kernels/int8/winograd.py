@@ -15,7 +15,7 @@ the filters of some channels are transformed at a time, and their products added
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
@@ -23,10 +23,12 @@ import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.int8.spec import QuantSpec
-from aot_model.kernels.int8.winograd_gemm import POSITIONS, SUMS
 from aot_model.kernels.overlap import slack, span
 
 TILE = 4
+POSITIONS = 36
+SUMS = 8
+"""Words that a position gives: [two][four]."""
 LIMIT = 1 << 25
 """Of the sums, so that y * 2^6 is an int32."""
 LEAST_SAVING = 100_000
@@ -47,8 +49,11 @@ class Variant:
     """Transformed at a time, all their channels: a multiple of `together`."""
     together: int
     """Tiles of one product: 4 by 2 output channels, or 2 by 4."""
+    pairs: int = field(repr=False)
+    """Of channels, with those that are filled up; what is recorded of a choice says `unroll` and `in_parts`.
+    """
     unroll: int
-    """Pairs of channels of a turn of the product."""
+    """Pairs of a turn of the product."""
     in_parts: bool
     """Transformed weights of one turn are there at a time, and its products are added up in memory."""
     scratch: int
@@ -59,6 +64,11 @@ class Variant:
     @property
     def channels(self) -> int:
         return SUMS // self.together
+
+    @property
+    def at_once(self) -> int:
+        """Pairs whose weights are there at a time."""
+        return self.unroll if self.in_parts else self.pairs
 
 
 def fits(shape: ConvShape, quant: QuantSpec, weights: npt.NDArray[np.integer]) -> bool:
@@ -124,7 +134,7 @@ def variants(shape: ConvShape, tail: bool) -> Iterator[Variant]:
             ends = tiles * (pairs * INPUT + shape.out_c * OUTPUT)
             cycles = shape.batch * (products + filters + ends)
             if cycles + LEAST_SAVING < plain and 10 * cycles < 9 * plain:
-                yield Variant(count, together, unroll, in_parts, scratch, cycles)
+                yield Variant(count, together, pairs, unroll, in_parts, scratch, cycles)
 
 
 def choose(shape: ConvShape, tail: bool, room: int) -> Variant | None:

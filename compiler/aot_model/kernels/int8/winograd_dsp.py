@@ -3,6 +3,15 @@
 For each block of tiles: the inputs of all its tiles are transformed; then, for two or four output
 channels at a time, their filters, the products at each position, and the sums of a tile to its
 requantised outputs. All inputs of a block are read before one of its outputs is written.
+
+A product is four words by two at each position. A word is a pair of int16 (two channels), SMLAD sums both
+products modulo 2^32. Of two operands one has four words for each pair of channels, the other two; tiles may
+be the one and output channels the other, or the other way round. Per pair of channels six LDR in clusters of
+four and two (8 cycles on a Cortex-M4) and eight SMLAD.
+
+Both operands are laid out [pairs / unroll][position][unroll][words]: the transforms write all positions
+of a pair at offsets that do not depend on the layer, and the loop of products reads `unroll` pairs at offsets
+from its pointers.
 """
 
 from __future__ import annotations
@@ -12,16 +21,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.c.text import loop_of
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8.dsp import HEADER
-from aot_model.kernels.int8.finish import form_name, requantise_helper
+from aot_model.kernels.int8.dsp import HEADER, dsp_function
+from aot_model.kernels.int8.finish import Rows, form_name, requantise_helper
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
 from aot_model.kernels.int8.row_tail import RowTail, tail_helpers
-from aot_model.kernels.int8.rows import Rows
 from aot_model.kernels.int8.spec import QuantSpec
-from aot_model.kernels.int8.winograd import TILE, Variant, depths, reach, tiles_of
-from aot_model.kernels.int8.winograd_gemm import POSITIONS, SUMS, Product, product
+from aot_model.kernels.int8.winograd import POSITIONS, SUMS, TILE, Variant, reach, tiles_of
 
 INVERSE_OF_9 = 0x38E38E39
 LAYOUT = "[output channel][3][3][input channel, filled up to a multiple of four]"
@@ -37,22 +45,17 @@ def conv(
 ) -> KernelCode:
     """Convolution; weights [out_c, 3, 3, in_c], `fits()`. With a tail it gets the int8 value."""
     s, v = shape, variant
-    unroll = v.unroll
-    pairs = next(pairs for pairs, u, parts in depths(s) if (u, parts) == (unroll, v.in_parts))
     w, b = fold_zero_point(weights.reshape(s.out_c, -1), bias, quant)
     rq = plan(quant, *bounds(w, b, quant))
-    quads = -(-s.in_c // 4) * 4
-    filled = np.zeros((s.out_c, 9, quads), np.int8)
-    filled[:, :, : s.in_c] = weights.reshape(s.out_c, 9, s.in_c)
     start = (np.zeros(s.out_c, np.int64) if bias is None else bias.astype(np.int64)) + rq.bias_shift
-    rows = Rows.starting(start, quant, rq)
-    name, text = product(Product(1 if v.in_parts else pairs // unroll, unroll, v.in_parts))
-    whole = tail is not None or s.out_h % TILE == s.out_w % TILE == 0
-    forms = _Transforms(rows, unroll, v, whole)
-    body = _Body(s, quant, v, tail, name, forms, pairs, unroll, quads)
+    name, text = product(1 if v.in_parts else v.pairs // v.unroll, v.unroll, v.in_parts)
+    layer = _Layer(s, v, tail, Rows.starting(start, quant, rq), name)
+    filled = np.zeros((s.out_c, 9, layer.quads), np.int8)
+    filled[:, :, : s.in_c] = weights.reshape(s.out_c, 9, s.in_c)
+    packed = Packed("weights", filled.reshape(-1), 4, ANYTHING, layout=LAYOUT)
     scratch = [
-        Scratch("inputs", POSITIONS * pairs * v.tiles * 4, 4, "uint32_t"),
-        Scratch("filters", POSITIONS * (unroll if v.in_parts else pairs) * v.channels * 4, 4, "uint32_t"),
+        Scratch("inputs", POSITIONS * v.pairs * v.tiles * 4, 4, "uint32_t"),
+        Scratch("filters", POSITIONS * v.at_once * v.channels * 4, 4, "uint32_t"),
         Scratch("sums", POSITIONS * SUMS * 4, 4, "int32_t"),
     ]
     if tail is not None:
@@ -63,45 +66,54 @@ def conv(
         f"tiles x {v.channels} channels, weights transformed {when}; requantisation: {rq.form}"
     )
     return KernelCode(
-        body.text(),
-        constants=(Packed("weights", filled.reshape(-1), 4, ANYTHING, layout=LAYOUT), rows.packed("rows")),
+        layer.text(),
+        constants=(packed, layer.rows.packed("rows")),
         scratch=tuple(scratch),
         includes=frozenset({HEADER, "aot_model/int8_winograd.h"}),
-        helpers=(text, *forms.texts(), *tail_helpers(tail)),
+        helpers=(text, *layer.rows.helpers(), layer.output(), *tail_helpers(tail)),
         slack=reach(s, v.tiles),
         note=note,
     )
 
 
 @dataclass(frozen=True)
-class _Transforms:
-    """The functions of one form of the transforms; layers of the same form share them."""
+class _Layer:
+    """Writes the loops over blocks of tiles and groups of channels."""
 
-    rows: Rows
-    unroll: int
+    shape: ConvShape
     variant: Variant
-    whole: bool
-    """All tiles have 4 x 4 outputs."""
+    tail: Tail | None
+    rows: Rows
+    product: str
 
     @property
-    def inputs(self) -> str:
-        return f"winograd_inputs_{self.unroll}_{self.variant.together}"
+    def quant(self) -> QuantSpec:
+        return self.rows.quant
 
     @property
-    def filters(self) -> str:
-        return f"winograd_filters_{self.unroll}_{self.variant.channels}"
+    def quads(self) -> int:
+        """Input channels of the constants."""
+        return -(-self.shape.in_c // 4) * 4
+
+    @property
+    def columns(self) -> int:
+        """Of tiles."""
+        return tiles_of(self.shape)[1]
+
+    @property
+    def whole(self) -> bool:
+        """Whether all tiles have 4 x 4 outputs."""
+        return self.tail is not None or self.shape.out_h % TILE == self.shape.out_w % TILE == 0
 
     @property
     def outputs(self) -> str:
-        rq, quant, out = self.rows.rq, self.rows.quant, self.rows.quant.out_dtype
-        rule = requantise_helper(quant)[0] if rq.form == "raw" else form_name(rq, out)
+        """The name of `output`, which layers share."""
+        rq, out = self.rows.rq, self.quant.out_dtype
+        rule = requantise_helper(self.quant)[0] if rq.form == "raw" else form_name(rq, out)
         return f"winograd_outputs_{rule}_{out}{'' if self.whole else '_part'}"
 
-    def texts(self) -> list[str]:
-        return [*self.rows.helpers(), self._output()]
-
-    def _output(self) -> str:
-        out = f"{self.rows.quant.out_dtype}_t"
+    def output(self) -> str:
+        out = f"{self.quant.out_dtype}_t"
         finish, words, lines = self.rows.finish("constants"), self.rows.width - 1, []
         for j, shift in enumerate((6, 5, 4, 4)):
             sum_ = f"(uint32_t)((int32_t)(o[{j}] * inverse) >> {shift})"
@@ -136,75 +148,47 @@ AOT_MODEL_OPAQUE static void {self.outputs}(
 }}
 """
 
-
-@dataclass(frozen=True)
-class _Body:
-    """Writes the loops over blocks of tiles and groups of channels."""
-
-    shape: ConvShape
-    quant: QuantSpec
-    variant: Variant
-    tail: Tail | None
-    product: str
-    forms: _Transforms
-    pairs: int
-    unroll: int
-    quads: int
-
     def text(self) -> str:
         s, v = self.shape, self.variant
-        rows, columns = tiles_of(s)
-        tiles = rows * columns
+        tiles = tiles_of(s)[0] * self.columns
         count = str(v.tiles)
         if tiles % v.tiles:
             count = f"{tiles} - first < {v.tiles} ? {tiles} - first : {v.tiles}"
-        lines = [
-            f"for (int32_t first = 0; first < {tiles}; first += {v.tiles}) {{",
-            f"const int32_t count = {count};",
-            *self._gather(columns),
-            *self._multiply(columns),
-            *self._store(columns),
-            "}",
-        ]
-        filled = self.quads // 2 < self.pairs
-        size = POSITIONS * (self.unroll if v.in_parts else self.pairs) * v.channels * 4
+        inner = [f"const int32_t count = {count};", *self._gather(), *self._multiply(), *self._store()]
+        lines = loop_of("first", tiles, *inner, step=v.tiles)
         if s.batch > 1:
+            image = f"const {self.quant.x_dtype}_t *image = x + n * {s.strides[0]};"
             to = f"{self.quant.out_dtype}_t *to = y + n * {s.out_h * s.out_w * s.out_c};"
-            lines = [
-                f"for (int32_t n = 0; n < {s.batch}; n++) {{",
-                f"const {self.quant.x_dtype}_t *image = x + n * {s.strides[0]};",
-                *([] if self.tail else [to]),
-                *lines,
-                "}",
-            ]
-        if filled:
+            lines = loop_of("n", s.batch, image, *([] if self.tail else [to]), *lines)
+        if self.quads // 2 < v.pairs:
+            size = POSITIONS * v.at_once * v.channels * 4
             lines = [f"memset(filters, 0, {size}u); /* pairs of channels that there are not */", *lines]
         return "\n".join(lines) + "\n"
 
-    def _gather(self, columns: int) -> list[str]:
+    def _gather(self) -> list[str]:
         s, v, q = self.shape, self.variant, self.quant
         _, down, across, _ = s.strides
         signed = q.x_dtype == "int8"
         outside = (q.x_zero_point & 0xFF) * 0x01010101
-        block = POSITIONS * self.pairs * v.together
-        return [
-            "for (int32_t t = 0; t < count; t++) {",
-            f"const int32_t row = (first + t) / {columns}, column = (first + t) % {columns};",
-            f"{self.forms.inputs}(inputs + t / {v.together} * {block} + t % {v.together}, "
+        block = POSITIONS * v.pairs * v.together
+        return loop_of(
+            "t", "count",
+            f"const int32_t row = (first + t) / {self.columns}, column = (first + t) % {self.columns};",
+            f"winograd_inputs_{v.unroll}_{v.together}"
+            f"(inputs + t / {v.together} * {block} + t % {v.together}, "
             f"{'image' if s.batch > 1 else 'x'}, row * 4 - {s.pad_top},",
             f"column * 4 - {s.pad_left}, {s.in_h}, {s.in_w}, {down}, {across}, {s.in_c}, "
             f"{'0x80808080u' if signed else '0u'}, {outside:#x}u, sums);",
-            "}",
-        ]
+        )  # fmt: skip
 
-    def _multiply(self, columns: int) -> list[str]:
+    def _multiply(self) -> list[str]:
         s, v = self.shape, self.variant
         cn, oc = v.channels, s.out_c
         last = oc - cn
         channel = f"group < {last} ? group : {last}" if oc % cn else "group"
-        block = POSITIONS * self.pairs * v.together
+        block = POSITIONS * v.pairs * v.together
         one = 9 * self.quads
-        lines = [f"for (int32_t group = 0; group < {oc}; group += {cn}) {{", f"const int32_t c = {channel};"]
+        lines = [f"const int32_t c = {channel};"]
         fill = self.quads // 2
 
         def call(inputs: str) -> str:
@@ -212,34 +196,24 @@ class _Body:
             return f"{self.product}({four}, {two}, sums, sums + {POSITIONS * SUMS});"
 
         def filters(begin: str, end: str) -> list[str]:
-            return [
-                f"for (int32_t k = 0; k < {cn}; k++) {{",
-                f"{self.forms.filters}(filters + k, weights + (c + k) * {one}, {self.quads}u,",
-                f"{begin}, {end});",
-                "}",
-            ]
+            places = f"filters + k, weights + (c + k) * {one}, {self.quads}u,\n{begin}, {end}"
+            return loop_of("k", cn, f"winograd_filters_{v.unroll}_{cn}({places});")
 
         if v.in_parts:
-            u = self.unroll
             lines += [
                 f"memset(sums, 0, {POSITIONS * SUMS * 4}u);",
-                f"for (uint32_t pair = 0; pair < {fill}u; pair += {u}u) {{",
-                *filters("pair", f"pair + {u}u"),
+                f"for (uint32_t pair = 0; pair < {fill}u; pair += {v.unroll}u) {{",
+                *filters("pair", f"pair + {v.unroll}u"),
                 call(f"inputs + pair * {POSITIONS * v.together}u"),
                 "}",
-                *self._outputs("0", columns),
+                *self._outputs("0"),
             ]
         else:
-            lines += [
-                *filters("0u", f"{fill}u"),
-                f"for (int32_t part = 0; part < count; part += {v.together}) {{",
-                call(f"inputs + part / {v.together} * {block}"),
-                *self._outputs("part", columns),
-                "}",
-            ]
-        return [*lines, "}"]
+            part = [call(f"inputs + part / {v.together} * {block}"), *self._outputs("part")]
+            lines += [*filters("0u", f"{fill}u"), *loop_of("part", "count", *part, step=v.together)]
+        return loop_of("group", oc, *lines, step=cn)
 
-    def _outputs(self, part: str, columns: int) -> list[str]:
+    def _outputs(self, part: str) -> list[str]:
         s, v = self.shape, self.variant
         oc, cn = s.out_c, v.channels
         tile = "k" if part == "0" else "part + k"
@@ -250,23 +224,17 @@ class _Body:
         else:
             out = "to" if s.batch > 1 else "y"
             lines += [
-                f"const int32_t row = (first + {tile}) / {columns} * 4;",
-                f"const int32_t column = (first + {tile}) % {columns} * 4;",
+                f"const int32_t row = (first + {tile}) / {self.columns} * 4;",
+                f"const int32_t column = (first + {tile}) % {self.columns} * 4;",
             ]
             to, down, across = f"{out} + (row * {s.out_w} + column) * {oc} + c + j", s.out_w * oc, oc
             rows = f"{s.out_h} - row < 4 ? {s.out_h} - row : 4" if s.out_h % 4 else "4"
             cols = f"{s.out_w} - column < 4 ? {s.out_w} - column : 4" if s.out_w % 4 else "4"
-        more = "" if self.forms.whole else f", {rows}, {cols}"
-        return [
-            *lines,
-            f"for (int32_t j = 0; j < {cn}; j++) {{",
-            f"{self.forms.outputs}({sums}, rows + (c + j) * {self.forms.rows.width}, {to},",
-            f"{down}, {across}{more});",
-            "}",
-            "}",
-        ]
+        more = "" if self.whole else f", {rows}, {cols}"
+        places = f"{sums}, rows + (c + j) * {self.rows.width}, {to},\n{down}, {across}{more}"
+        return [*lines, *loop_of("j", cn, f"{self.outputs}({places});"), "}"]
 
-    def _store(self, columns: int) -> list[str]:
+    def _store(self) -> list[str]:
         """What is fused behind, over all outputs of the block."""
         s = self.shape
         if self.tail is None:
@@ -274,9 +242,8 @@ class _Body:
         pixels = 4 if isinstance(self.tail, RowTail) else 1  # of a tile's row, neighbours here and there
         n, parts, each = "n" if s.batch > 1 else "0", 16 // pixels, " / 4" if pixels == 1 else ""
         lines = [
-            f"for (int32_t t = 0; t < {parts} * count; t++) {{",
-            f"const int32_t row = (first + t / {parts}) / {columns} * 4 + t{each} % 4;",
-            f"const int32_t column = (first + t / {parts}) % {columns} * 4{' + t % 4' * (pixels == 1)};",
+            f"const int32_t row = (first + t / {parts}) / {self.columns} * 4 + t{each} % 4;",
+            f"const int32_t column = (first + t / {parts}) % {self.columns} * 4{' + t % 4' * (pixels == 1)};",
             f"const int32_t pixel = row * {s.out_w} + column;",
         ]
         if isinstance(self.tail, RowTail):
@@ -284,12 +251,94 @@ class _Body:
             if s.out_w % TILE:
                 many = f"(column < {s.out_w - 4} ? 4 : {s.out_w} - column) * {s.out_c}"
             store = self.tail.store_row(f"results + t * {4 * s.out_c}", (n, "0", "pixel", "0"), many)
-            return [*lines, f"if (row < {s.out_h}) {{", store.rstrip(), "}", "}"]
-        return [
-            *lines,
-            f"for (int32_t c = 0; row < {s.out_h} && column < {s.out_w} && c < {s.out_c}; c++) {{",
-            f"const int32_t v = results[t * {s.out_c} + c];",
-            self.tail.store("v", (n, "0", "pixel", "c"), 1).rstrip(),
-            "}",
-            "}",
+            lines += [f"if (row < {s.out_h}) {{", store.rstrip(), "}"]
+        else:
+            lines += [
+                f"for (int32_t c = 0; row < {s.out_h} && column < {s.out_w} && c < {s.out_c}; c++) {{",
+                f"const int32_t v = results[t * {s.out_c} + c];",
+                self.tail.store("v", (n, "0", "pixel", "c"), 1).rstrip(),
+                "}",
+            ]
+        return loop_of("t", f"{parts} * count", *lines)
+
+
+def _step(k: int, instruction: str, advance: tuple[int, int] | None) -> list[str]:
+    """Pair k of a turn; advance: bytes that both pointers move on with their last loads."""
+    four, two = 16 * k, 8 * k
+    end_four, end_two = (
+        (f"[r0], #{advance[0]}", f"[r1], #{advance[1]}") if advance else (f"[r0, #{four}]", f"[r1, #{two}]")
+    )
+
+    def sums(x: str, lane: int) -> list[str]:
+        registers = (f"r{2 + lane}", "r10"), (f"r{6 + lane}", "r11")
+        return [f"{instruction} {r}, {x}, {w}" + f", {r}" * (instruction == "smlad") for r, w in registers]
+
+    return [
+        f"ldr r11, [r1, #{two + 4}]", f"ldr r10, {end_two}", f"ldr r12, [r0, #{four + 4}]",
+        f"ldr lr, [r0, #{four + 8}]", *sums("r12", 1), *sums("lr", 2), f"ldr r12, [r0, #{four + 12}]",
+        f"ldr lr, {end_four}", *sums("r12", 3), *sums("lr", 0),
+    ]  # fmt: skip
+
+
+def _add(register: str, by: int) -> list[str]:
+    """register += by; r12 is free."""
+    word, bits = abs(by), by.bit_length()
+    if word == 0:
+        return []
+    if bits <= 8 or word % (1 << (bits - 8)) == 0:
+        return [f"{'add' if by > 0 else 'sub'}.w {register}, {register}, #{word}"]
+    return [
+        f"movw r12, #{word & 0xFFFF}",
+        *([f"movt r12, #{word >> 16}"] if word >> 16 else []),
+        f"{'add' if by > 0 else 'sub'}.w {register}, {register}, r12",
+    ]
+
+
+def product(turns: int, unroll: int, adds: bool) -> tuple[str, str]:
+    """(name, C text) of the micro-kernel: sums of positions from m to end. unroll: pairs of channels of a
+    turn. adds: the sums are added to what is there; else they begin with zero.
+    """
+    u, name = unroll, f"winograd_{'add_' if adds else ''}{turns}x{unroll}"
+    four, two = 16 * u, 8 * u  # bytes of one position
+    four_turn, two_turn = POSITIONS * four, POSITIONS * two  # from one turn to the next
+    order = [*range(1, u), 0]  # pair 0 is the last, so that its loads may move the pointers
+    begin = _step(order[0], "smuad", None)
+    if adds:
+        begin = ["ldr r12, [sp]", "ldmia r12, {r2-r9}", *_step(order[0], "smlad", None)]
+    lines = ["push {r4-r11, lr}", "sub sp, sp, #12", "strd r2, r3, [sp]"]
+    if turns == 1:
+        lines += [".p2align 2", "1:", *begin]
+        for k in order[1:]:
+            lines += _step(k, "smlad", (four, two) if k == 0 else None)
+    else:
+        lines += ["mov r4, r0", *_add("r4", four_turn * turns), "str r4, [sp, #8]", ".p2align 2"]
+        lines += ["1:", *begin, "b.w 3f", ".p2align 2", "2:",
+                  *_step(order[0], "smlad", None), "3:"]  # fmt: skip
+        for k in order[1:]:
+            lines += _step(k, "smlad", None)
+        lines += [
+            *_add("r0", four_turn),
+            *_add("r1", two_turn),
+            "ldr r12, [sp, #8]",
+            "cmp.w r0, r12",
+            "bne.w 2b",
+            f"add.w r12, r12, #{four}",
+            "str r12, [sp, #8]",
+            *_add("r0", four - four_turn * turns),
+            *_add("r1", two - two_turn * turns),
         ]
+    lines += ["ldrd r12, lr, [sp]", "stmia r12!, {r2-r9}", "str r12, [sp]", "cmp.w r12, lr", "bne.w 1b",
+              "add sp, sp, #12", "pop {r4-r11, pc}"]  # fmt: skip
+    twin = [
+        f"for (; m != end; m += 8, four += {4 * u}, two += {2 * u}) {{",
+        *([] if adds else ["memset(m, 0, 32);"]),
+        f"for (int32_t turn = 0; turn < {turns}; turn++) {{",
+        f"for (int32_t k = 0; k < {8 * u}; k++) {{",
+        f"const uint32_t a = four[turn * {four_turn // 4} + k / 8 * 4 + k % 4];",
+        f"const uint32_t b = two[turn * {two_turn // 4} + k / 8 * 2 + k / 4 % 2];",
+        "m[k % 8] = dsp_smlad((int32_t)a, (int32_t)b, m[k % 8]);",
+        "}", "}", "}",
+    ]  # fmt: skip
+    comment = f"{turns * u} pairs of channels, four words by two, for all positions from m to end."
+    parameters = "const uint32_t *four, const uint32_t *two, int32_t *m, const int32_t *end"
+    return name, dsp_function(name, comment, parameters, lines, twin)
