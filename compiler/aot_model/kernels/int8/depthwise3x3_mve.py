@@ -125,13 +125,8 @@ def _offsets(s: ConvShape, pair: int) -> np.ndarray:
     column = np.repeat(np.arange(4) * 2 * s.in_c, 2)
     second = np.tile([0, pair], 4)
     outputs = np.array([0, s.out_c, s.out_w * s.out_c, (s.out_w + 1) * s.out_c])
-    return np.concatenate(
-        [
-            (column + second).astype("<u2"),
-            (column + pair - second).astype("<u2"),
-            outputs.astype("<u4").view("<u2"),
-        ]
-    )
+    places = (column + second, column + pair - second)
+    return np.concatenate([*(at.astype("<u2") for at in places), outputs.astype("<u4").view("<u2")])
 
 
 def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:

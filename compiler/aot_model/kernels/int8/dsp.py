@@ -232,15 +232,8 @@ def twin(schedule: Iterable[Step]) -> list[str]:
     return [o.c for o in schedule]
 
 
-def dsp_function(
-    name: str,
-    comment: str,
-    parameters: str,
-    lines: Iterable[str],
-    twin_lines: Iterable[str],
-    result: str = "void ",
-) -> str:
+def dsp_function(name: str, comment: str, parameters: str, lines: Iterable[str], twin_lines: Iterable[str],
+                 result: str = "void ") -> str:  # fmt: skip
     """Text of a micro-kernel and of its twin."""
-    return assembly_function(
-        "#if AOT_MODEL_DSP", name, comment, parameters, lines, "\n".join(twin_lines), result
-    )
+    body = "\n".join(twin_lines)
+    return assembly_function("#if AOT_MODEL_DSP", name, comment, parameters, lines, body, result)

@@ -50,15 +50,9 @@ def form_name(rq: RequantisePlan, out_dtype: str) -> str:
     return "_".join(parts).replace("-", "n")
 
 
-def requantise(
-    rq: RequantisePlan,
-    accs: tuple[str, ...],
-    align: int,
-    out_dtype: str,
-    constants: tuple[str, str, str, str],
-    fetch: Schedule,
-    clamp: bool = False,
-) -> Schedule:
+def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype: str,
+               constants: tuple[str, str, str, str], fetch: Schedule,
+               clamp: bool = False) -> Schedule:  # fmt: skip
     """Requantises one channel's accumulators in place; they come shifted left by `align`.
 
     constants: multiplier, offset, a free one, variable shift. fetch: how the shift is loaded when all have
@@ -224,14 +218,8 @@ class Rows:
     """The rows of two channels are {start, multiplier} of each, then both offsets in a word."""
 
     @staticmethod
-    def of(
-        kind: np.dtype,
-        weights: Int64,
-        bias: Int64,
-        quant: QuantSpec,
-        paired: bool = False,
-        short: bool = False,
-    ) -> Rows:
+    def of(kind: np.dtype, weights: Int64, bias: Int64, quant: QuantSpec, paired: bool = False,
+           short: bool = False) -> Rows:  # fmt: skip
         """weights [channels, taps] and bias as folded; kind: type of the weights as they lie in memory.
         paired: channels are read two at a time, so that short offsets may share a word. short: a multiplier
         of 16 bits and its offset do, where they are exact.
@@ -270,13 +258,10 @@ class Rows:
             return Packed(name, data, layout=ROWS, admissible=admissible_rows(self.rq, self.width, self.room))
         room = self.room
         starts = ANYTHING if room is None else tuple(Range(-room, room, k, self.width) for k in (0, 2))
-        return Packed(
-            name,
-            data,
-            admissible=starts,
-            layout="for each two channels: start value of the sums and multiplier of each; two "
-            "offsets in a word",
+        layout = (
+            "for each two channels: start value of the sums and multiplier of each; two offsets in a word"
         )
+        return Packed(name, data, admissible=starts, layout=layout)
 
     def start(self, table: str, channel: int) -> str:
         """Where in `table`, a pointer to a block of channels, the start of one's sums is."""

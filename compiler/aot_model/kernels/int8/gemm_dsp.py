@@ -84,13 +84,9 @@ class PairStream:
 
     def part(self, first: int, last: int | None = None) -> PairStream:
         """The pairs from one to before another."""
-        return replace(
-            self,
-            starts=self.starts[first:last],
-            taps=self.taps[first:last],
-            ends=self.ends[first:last],
-            pairs=self.pairs[first:last],
-        )
+        some = slice(first, last)
+        starts, taps, ends = self.starts[some], self.taps[some], self.ends[some]
+        return replace(self, starts=starts, taps=taps, ends=ends, pairs=self.pairs[some])
 
     def words(self, together: int = 1) -> npt.NDArray[np.int32]:
         """The stream in the order of reading. together: pairs whose words of the same taps are neighbours."""

@@ -160,15 +160,14 @@ class Requantiser:
         """Constants of four channels as uint8: bias[4], multiplier[4] (int32), left[4], -right[4] (int8),
         tie[4] (int32), of which a layer has what it needs.
         """
-        parts = [self._at(self.bias, channels, "<i4")]
-        if self.own_multipliers:
-            parts.append(self._at(self.multiplier, channels, "<i4"))
-        if self.has_left:
-            parts.append(self._at(self.left, channels, "i1"))
-        if self.common_right is None:
-            parts.append(self._at(-self.right, channels, "i1"))
-        if self.ties == "even":
-            parts.append(self._at(self.tie, channels, "<i4"))
+        columns = (
+            (True, self.bias, "<i4"),
+            (self.own_multipliers, self.multiplier, "<i4"),
+            (self.has_left, self.left, "i1"),
+            (self.common_right is None, -self.right, "i1"),
+            (self.ties == "even", self.tie, "<i4"),
+        )
+        parts = [self._at(values, channels, dtype) for needed, values, dtype in columns if needed]
         return np.concatenate([np.frombuffer(part.tobytes(), np.uint8) for part in parts])
 
     @staticmethod
