@@ -43,7 +43,6 @@
 #include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
 #include <math.h>
 #include "aot_model/helium.h"
-#include "aot_model/lanes_mve.h"
 #include "aot_model/scalar.h"
 
 /* ---- constants: 1,280 bytes; their values are at the end of this file ---- */

@@ -39,7 +39,6 @@
 #include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
 #include <string.h>
 #include "aot_model/helium.h"
-#include "aot_model/lanes_mve.h"
 #include "aot_model/rational.h"
 
 /* ---- constants: 512 bytes; their values are at the end of this file ---- */

@@ -90,9 +90,10 @@ def matmul(
             body.leading(text)
         note = body.emit(text, block)
     c = str(text)
+    places = {"aot_model/lanes_mve.h"} if _gathered(s, dialect) else set()
     return KernelCode(
         body=c,
-        includes=dialect.includes if dialect.ctype in c else frozenset(),
+        includes=dialect.includes | places if dialect.ctype in c else frozenset(),
         helpers=tuple(dict.fromkeys((*dialect.helpers(c), *SCALAR.helpers(c)))),
         note=note,
     )
