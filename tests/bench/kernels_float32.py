@@ -40,8 +40,18 @@ def _case(name: str, s: ConvShape, d: VectorDialect, make: Callable[..., KernelC
     return Case(name, code, [x], np.zeros(out, np.float32))
 
 
-def conv(name: str, h: int, w: int, ic: int, oc: int, k: tuple[int, int], stride: int, pad: tuple[int, int],
-         out: tuple[int, int], nchw: bool = False) -> tuple[str, int, MakeLayer]:  # fmt: skip
+def conv(
+    name: str,
+    h: int,
+    w: int,
+    ic: int,
+    oc: int,
+    k: tuple[int, int],
+    stride: int,
+    pad: tuple[int, int],
+    out: tuple[int, int],
+    nchw: bool = False,
+) -> tuple[str, int, MakeLayer]:
     strides = (ic * h * w, w, 1, h * w) if nchw else None
     s = ConvShape(1, h, w, ic, *out, oc, *k, stride, stride, 1, 1, *pad, 1, strides)
     s = conv_kernels.pixels_in_a_row(s) or s
@@ -91,8 +101,17 @@ def _window_case(name: str, s: ConvShape, d: VectorDialect, pooling: bool) -> Ca
     return Case(name, pool.depthwise(s, weights, tail, d), [x], np.zeros(out, np.float32))
 
 
-def window(name: str, h: int, w: int, c: int, k: tuple[int, int], stride: int, pad: tuple[int, int],
-           out: tuple[int, int], pooling: bool = False) -> tuple[str, int, MakeLayer]:  # fmt: skip
+def window(
+    name: str,
+    h: int,
+    w: int,
+    c: int,
+    k: tuple[int, int],
+    stride: int,
+    pad: tuple[int, int],
+    out: tuple[int, int],
+    pooling: bool = False,
+) -> tuple[str, int, MakeLayer]:
     s = ConvShape(1, h, w, c, *out, c, *k, stride, stride, 1, 1, *pad, c)
     return name, s.macs, lambda d: _window_case(name, s, d, pooling)
 

@@ -153,8 +153,9 @@ def test_long_work_is_told_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, c
     (False, False, "{python} -m pip install numpy onnx"), (True, True, "{python} -m pip install numpy onnx"),
     (True, False, "{python} -m venv .venv && . .venv/bin/activate && pip install {tree}"),
 ])  # fmt: skip
-def test_how_packages_are_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, managed: bool,
-                                    virtual: bool, said: str) -> None:  # fmt: skip
+def test_how_packages_are_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, managed: bool, virtual: bool, said: str
+) -> None:
     """pip refuses to install into a Python that the system manages (PEP 668)."""
     if managed:
         (tmp_path / "EXTERNALLY-MANAGED").touch()

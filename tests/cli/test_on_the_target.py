@@ -150,8 +150,9 @@ def test_more_cycles_than_the_budget(capsys: Captured) -> None:
 
 
 @in_qemu
-def test_where_cycles_cannot_be_estimated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                          capsys: Captured) -> None:  # fmt: skip
+def test_where_cycles_cannot_be_estimated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
     """Without a compiler for the plug-in: instructions, and why; what was asked of cycles is an error."""
     for program in ("arm-none-eabi-gcc", "qemu-system-arm"):
         (tmp_path / program).symlink_to(str(shutil.which(program)))
@@ -163,8 +164,11 @@ def test_where_cycles_cannot_be_estimated(tmp_path: Path, monkeypatch: pytest.Mo
     for more in ("--max-cycles=1M", "--memory=0ws", "--clock=1M"):
         assert main([*command, more]) == 1
         assert "[E604]" in capsys.readouterr().err
-    for wrong, code in ((["--memory=fast"], "E501"), (["--on=board {elf}", "--clock=1M"], "E501"),
-                        (["--target=c"], "E501")):  # fmt: skip
+    for wrong, code in (
+        (["--memory=fast"], "E501"),
+        (["--on=board {elf}", "--clock=1M"], "E501"),
+        (["--target=c"], "E501"),
+    ):
         assert main([*command, *wrong]) == 1
         assert f"[{code}]" in capsys.readouterr().err
 

@@ -25,8 +25,16 @@ LAYERS = {
 }
 
 
-def layer(height: int, width: int, channels: int, outputs: int, kernel: tuple[int, int], stride: int,
-          activation: int, images: int) -> tuple[bytes, np.ndarray]:  # fmt: skip
+def layer(
+    height: int,
+    width: int,
+    channels: int,
+    outputs: int,
+    kernel: tuple[int, int],
+    stride: int,
+    activation: int,
+    images: int,
+) -> tuple[bytes, np.ndarray]:
     rng, count = np.random.default_rng(4), channels * outputs
     x = rng.integers(-32768, 32767, (images, height, width, channels), endpoint=True).astype(np.int16)
     w = rng.integers(-127, 127, (1, *kernel, count), endpoint=True).astype(np.int8)

@@ -273,8 +273,13 @@ def depthwise_cases() -> list[Case]:
     wide = ConvShape(1, 4, 33, 130, 2, 32, 130, 3, 2, groups=130)  # rows of more than 4095 bytes
     cases.append(depthwise_case(draw, wide, depthwise_lanes))
     for k, kernel in enumerate(ROWS):  # rows of eight outputs and of what is left of them; shared gathers
-        for stride, dilation, out_w in ((1, 1, 8 + k % 8), (1, 1, 16 + (3 * k) % 8), (2, 1, 4 + k % 5),
-                                        (3, 1, 9 + k % 7), (1, 2, 12 + k % 4)):  # fmt: skip
+        for stride, dilation, out_w in (
+            (1, 1, 8 + k % 8),
+            (1, 1, 16 + (3 * k) % 8),
+            (2, 1, 4 + k % 5),
+            (3, 1, 9 + k % 7),
+            (1, 2, 12 + k % 4),
+        ):
             c, left = int(draw.rng.choice([1, 5, 16])), int(draw.rng.integers(0, kernel[1]))
             w = (out_w - 1) * stride + (kernel[1] - 1) * dilation + 1 - left
             s = ConvShape(1, kernel[0] + 1, w, c, 2, out_w, c, *kernel, 1, stride, 1, dilation, 0, left, c)
@@ -433,8 +438,14 @@ def tie_cases() -> list[Case]:
     return cases
 
 
-def _ties(draw: Draw, kernel: Callable[..., KernelCode], shape: ConvShape, multiplier: np.ndarray,
-          shift: np.ndarray, bits: int) -> tuple[Case, np.ndarray]:  # fmt: skip
+def _ties(
+    draw: Draw,
+    kernel: Callable[..., KernelCode],
+    shape: ConvShape,
+    multiplier: np.ndarray,
+    shift: np.ndarray,
+    bits: int,
+) -> tuple[Case, np.ndarray]:
     """A layer whose weights are half a unit, or as much of it as fits them, 0, or the same below 0; and its
     results, without zero point, that ties up would make larger.
     """

@@ -58,8 +58,9 @@ class SumTail(TableTail):
         return affine_sum.dsp_sum(self.form).call(source, f"residual + {at}", f"y + {at}", str(count))
 
 
-def summed(code: winograd_dsp.KernelCode, x: np.ndarray, want: np.ndarray, rng: np.random.Generator,
-           number: int) -> Case:  # fmt: skip
+def summed(
+    code: winograd_dsp.KernelCode, x: np.ndarray, want: np.ndarray, rng: np.random.Generator, number: int
+) -> Case:
     """The case with a residual of its own."""
     residual = rng.integers(-128, 128, want.shape)
     given = (4, 2**30, 0), (-128, 1623821475, -2), (-128, 1098017566, -17)

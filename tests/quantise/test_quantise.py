@@ -219,8 +219,11 @@ def test_what_is_no_data(tmp_path: Path) -> None:
     (tmp_path / "d.npz").write_bytes(b"hello")
     np.savez(tmp_path / "o.npz", x=np.array([{}], dtype=object))
     (tmp_path / "f").mkdir()
-    for name, words in (("d.npz", r"no \.npz or \.npy of numbers"), ("o.npz", "of numbers"),
-                        ("f", "no .npz, no .npy and no ONNX test data")):  # fmt: skip
+    for name, words in (
+        ("d.npz", r"no \.npz or \.npy of numbers"),
+        ("o.npz", "of numbers"),
+        ("f", "no .npz, no .npy and no ONNX test data"),
+    ):
         with pytest.raises(CompileError, match=words) as caught:
             read_samples(tmp_path / name, [port])
         assert str(caught.value).count("E104") == 1

@@ -206,8 +206,11 @@ def test_rounding_is_part_of_the_plan(tmp_path: Path) -> None:
     known = WeightPlan("int8", None, (1.0,), encoded(np.asarray([1, -1, -1])))
     assert quantised_weight(data, known).tolist() == [1, 1, -127], "within the type"
     name = next(iter(better.plan.weights))
-    for text, message in (("AAAA", "cannot be read"), (encoded(np.zeros(3)), "is not of 72 elements"),
-                          (encoded(np.zeros(9**7)), "is not of 72 elements")):  # fmt: skip
+    for text, message in (
+        ("AAAA", "cannot be read"),
+        (encoded(np.zeros(3)), "is not of 72 elements"),
+        (encoded(np.zeros(9**7)), "is not of 72 elements"),
+    ):
         wrong = replace(better.plan.weights[name], rounding=text)
         plan = replace(better.plan, weights={**better.plan.weights, name: wrong})
         with pytest.raises(CompileError, match=message):

@@ -72,8 +72,9 @@ def quantising_loops(
     return None
 
 
-def fold_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
-               names: dict[Value, str]) -> Nest | None:  # fmt: skip
+def fold_loops(
+    loops: Sequence[Var], position: Expr, element: Expr, to: DType, names: dict[Value, str]
+) -> Nest | None:
     """C of the nest that stores y[position] = element, with a least or largest one of neighbouring floats:
     four of them at a time. What is left of it stays as it is.
     """

@@ -57,8 +57,9 @@ def turned(loops: Sequence[Var], position: Expr, element: Expr, to: DType) -> li
     return [[*(v for v in loops if v is not one), one] for one in long]
 
 
-def _first(writers: Sequence[tuple[LaneWriter, Sequence[Var]]], position: Expr, element: Expr,
-           to: DType) -> Nest | None:  # fmt: skip
+def _first(
+    writers: Sequence[tuple[LaneWriter, Sequence[Var]]], position: Expr, element: Expr, to: DType
+) -> Nest | None:
     """What the first writer makes that has vectors for all of it, from loops in the order that it takes."""
     for writer, order in writers:
         try:

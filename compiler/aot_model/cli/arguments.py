@@ -135,10 +135,12 @@ def _report(commands: Commands) -> None:
     add_name(command)
     add_library(command)
     add_keep_unchanged(command)
-    for name, what in (("comparison", "accuracy by layer: what `compare --json` wrote"),
-                       ("times", "time by layer: what `time --json` wrote of the same build"),
-                       ("against", "what grew: <name>.json of an older build"),
-                       ("frontier", "points to choose from, with the chosen one")):  # fmt: skip
+    for name, what in (
+        ("comparison", "accuracy by layer: what `compare --json` wrote"),
+        ("times", "time by layer: what `time --json` wrote of the same build"),
+        ("against", "what grew: <name>.json of an older build"),
+        ("frontier", "points to choose from, with the chosen one"),
+    ):
         command.add_argument(f"--{name}", type=Path, metavar="JSON", help=what)
 
 

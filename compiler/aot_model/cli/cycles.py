@@ -50,8 +50,13 @@ def memory_for(library: Path, asked: str | None) -> str:
     return str(asked or Metadata.read(library).options.get("memory") or "0ws")
 
 
-def of_library(library: Path, objects: Sequence[Path], command: Sequence[str],
-               memories: Sequence[str], by_layer: bool = True) -> list[timing.Timing]:  # fmt: skip
+def of_library(
+    library: Path,
+    objects: Sequence[Path],
+    command: Sequence[str],
+    memories: Sequence[str],
+    by_layer: bool = True,
+) -> list[timing.Timing]:
     """For each memory, the estimate for the objects of the library with this .json, which `command` (a
     compiler, and flags like -mcpu) links. by_layer: needs objects with debug information.
     """

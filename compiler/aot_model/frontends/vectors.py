@@ -46,8 +46,12 @@ Names = Sequence[Sequence[str]]
 """For each tensor, what it is called: in the file, in C."""
 
 
-def load_vectors(path: Path, inputs: Sequence[TensorType], outputs: Sequence[TensorType],
-                 names: tuple[Names, Names] = ((), ())) -> Vectors:  # fmt: skip
+def load_vectors(
+    path: Path,
+    inputs: Sequence[TensorType],
+    outputs: Sequence[TensorType],
+    names: tuple[Names, Names] = ((), ()),
+) -> Vectors:
     """The vectors of `path` for a model with these inputs and outputs, whose arrays may have these names.
 
     Raises CompileError E104, with all mismatches at once, when they do not fit the model or cannot be read.

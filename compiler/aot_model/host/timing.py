@@ -91,7 +91,8 @@ def of_model(
     folder: Path,
     memory: str = "0ws",
     compiler: HostCompiler | None = None,
-    vectors: Sequence[Sequence[np.ndarray]] = ()) -> Timing:  # fmt: skip
+    vectors: Sequence[Sequence[np.ndarray]] = (),
+) -> Timing:
     """Builds a compiled model for its target and estimates its cycles; inputs are zeros without vectors.
 
     CompileError E501, E601, E602, E604.

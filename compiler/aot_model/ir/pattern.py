@@ -221,8 +221,14 @@ ANY: Pattern = _Value()
 """Any value, and not the same one at each place where it is used."""
 
 
-def op(kinds: str | Iterable[str], *inputs: Pattern, name: str = "", output: int = 0,
-       where: Callable[[Node], Answer] | None = None, **attributes: Any) -> Pattern:  # fmt: skip
+def op(
+    kinds: str | Iterable[str],
+    *inputs: Pattern,
+    name: str = "",
+    output: int = 0,
+    where: Callable[[Node], Answer] | None = None,
+    **attributes: Any,
+) -> Pattern:
     """The result of an operator, by its name in dumps of the graph (`--dump-after prune`); of one of several.
 
     inputs: patterns of the first inputs; those that are not given are free. attributes: values that must be

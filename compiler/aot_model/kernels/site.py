@@ -113,8 +113,14 @@ class Site:
         per_channel: np.ndarray = np.broadcast_to(value.data.reshape(-1), (channels,)).copy()
         return per_channel
 
-    def tail(self, coordinates: Callable[[Coordinates], tuple[Expr, ...]], *, after: int = 0,
-             low: int | None = None, high: int | None = None) -> FusedTail:  # fmt: skip
+    def tail(
+        self,
+        coordinates: Callable[[Coordinates], tuple[Expr, ...]],
+        *,
+        after: int = 0,
+        low: int | None = None,
+        high: int | None = None,
+    ) -> FusedTail:
         """The fused tail over the accumulator, with its range if it is an integer.
 
         after: nodes of the chain that the kernel does itself (1 when it starts with the bias).

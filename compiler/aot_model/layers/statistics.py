@@ -55,8 +55,15 @@ class Sums:
             self.infinite += int((~finite & ~((w == g) | (np.isnan(w) & np.isnan(g)))).sum())
             w, g = np.where(finite, w, 0.0), np.where(finite, g, 0.0)
         e = g - w
-        for total, term in ((self.count, finite), (self.want, w), (self.got, g), (self.want2, w * w),
-                            (self.got2, g * g), (self.product, w * g), (self.error2, e * e)):  # fmt: skip
+        for total, term in (
+            (self.count, finite),
+            (self.want, w),
+            (self.got, g),
+            (self.want2, w * w),
+            (self.got2, g * g),
+            (self.product, w * g),
+            (self.error2, e * e),
+        ):
             total += term.sum(axis=1)
         if finite.any():
             self.worst = max(self.worst, float(np.abs(e).max()))

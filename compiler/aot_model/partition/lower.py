@@ -136,8 +136,17 @@ class RegionSite:
         )
         self._add(function, arguments, overlaps, match, macs)
 
-    def external(self, name: str, arguments: Sequence[Argument], *, header: str, match: Match | None = None,
-                 macs: int | None = None, fails: bool = False, device: bool = True) -> None:  # fmt: skip
+    def external(
+        self,
+        name: str,
+        arguments: Sequence[Argument],
+        *,
+        header: str,
+        match: Match | None = None,
+        macs: int | None = None,
+        fails: bool = False,
+        device: bool = True,
+    ) -> None:
         """Add a call of a function that `header` declares: pointers in this order, then the context of the
         device.
         """

@@ -84,8 +84,15 @@ class Family:
         return not self.int8_weights or weights.dtype.kind == "i" or int(weights.max(initial=0)) <= 127
 
 
-def _pool(kind: str, shape: ConvShape, dtype: str, tail: Tail | None, dsp: bool = False,
-          windows: pooling.Windows | None = None, compact: bool = False) -> KernelCode:  # fmt: skip
+def _pool(
+    kind: str,
+    shape: ConvShape,
+    dtype: str,
+    tail: Tail | None,
+    dsp: bool = False,
+    windows: pooling.Windows | None = None,
+    compact: bool = False,
+) -> KernelCode:
     if windows and windows.takes(shape, dtype):
         return windows.pool(kind, shape, *DType.of(dtype).limits, dtype, tail)  # type: ignore[arg-type]
     return pooling.pool(kind, shape, dtype, dsp, tail, compact)  # type: ignore[arg-type]

@@ -92,8 +92,9 @@ def by_vectors(tail: FusedTail) -> FusedTail:
     return ByVectors(**{f.name: getattr(tail, f.name) for f in fields(tail)})
 
 
-def by_rows(family: Family, tail: FusedTail, nodes: tuple[Node, ...], before: Value,
-            adjacent: bool) -> FusedTail:  # fmt: skip
+def by_rows(
+    family: Family, tail: FusedTail, nodes: tuple[Node, ...], before: Value, adjacent: bool
+) -> FusedTail:
     """The tail as one by rows where the family has a function for all of its nodes; before: what they read
     of the kernel.
     """

@@ -60,9 +60,17 @@ def elements(dtype: str, zero: int) -> Elements:
     return Elements(dtype, zero, 0 if dtype == "int16" else zero)
 
 
-def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: Dots, finish: Finish | None,
-         start: npt.NDArray[np.int64] | None, tail: Tail | None, sum_type: str,
-         result: tuple[str, int]) -> KernelCode:  # fmt: skip
+def conv(
+    shape: ConvShape,
+    weights: npt.NDArray[np.integer],
+    x: Elements,
+    dots: Dots,
+    finish: Finish | None,
+    start: npt.NDArray[np.int64] | None,
+    tail: Tail | None,
+    sum_type: str,
+    result: tuple[str, int],
+) -> KernelCode:
     """weights [out_c, taps of a group], without their zero point. start: added to the sums where there is no
     finish.
 

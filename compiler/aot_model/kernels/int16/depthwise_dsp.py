@@ -75,9 +75,16 @@ def _whole(finish: Finish | None) -> bool:
     return finish is not None and finish.rule == "up" and (finish.low, finish.high) in SATURATIONS
 
 
-def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], finish: Finish | None, tail: Tail | None,
-              sum_type: str, result: tuple[str, int], overlaps: bool = True,
-              plane_bytes: int = PLANE_BYTES) -> KernelCode:  # fmt: skip
+def depthwise(
+    shape: ConvShape,
+    weights: npt.NDArray[np.integer],
+    finish: Finish | None,
+    tail: Tail | None,
+    sum_type: str,
+    result: tuple[str, int],
+    overlaps: bool = True,
+    plane_bytes: int = PLANE_BYTES,
+) -> KernelCode:
     """`applicable()`; x is int16 without a zero point.
 
     tail: of the number of a pixel and the channel. sum_type: of its accumulator. result: type and bytes of

@@ -240,8 +240,15 @@ def layer_code(
     )
 
 
-def _body(slots: int, row: int, s: ConvShape, ending: Ending, tail: Tail | None, table: str,
-          calls: Callable[[str], str]) -> str:  # fmt: skip
+def _body(
+    slots: int,
+    row: int,
+    s: ConvShape,
+    ending: Ending,
+    tail: Tail | None,
+    table: str,
+    calls: Callable[[str], str],
+) -> str:
     """row: elements of one in the ring."""
     image_row, out_row = s.in_w * s.in_c, s.out_w * s.out_c
     own, pointer = ending.finish.to.c_type, ending.pointer

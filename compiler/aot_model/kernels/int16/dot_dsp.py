@@ -58,8 +58,14 @@ class Rows:
         ]
 
 
-def rows_of(dots: Dots, weights: npt.NDArray[np.integer], finish: Finish | None, rows: int,
-            tail: bool, groups: int = 1) -> Rows | None:  # fmt: skip
+def rows_of(
+    dots: Dots,
+    weights: npt.NDArray[np.integer],
+    finish: Finish | None,
+    rows: int,
+    tail: bool,
+    groups: int = 1,
+) -> Rows | None:
     """None where the sums have more than 32 bits, no such sequence ends them, or calls would not pay. weights
     [channel, tap]; rows: of x, 1 or 2. groups: of channels, with a call each.
     """

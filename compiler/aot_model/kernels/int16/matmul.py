@@ -38,9 +38,13 @@ Index = tuple[str, str, str, str]
 
 
 def matmul(
-    shape: MatmulShape, operands: Operands, dots: Dots, finish: Finish | None, tail: Tail,
+    shape: MatmulShape,
+    operands: Operands,
+    dots: Dots,
+    finish: Finish | None,
+    tail: Tail,
     place: Callable[[Index], str] | None = None,
-) -> KernelCode:  # fmt: skip
+) -> KernelCode:
     """Activations x0 and x1; the tail gets the index (i, j, m, n). dots.taps: k, filled up. place: the C
     address of a result, where nothing becomes of it behind `finish` and those of a row are neighbours.
     """
@@ -126,9 +130,19 @@ def _pack(text: CText, s: MatmulShape, b: Elements, dots: Dots, columns: int, at
                     text.line(f"to[{2 * j}] = {b.narrowed(f'from{j}[0]')};\nto[{2 * j + 1}] = 0;")
 
 
-def _rows(text: CText, s: MatmulShape, operands: Operands, dots: Dots, columns: int, height: int,
-          at: tuple[str, str], direct: bool, finish: Finish | None, tail: Tail,
-          place: Callable[[Index], str] | None) -> None:  # fmt: skip
+def _rows(
+    text: CText,
+    s: MatmulShape,
+    operands: Operands,
+    dots: Dots,
+    columns: int,
+    height: int,
+    at: tuple[str, str],
+    direct: bool,
+    finish: Finish | None,
+    tail: Tail,
+    place: Callable[[Index], str] | None,
+) -> None:
     """`height` rows of the result from row m on."""
     a, k = operands.a, dots.taps
     base = total("x0", product(at[0], s.a_strides[0]), product(at[1], s.a_strides[1]))

@@ -62,8 +62,16 @@ class Affine:
     high: int
 
 
-def sum_table(a: Rescaling, b: Rescaling, result: Rescaling, left_shift: int, low: int, high: int,
-              rounding: Rounding = "double", sign: int = 1) -> np.ndarray:  # fmt: skip
+def sum_table(
+    a: Rescaling,
+    b: Rescaling,
+    result: Rescaling,
+    left_shift: int,
+    low: int,
+    high: int,
+    rounding: Rounding = "double",
+    sign: int = 1,
+) -> np.ndarray:
     """int64 [256, 256]: a + sign * b as TensorFlow Lite Micro computes it for a, b = -128 .. 127."""
     bytes_ = np.arange(-128, 128, dtype=np.int64)
     terms = [_rescaled((bytes_ - r.zero_point) << left_shift, r) for r in (a, b)]
@@ -77,8 +85,16 @@ def _rescaled(x: np.ndarray, r: Rescaling, rounding: Rounding = "double") -> np.
 
 
 @lru_cache(maxsize=4096)
-def affine(a: Rescaling, b: Rescaling, result: Rescaling, left_shift: int, low: int, high: int,
-           rounding: Rounding = "double", sign: int = 1) -> Affine | None:  # fmt: skip
+def affine(
+    a: Rescaling,
+    b: Rescaling,
+    result: Rescaling,
+    left_shift: int,
+    low: int,
+    high: int,
+    rounding: Rounding = "double",
+    sign: int = 1,
+) -> Affine | None:
     """The affine form that equals the sum (or difference) on all pairs, or None."""
     if not all(1 - WORD < r.shift < WORD and r.multiplier for r in (a, b, result)):
         return None  # A scale that vanishes or is beyond all results: nothing a multiply-add is worth.

@@ -39,9 +39,15 @@ def forward(register: str, distance: int) -> list[str]:
     return [f"addw {register}, {register}, #{step}" for step in steps]
 
 
-def channel_loop(per_channel: list[str], block: list[str], outputs: int, across: int,
-                 steps: tuple[int, int], next_channel: tuple[int, int],
-                 four: list[str] | None = None) -> list[str]:  # fmt: skip
+def channel_loop(
+    per_channel: list[str],
+    block: list[str],
+    outputs: int,
+    across: int,
+    steps: tuple[int, int],
+    next_channel: tuple[int, int],
+    four: list[str] | None = None,
+) -> list[str]:
     """Instructions: for each channel, `per_channel`, then blocks of `across` outputs until `outputs` are
     covered.
 
@@ -99,9 +105,16 @@ def requantised(rq: Requantiser, vectors: tuple[str, ...]) -> list[str]:
     return lines
 
 
-def finished(rq: Requantiser, steps: int, partial: bool = False, zero: str | None = None, bits: int = 32,
-             offsets: str = "q6", reload: str | None = None,
-             first: str | None = None) -> list[str]:  # fmt: skip
+def finished(
+    rq: Requantiser,
+    steps: int,
+    partial: bool = False,
+    zero: str | None = None,
+    bits: int = 32,
+    offsets: str = "q6",
+    reload: str | None = None,
+    first: str | None = None,
+) -> list[str]:
     """Instructions after the sums of a block: bias in r12, requantisation, store at `offsets`, and r3 `steps`
     bytes further. zero: a register that holds `zero_point_constant`. bits: of the offsets, which with 16 are
     those of a block of eight. reload: a core register that points to the offsets, which are loaded anew.
@@ -131,8 +144,7 @@ def gathered_sums(vector: str) -> list[str]:
     return [f"vmov {vector}[2], {vector}[0], r0, r4", f"vmov {vector}[3], {vector}[1], r2, r6"]
 
 
-def row_kernel(base: str, comment: str, parameters: str, lines: list[str],
-               twin: str) -> tuple[str, str]:  # fmt: skip
+def row_kernel(base: str, comment: str, parameters: str, lines: list[str], twin: str) -> tuple[str, str]:
     """(name, text) of a function whose assembly finds its parameters in registers: "r1: const int8_t *x, r3:
     int8_t *y".
     """
@@ -145,8 +157,9 @@ def row_kernel(base: str, comment: str, parameters: str, lines: list[str],
     )
 
 
-def rows_twin(channels: int, outputs: int, across: int, lanes: str, window: str, taps: int, product: str,
-              store: str) -> str:  # fmt: skip
+def rows_twin(
+    channels: int, outputs: int, across: int, lanes: str, window: str, taps: int, product: str, store: str
+) -> str:
     """The loops of `channel_loop` in C. window: what leads to the taps of output `column + lane`, which have
     `taps` products; store: the assignment of `acc`.
     """
@@ -228,9 +241,21 @@ class ChannelRows:
         return [Packed("w", records.reshape(-1), admissible=ANYTHING),
                 Packed("k", rq.numbers[order], admissible=ANYTHING)]  # fmt: skip
 
-    def kernel(self, base: str, comment: str, before: list[str], load: list[str], sums: list[str],
-               place: str, window: str, product: str, first: str, zero: str | None = None,
-               offsets: str = "q6", reload: str | None = None) -> tuple[str, str]:  # fmt: skip
+    def kernel(
+        self,
+        base: str,
+        comment: str,
+        before: list[str],
+        load: list[str],
+        sums: list[str],
+        place: str,
+        window: str,
+        product: str,
+        first: str,
+        zero: str | None = None,
+        offsets: str = "q6",
+        reload: str | None = None,
+    ) -> tuple[str, str]:
         """(name, text) of name(x, w, k, taps, scatter, y). before: instructions before all; load: before a
         channel's outputs; sums: those of a block of up to four. place: C type of `taps`. window, product: as
         of `rows_twin`. first, zero, offsets, reload: as of `finished`.
@@ -282,9 +307,18 @@ class ChannelRows:
         index = ("n", "ox", "0") if down else ("n", "oy", "ox")
         return text if tail is None else text + rows_to_tail(s, "row", tail, index)
 
-    def code(self, kernel: tuple[str, str], constants: list[Packed], places: tuple[str, str],
-             ring: Ring | None, tail: Tail | None, down: bool, note: str, begin: str = "",
-             header: str = HEADER) -> KernelCode:  # fmt: skip
+    def code(
+        self,
+        kernel: tuple[str, str],
+        constants: list[Packed],
+        places: tuple[str, str],
+        ring: Ring | None,
+        tail: Tail | None,
+        down: bool,
+        note: str,
+        begin: str = "",
+        header: str = HEADER,
+    ) -> KernelCode:
         """The kernel. kernel: name and text of the micro-kernel. places: x of a call, and its arguments
         between `k` and `y`. ring: what the image passes through; None: it is read where it lies. begin: C
         before all. header: of the functions that the ring is filled with.
@@ -294,9 +328,18 @@ class ChannelRows:
                           header)  # fmt: skip
 
 
-def layer_code(s: ConvShape, ends: Ends, helper: str, row: str, constants: list[Packed],
-               ring: Ring | None, tail: Tail | None, note: str, begin: str = "",
-               header: str = HEADER) -> KernelCode:  # fmt: skip
+def layer_code(
+    s: ConvShape,
+    ends: Ends,
+    helper: str,
+    row: str,
+    constants: list[Packed],
+    ring: Ring | None,
+    tail: Tail | None,
+    note: str,
+    begin: str = "",
+    header: str = HEADER,
+) -> KernelCode:
     """The kernel around C that makes the row of outputs `oy`, and hands it to the tail. helper: text of the
     function that it calls; the rest is as of `ChannelRows.code`.
     """

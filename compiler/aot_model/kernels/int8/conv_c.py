@@ -26,9 +26,15 @@ LONG = 64
 """Taps beside which it is nothing to take an offset from a half of a word."""
 
 
-def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[np.int32] | None,
-         quant: QuantSpec, tail: Tail | None = None, block: tuple[int, int] = (2, 2),
-         nibbles: bool = False) -> KernelCode:  # fmt: skip
+def conv(
+    shape: ConvShape,
+    weights: npt.NDArray[np.integer],
+    bias: npt.NDArray[np.int32] | None,
+    quant: QuantSpec,
+    tail: Tail | None = None,
+    block: tuple[int, int] = (2, 2),
+    nibbles: bool = False,
+) -> KernelCode:
     """Convolution, grouped ones too; weights [out_c, kernel_h, kernel_w, in_c / groups]; block: pixels x
     channels.
 

@@ -61,8 +61,14 @@ def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
     return known and (pixels > 0 if shape.groups == 1 else pixels > 1 and slices_fit(shape))
 
 
-def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.int32] | None,
-         quant: QuantSpec, tail: Tail | None = None, reading: Reading = UNKNOWN) -> KernelCode:  # fmt: skip
+def conv(
+    shape: ConvShape,
+    weights: npt.NDArray[np.int8],
+    bias: npt.NDArray[np.int32] | None,
+    quant: QuantSpec,
+    tail: Tail | None = None,
+    reading: Reading = UNKNOWN,
+) -> KernelCode:
     """Convolution; weights [out_c, kernel_h, kernel_w, in_c / groups], `applicable()`. With a tail it gets
     the int8 value. reading: how constants are read.
     """

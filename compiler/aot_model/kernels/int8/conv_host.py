@@ -93,9 +93,14 @@ AOT_MODEL_INLINE void {name}(
     )
 
 
-def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[np.int32] | None,
-         quant: QuantSpec, tail: Tail | None = None,
-         dialect: InstructionSet = AVX2) -> KernelCode:  # fmt: skip
+def conv(
+    shape: ConvShape,
+    weights: npt.NDArray[np.integer],
+    bias: npt.NDArray[np.int32] | None,
+    quant: QuantSpec,
+    tail: Tail | None = None,
+    dialect: InstructionSet = AVX2,
+) -> KernelCode:
     """Convolution of any geometry; weights [out_c, kernel_h, kernel_w, in_c / groups], int8 or uint8.
 
     With a tail, it gets the requantised and clamped value. Layers that an int8 dot product cannot take

@@ -37,8 +37,15 @@ def applicable(shape: ConvShape, spec: QuantSpec) -> bool:
     return plain and depth < (1 << 17 if shape.groups == 1 else 1 << 16) and supports(spec)
 
 
-def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
-         tail: Tail | None = None, room: int | None = None, compact: bool = False) -> KernelCode:  # fmt: skip
+def conv(
+    shape: ConvShape,
+    weights: np.ndarray,
+    bias: np.ndarray | None,
+    spec: QuantSpec,
+    tail: Tail | None = None,
+    room: int | None = None,
+    compact: bool = False,
+) -> KernelCode:
     """2-D convolution, any kernel, stride, dilation and padding. That of one channel is a depthwise one of
     several outputs, where those kernels are faster.
 
@@ -70,8 +77,9 @@ def _cycles_of_one_channel(s: ConvShape) -> float:
     return s.batch * s.out_h * s.out_w * (copied + blocks * (23 + 8 * chunks))
 
 
-def _dense(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
-           tail: Tail | None) -> KernelCode:  # fmt: skip
+def _dense(
+    shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec, tail: Tail | None
+) -> KernelCode:
     weights, ends = np.asarray(weights, np.int8), Ends.of(spec)
     fill, spec = padding(spec), ends.signed(spec)
     rq = requantiser(spec, weights.reshape(shape.out_c, -1), bias)
@@ -128,8 +136,9 @@ def _zero_point(pixel: str, taps: int, depth: int, spec: QuantSpec) -> str:
     return f"aot_mve_add_behind({pixel}, {taps}, {depth}, {factor});\n" if factor else ""
 
 
-def _row(shape: ConvShape, matrix: np.ndarray, rq: Requantiser, spec: QuantSpec, ends: Ends,
-         tail: Tail | None) -> KernelCode:  # fmt: skip
+def _row(
+    shape: ConvShape, matrix: np.ndarray, rq: Requantiser, spec: QuantSpec, ends: Ends, tail: Tail | None
+) -> KernelCode:
     """One pixel: eight (or four) outputs at once over one read of the input."""
     block = 4 if 1 <= shape.out_c % 8 <= 4 else 8
     zero = bool(spec.weight_zero_point)
@@ -154,10 +163,18 @@ def _row(shape: ConvShape, matrix: np.ndarray, rq: Requantiser, spec: QuantSpec,
     )
 
 
-def pairs_of_pixels(shape: ConvShape, g: Groups, kernel: str, depth: int, stream: int, fill: str,
-                    tail: Tail | None, types: tuple[str, str] = ("int8_t", "int8_t"),
-                    index: tuple[str, str, str] = ("n", "oy", "ox"),
-                    names: tuple[str, str, str] = ("x", "y", "row")) -> str:  # fmt: skip
+def pairs_of_pixels(
+    shape: ConvShape,
+    g: Groups,
+    kernel: str,
+    depth: int,
+    stream: int,
+    fill: str,
+    tail: Tail | None,
+    types: tuple[str, str] = ("int8_t", "int8_t"),
+    index: tuple[str, str, str] = ("n", "oy", "ox"),
+    names: tuple[str, str, str] = ("x", "y", "row"),
+) -> str:
     """The loops around a micro-kernel of two pixels. depth: elements from a pixel's patch to the other's.
     stream: bytes of a call's weights. fill: C that writes the patch of pixel i. types: of x, and of the
     results. index: what the tail gets. names: C of x, of y, and of the results that wait for a tail.

@@ -36,8 +36,9 @@ STEP = 2
 """Rows of outputs that are made together."""
 
 
-def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
-                 tail: Tail | None = None) -> KernelCode:  # fmt: skip
+def depthwise3x3(
+    shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec, tail: Tail | None = None
+) -> KernelCode:
     """3x3, stride 1, one output channel per input channel, at least two output columns: `applicable`.
 
     weights: int8 [3, 3, channels]. bias: int32 [channels]. tail: as for `conv`.

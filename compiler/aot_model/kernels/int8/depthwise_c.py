@@ -29,9 +29,15 @@ def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
     return shape.groups == shape.in_c
 
 
-def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[np.int32] | None,
-              quant: QuantSpec, tail: Tail | None = None, plane_bytes: int = PLANE_BYTES,
-              nibbles: bool = False) -> KernelCode:  # fmt: skip
+def depthwise(
+    shape: ConvShape,
+    weights: npt.NDArray[np.integer],
+    bias: npt.NDArray[np.int32] | None,
+    quant: QuantSpec,
+    tail: Tail | None = None,
+    plane_bytes: int = PLANE_BYTES,
+    nibbles: bool = False,
+) -> KernelCode:
     """Depthwise convolution; weights [kernel_h, kernel_w, in_c * multiplier], groups = in_c. nibbles: weights
     of 4 bits stay two in a byte, those of a channel in whole bytes.
     """

@@ -58,8 +58,13 @@ def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
     return channels and quant.weight_zero_point == 0 and s is not None and s.out_w <= FEW and s.kernel_w > 1
 
 
-def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.int32] | None,
-              quant: QuantSpec, tail: Tail | None = None) -> KernelCode:  # fmt: skip
+def depthwise(
+    shape: ConvShape,
+    weights: npt.NDArray[np.int8],
+    bias: npt.NDArray[np.int32] | None,
+    quant: QuantSpec,
+    tail: Tail | None = None,
+) -> KernelCode:
     """Depthwise convolution; weights [kernel_h, kernel_w, channels], `applicable()`."""
     s = _row(shape)
     assert s is not None

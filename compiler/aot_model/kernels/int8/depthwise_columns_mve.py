@@ -92,8 +92,14 @@ def cycles(shape: ConvShape) -> float:
     return s.batch * (rows * (40 + vectors * (20 + each)) + s.out_h * (30 + s.out_c * row))
 
 
-def depthwise_columns(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
-                      tail: Tail | None = None, compact: bool = False) -> KernelCode:  # fmt: skip
+def depthwise_columns(
+    shape: ConvShape,
+    weights: np.ndarray,
+    bias: np.ndarray | None,
+    spec: QuantSpec,
+    tail: Tail | None = None,
+    compact: bool = False,
+) -> KernelCode:
     """Any stride, padding and channel multiplier; kernels whose window has up to 80 bytes.
 
     weights: int8 [kernel_h, kernel_w, out_c]. bias: int32 [out_c]. tail: as for `conv`.

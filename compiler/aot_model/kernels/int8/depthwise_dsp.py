@@ -68,9 +68,16 @@ def one_channel(
     return replace(depthwise(*plain, plane_bytes=STRIP_BYTES, **how), wish=size)
 
 
-def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.int32] | None,
-              quant: QuantSpec, tail: Tail | None = None, plane_bytes: int = PLANE_BYTES,
-              overlaps: bool = True, paired_from: int | None = PAIRED) -> KernelCode:  # fmt: skip
+def depthwise(
+    shape: ConvShape,
+    weights: npt.NDArray[np.int8],
+    bias: npt.NDArray[np.int32] | None,
+    quant: QuantSpec,
+    tail: Tail | None = None,
+    plane_bytes: int = PLANE_BYTES,
+    overlaps: bool = True,
+    paired_from: int | None = PAIRED,
+) -> KernelCode:
     """Depthwise convolution; weights [kernel_h, kernel_w, channels * multiplier], `applicable()`. overlaps: a
     load of the core begins while the one before it is under way. paired_from: outputs of a layer of 3x3
     kernels that is done two lines at a time; None: none is.
@@ -92,8 +99,15 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
     return replace(code, note=f"{code.note}; requantisation: {rq.form}")
 
 
-def by_planes(loops: PlaneLoops, kernel: MicroKernel, grid: npt.NDArray[np.integer], start: Int64,
-              rq: RequantisePlan, zero: int, admissible: Callable[[int], Ranges]) -> KernelCode:  # fmt: skip
+def by_planes(
+    loops: PlaneLoops,
+    kernel: MicroKernel,
+    grid: npt.NDArray[np.integer],
+    start: Int64,
+    rq: RequantisePlan,
+    zero: int,
+    admissible: Callable[[int], Ranges],
+) -> KernelCode:
     """The kernel around a micro-kernel. grid: weights [channel, line, tap] with their zero point. start: of
     the sums. admissible: ranges of the stream, given the words of a channel.
     """

@@ -60,8 +60,13 @@ AOT_MODEL_INLINE void {name}(
     )
 
 
-def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[np.int32] | None,
-              quant: QuantSpec, tail: Tail | None = None) -> KernelCode:  # fmt: skip
+def depthwise(
+    shape: ConvShape,
+    weights: npt.NDArray[np.integer],
+    bias: npt.NDArray[np.int32] | None,
+    quant: QuantSpec,
+    tail: Tail | None = None,
+) -> KernelCode:
     """Depthwise convolution with any multiplier; weights [kernel_h, kernel_w, out_c].
 
     A single input channel is an ordinary convolution. With a tail, it gets the requantised and clamped value.

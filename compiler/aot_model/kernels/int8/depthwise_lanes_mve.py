@@ -74,8 +74,9 @@ def cycles(shape: ConvShape, spec: QuantSpec) -> float:
     return s.batch * s.out_h * (30 + s.out_w * (10 + p.walk.blocks * (33 + p.walk.cycles + sums)))
 
 
-def depthwise_lanes(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
-                    tail: Tail | None = None) -> KernelCode:  # fmt: skip
+def depthwise_lanes(
+    shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec, tail: Tail | None = None
+) -> KernelCode:
     """Any stride, dilation and padding of up to 64 taps, one output channel per input channel.
 
     weights: int8 [kernel_h, kernel_w, channels]. bias: int32 [channels]. tail: as for `conv`.

@@ -35,9 +35,15 @@ def applicable(shape: ConvShape, spec: QuantSpec) -> bool:
     return shape.groups == shape.in_c and supports(spec) and bool(writers(shape, spec, False))
 
 
-def depthwise(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
-              tail: Tail | None = None, room: int | None = None,
-              compact: bool = False) -> KernelCode:  # fmt: skip
+def depthwise(
+    shape: ConvShape,
+    weights: np.ndarray,
+    bias: np.ndarray | None,
+    spec: QuantSpec,
+    tail: Tail | None = None,
+    room: int | None = None,
+    compact: bool = False,
+) -> KernelCode:
     """One or more output channels of each input channel.
 
     weights: int8 [kernel_h, kernel_w, in_c * multiplier]. bias: int32 [out_c]. tail: gets the requantised,

@@ -156,8 +156,9 @@ class _Steps:
                     text.append(f"{t.name} {sum_}, {words[t.place]}, {weights}, {before}")
         return text
 
-    def requantised(self, sums: tuple[str, ...], constants: tuple[str, str, str, str],
-                    fetch: Schedule) -> Schedule:  # fmt: skip
+    def requantised(
+        self, sums: tuple[str, ...], constants: tuple[str, str, str, str], fetch: Schedule
+    ) -> Schedule:
         return requantise(self.rq, sums, int(self.twice), self.out_dtype, constants, fetch)
 
     def finish(self, rows: int, columns: int) -> list[str]:
@@ -304,8 +305,17 @@ class _Steps:
         return [*begin, "1:", f"strd r0, r1, [sp, #{_LINE}]", *across, *move, *end]
 
 
-def micro_kernel(plane: Plane, rq: RequantisePlan, out_dtype: str, y_u: int, y_v: int, overlaps: bool = True,
-                 paired: bool = False, zero: int = 0, compact: bool = False) -> MicroKernel:  # fmt: skip
+def micro_kernel(
+    plane: Plane,
+    rq: RequantisePlan,
+    out_dtype: str,
+    y_u: int,
+    y_v: int,
+    overlaps: bool = True,
+    paired: bool = False,
+    zero: int = 0,
+    compact: bool = False,
+) -> MicroKernel:
     """The micro-kernel of one channel's plane; y_u, y_v: steps of y in elements.
 
     overlaps: whether a load of one word begins while the one before it is under way; cores on which it does

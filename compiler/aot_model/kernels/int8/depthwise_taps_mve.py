@@ -106,8 +106,14 @@ class TapPlan:
         return [*lines, *(second if self.second else [])]
 
 
-def depthwise_taps(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
-                   tail: Tail | None = None, compact: bool = False) -> KernelCode:  # fmt: skip
+def depthwise_taps(
+    shape: ConvShape,
+    weights: np.ndarray,
+    bias: np.ndarray | None,
+    spec: QuantSpec,
+    tail: Tail | None = None,
+    compact: bool = False,
+) -> KernelCode:
     """Any kernel of up to 128 taps, stride, dilation, padding and channel multiplier.
 
     weights: int8 [kernel_h, kernel_w, out_c]. bias: int32 [out_c]. tail: as for `conv`.
@@ -176,8 +182,9 @@ def tap_offsets(p: TapPlan, outputs: np.ndarray) -> np.ndarray:
     return np.concatenate([np.array(phases).reshape(-1).astype("<u2"), outputs])
 
 
-def tap_sums(p: TapPlan, pixels: int, weights: list[str], sign: str = "s",
-             zero: str | None = None) -> list[str]:  # fmt: skip
+def tap_sums(
+    p: TapPlan, pixels: int, weights: list[str], sign: str = "s", zero: str | None = None
+) -> list[str]:
     """The sums of up to four outputs; moves r1 behind them. weights: registers, those of one output first.
     sign: s or u, of bytes of the input. zero: a register that holds minus the zero point of weights that are
     loaded here.

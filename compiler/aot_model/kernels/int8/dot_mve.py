@@ -169,8 +169,9 @@ def _looped(widths: list[int], pixels: int, block: int) -> list[str]:
     return lines
 
 
-def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool,
-            sum_at: int | None) -> list[str]:  # fmt: skip
+def _finish(
+    rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool, sum_at: int | None
+) -> list[str]:
     """Accumulators to vectors q6 (and q7), requantisation, store.
 
     Lanes: 2 x 4: q6 is pixel 0, q7 pixel 1. 1 x 8: q6 the even channels, q7 the odd ones, so that narrowing

@@ -66,14 +66,21 @@ def _greater(kind: str) -> object:
     return of_bytes
 
 
-def _row(text: str, count: int, meaning: object, assembly: str = "", operand: Operand = WORD,
-         last: Operand | None = None) -> CoreInstruction:  # fmt: skip
+def _row(
+    text: str,
+    count: int,
+    meaning: object,
+    assembly: str = "",
+    operand: Operand = WORD,
+    last: Operand | None = None,
+) -> CoreInstruction:
     operands = (*[operand] * (count - 1), last or operand) if count else ()
     return CoreInstruction(text, operands, operand, meaning, assembly)  # type: ignore[arg-type]
 
 
-def _called(name: str, count: int, meaning: object, operand: Operand = WORD,
-            last: Operand | None = None) -> CoreInstruction:  # fmt: skip
+def _called(
+    name: str, count: int, meaning: object, operand: Operand = WORD, last: Operand | None = None
+) -> CoreInstruction:
     """An instruction that the header has as a function of its name, `_ror8` for a rotated operand."""
     places = ", ".join(f"{{{k}}}" for k in range(count))
     mnemonic, _, rotated = name.partition("_")
@@ -232,8 +239,14 @@ def twin(schedule: Iterable[Step]) -> list[str]:
     return [o.c for o in schedule]
 
 
-def dsp_function(name: str, comment: str, parameters: str, lines: Iterable[str], twin_lines: Iterable[str],
-                 result: str = "void ") -> str:  # fmt: skip
+def dsp_function(
+    name: str,
+    comment: str,
+    parameters: str,
+    lines: Iterable[str],
+    twin_lines: Iterable[str],
+    result: str = "void ",
+) -> str:
     """Text of a micro-kernel and of its twin."""
     body = "\n".join(twin_lines)
     return assembly_function("#if AOT_MODEL_DSP", name, comment, parameters, lines, body, result)

@@ -50,9 +50,15 @@ def form_name(rq: RequantisePlan, out_dtype: str) -> str:
     return "_".join(parts).replace("-", "n")
 
 
-def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype: str,
-               constants: tuple[str, str, str, str], fetch: Schedule,
-               clamp: bool = False) -> Schedule:  # fmt: skip
+def requantise(
+    rq: RequantisePlan,
+    accs: tuple[str, ...],
+    align: int,
+    out_dtype: str,
+    constants: tuple[str, str, str, str],
+    fetch: Schedule,
+    clamp: bool = False,
+) -> Schedule:
     """Requantises one channel's accumulators in place; they come shifted left by `align`.
 
     constants: multiplier, offset, a free one, variable shift. fetch: how the shift is loaded when all have
@@ -105,8 +111,9 @@ def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype:
     return [step for part in parts for step in part]
 
 
-def finish_c(rq: RequantisePlan, out_dtype: str, constants: str, offset: str = "",
-             align: int = 0) -> list[str]:  # fmt: skip
+def finish_c(
+    rq: RequantisePlan, out_dtype: str, constants: str, offset: str = "", align: int = 0
+) -> list[str]:
     """C that turns the accumulator `v` into the clamped value; `constants`: a pointer to {multiplier,
     offset[, shift]}; offset: C of it, where it is elsewhere and the shift is one for all. align: `v` comes
     shifted left by so much.
@@ -197,8 +204,15 @@ class Rule:
     def value(self, accumulator: str, channel: str) -> str:
         return f"{self.name}({accumulator}, requantisation + 2 * {channel})" if self.name else accumulator
 
-    def store_each(self, count: int, accumulator: str, to: str, dtype: str, tail: Tail | None,
-                   pixel: tuple[str, str, str]) -> list[str]:  # fmt: skip
+    def store_each(
+        self,
+        count: int,
+        accumulator: str,
+        to: str,
+        dtype: str,
+        tail: Tail | None,
+        pixel: tuple[str, str, str],
+    ) -> list[str]:
         """C that does it for channels `c` of a pixel: they go to the tail or, as `dtype`, to y[to]."""
         store = f"y[{to}] = ({dtype}_t)v;" if tail is None else tail.store("v", (*pixel, "c"), 1).rstrip()
         return loop_of("c", count, *self.lines(accumulator, "c"), store)
@@ -218,8 +232,14 @@ class Rows:
     """The rows of two channels are {start, multiplier} of each, then both offsets in a word."""
 
     @staticmethod
-    def of(kind: np.dtype, weights: Int64, bias: Int64, quant: QuantSpec, paired: bool = False,
-           short: bool = False) -> Rows:  # fmt: skip
+    def of(
+        kind: np.dtype,
+        weights: Int64,
+        bias: Int64,
+        quant: QuantSpec,
+        paired: bool = False,
+        short: bool = False,
+    ) -> Rows:
         """weights [channels, taps] and bias as folded; kind: type of the weights as they lie in memory.
         paired: channels are read two at a time, so that short offsets may share a word. short: a multiplier
         of 16 bits and its offset do, where they are exact.

@@ -66,8 +66,15 @@ def _products(joined: bool, x_dtype: str, expanded: bool, apart: bool) -> Schedu
     return step
 
 
-def row_kernel(rq: RequantisePlan, joined: bool, quant: QuantSpec, expanded: bool, shared: bool,
-               apart: bool = False, common: bool = False) -> tuple[str, str]:  # fmt: skip
+def row_kernel(
+    rq: RequantisePlan,
+    joined: bool,
+    quant: QuantSpec,
+    expanded: bool,
+    shared: bool,
+    apart: bool = False,
+    common: bool = False,
+) -> tuple[str, str]:
     """(name, text) of the micro-kernel: all groups of four rows. shared: all rows requantise alike. common:
     the stream has weights alone, `own` what belongs to this call.
     """
@@ -148,9 +155,16 @@ def row_sums(weights: npt.NDArray[np.integer], start: npt.NDArray[np.integer]) -
     return RowSums(name, text, stream.words(together=2), ordered.shape[1] // 4, stream.joined)
 
 
-def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.int32] | None,
-                    quant: QuantSpec, tail: Tail | None = None, expanded_bytes: int = EXPANDED_BYTES,
-                    apart: bool = False, common: bool = False) -> KernelCode:  # fmt: skip
+def fully_connected(
+    shape: ConvShape,
+    weights: npt.NDArray[np.int8],
+    bias: npt.NDArray[np.int32] | None,
+    quant: QuantSpec,
+    tail: Tail | None = None,
+    expanded_bytes: int = EXPANDED_BYTES,
+    apart: bool = False,
+    common: bool = False,
+) -> KernelCode:
     """weights [out_c, in_c]; one row of input, dense, and a zero point of the weights that `sums_fit`.
     apart: fewer cycles of a Cortex-M4, but more instructions. common: other calls have the same weights,
     which are a constant of their own then, there once for all.

@@ -81,8 +81,13 @@ class Loops:
         v = self.view
         return by_pixels(self.shape, self.tile_rows * v.out_w, through_images=v.batch < self.shape.batch)
 
-    def code(self, constants: tuple[Packed, ...], finishes: Iterable[str],
-             micro_kernels: Mapping[str, str], how: str) -> KernelCode:  # fmt: skip
+    def code(
+        self,
+        constants: tuple[Packed, ...],
+        finishes: Iterable[str],
+        micro_kernels: Mapping[str, str],
+        how: str,
+    ) -> KernelCode:
         """The kernel. finishes: functions that micro-kernels call; micro_kernels: their texts, each there
         once a sweep has called it. how: they compute.
         """

@@ -171,8 +171,17 @@ Pins = Sequence[tuple[str, str, str]]
 """A register, what is declared to be in it (with a `_` behind the name), and its value."""
 
 
-def mve_function(base: str, comment: str, parameters: str, pins: Pins, operands: str, lines: Sequence[str],
-                 spoilt: str, twin: str, key: str = "") -> tuple[str, str]:  # fmt: skip
+def mve_function(
+    base: str,
+    comment: str,
+    parameters: str,
+    pins: Pins,
+    operands: str,
+    lines: Sequence[str],
+    spoilt: str,
+    twin: str,
+    key: str = "",
+) -> tuple[str, str]:
     """(name, text) of a function in assembly, and its twin. operands: C of the statement's outputs and
     inputs; spoilt: of what else it changes. key: what the name depends on beside the body.
     """
@@ -193,8 +202,15 @@ def mve_function(base: str, comment: str, parameters: str, pins: Pins, operands:
     return name, f"/* {comment} */\nAOT_MODEL_NOINLINE static void {name}({parameters})\n{body}"
 
 
-def dot_function(base: str, comment: str, parameters: str, operands: Sequence[str], changed: Sequence[str],
-                 lines: Sequence[str], twin: str) -> tuple[str, str]:  # fmt: skip
+def dot_function(
+    base: str,
+    comment: str,
+    parameters: str,
+    operands: Sequence[str],
+    changed: Sequence[str],
+    lines: Sequence[str],
+    twin: str,
+) -> tuple[str, str]:
     """The same, whose lines name its parameters as operands; `left` is the count of channels. operands: in
     the order of the odd registers that they are in. changed: those that the lines change.
     """

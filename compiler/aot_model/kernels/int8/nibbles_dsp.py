@@ -26,9 +26,9 @@ from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8.conv_dsp import Loops
 from aot_model.kernels.int8.dsp import Load, Peek, Schedule, dsp_function, op
 from aot_model.kernels.int8.finish import form_name, requantise, wrapped
-from aot_model.kernels.int8.gemm_dsp import two_by_four
 from aot_model.kernels.int8.patch_dsp import patch_layout
 from aot_model.kernels.int8.products_dsp import Products, Span
+from aot_model.kernels.int8.quads_dsp import two_by_four
 from aot_model.kernels.int8.requantise import SHORT, RequantisePlan, bounds, fold_zero_point, plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 
@@ -179,8 +179,13 @@ def nibble_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
     return name, text
 
 
-def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[np.int32] | None,
-         quant: QuantSpec, tail: Tail | None = None) -> KernelCode | None:  # fmt: skip
+def conv(
+    shape: ConvShape,
+    weights: npt.NDArray[np.integer],
+    bias: npt.NDArray[np.int32] | None,
+    quant: QuantSpec,
+    tail: Tail | None = None,
+) -> KernelCode | None:
     """Convolution; weights [out_c, kernel_h, kernel_w, in_c] from -8 to 7, or to 15 where they have no sign.
     None where other kernels do it: few channels, groups, requantisations that are rare, long rows alone.
     """

@@ -25,8 +25,14 @@ _WRITTEN_OUT = 9
 """Elements of a window that are no loop with the DSP extension: a turn takes longer than the element."""
 
 
-def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8", dsp: bool = False,
-         tail: Tail | None = None, compact: bool = False) -> KernelCode:  # fmt: skip
+def pool(
+    kind: Literal["average", "max"],
+    shape: ConvShape,
+    dtype: str = "int8",
+    dsp: bool = False,
+    tail: Tail | None = None,
+    compact: bool = False,
+) -> KernelCode:
     """Pooling; every window holds at least one element of the image. Dense input, out_c = in_c. compact: less
     code rather than less time.
     """
@@ -165,8 +171,9 @@ class Windows:
         columns = first_taps(s.out_w, s.stride_w, 1, s.pad_left, s.kernel_w, s.in_w)
         return bool(rows.max() < s.in_h and columns.max() < s.in_w)
 
-    def pool(self, kind: Kind, shape: ConvShape, low: int, high: int, dtype: str = "int8",
-             tail: Tail | None = None) -> KernelCode:  # fmt: skip
+    def pool(
+        self, kind: Kind, shape: ConvShape, low: int, high: int, dtype: str = "int8", tail: Tail | None = None
+    ) -> KernelCode:
         """`takes()`; results in [low, high]."""
         s, c, size = shape, CText(), 2 if dtype == "int16" else 1
         with c.turns("n", str(s.batch)) as n, c.turns("row", str(s.out_h)) as row:

@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.base import Scratch
-from aot_model.kernels.int8.gemm_dsp import PairStream, can_be_quads, pair_kernel, quad_kernel, single_kernel
+from aot_model.kernels.int8.gemm_dsp import PairStream, pair_kernel, single_kernel
+from aot_model.kernels.int8.quads_dsp import can_be_quads, quad_kernel
 from aot_model.kernels.reading import LEAST_SAVING, Reading
 
 SINGLE_SAVING = 8
@@ -83,8 +84,15 @@ class Products:
     """Bytes of the smallest part that is worth copying; None: nothing is."""
 
 
-def products(stream: PairStream, channels: int, out_dtype: str, times: int, reading: Reading,
-             taken: int, single: bool = False) -> Products:  # fmt: skip
+def products(
+    stream: PairStream,
+    channels: int,
+    out_dtype: str,
+    times: int,
+    reading: Reading,
+    taken: int,
+    single: bool = False,
+) -> Products:
     """times: how often the stream is read, taken: bytes of scratch memory without copies. A stream for
     `channels`, the last pair of which may begin one channel earlier where they are odd. single: one pixel is
     left behind the last four.
@@ -134,8 +142,9 @@ def products(stream: PairStream, channels: int, out_dtype: str, times: int, read
     return Products(words, tuple(found), tuple(helpers), scratch, copy, layout, unit if pays else None)
 
 
-def by_groups(stream: PairStream, groups: int, channels: int, out_dtype: str, reading: Reading,
-              single: bool) -> Products:  # fmt: skip
+def by_groups(
+    stream: PairStream, groups: int, channels: int, out_dtype: str, reading: Reading, single: bool
+) -> Products:
     """The channels of one group of `channels` in all, whose part of the stream is at `group`, where it
     lies.
     """

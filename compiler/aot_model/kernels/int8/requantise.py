@@ -211,9 +211,18 @@ def _rescaled(
     return None if found is None else (multiplier, *found)
 
 
-def _all_affine(steps: tuple[Int64, Int64], lo: Int64, hi: Int64, m: Int64, live: npt.NDArray[np.bool_],
-                right: Int64, target: Int64, align: Int64, rounding: int,
-                short: bool) -> tuple[Int64, Int64, Int64] | None:  # fmt: skip
+def _all_affine(
+    steps: tuple[Int64, Int64],
+    lo: Int64,
+    hi: Int64,
+    m: Int64,
+    live: npt.NDArray[np.bool_],
+    right: Int64,
+    target: Int64,
+    align: Int64,
+    rounding: int,
+    short: bool,
+) -> tuple[Int64, Int64, Int64] | None:
     """(multiplier, bias shift, offset) of every live channel for these shifts; None where a channel has none.
     steps: `thresholds`. short: of multipliers whose low 16 bits are zeros.
     """
@@ -252,8 +261,15 @@ def lifted_plan(quant: QuantSpec, lo: Int64, hi: Int64) -> RequantisePlan:
     return plan(quant, lo, hi, lift=lift)
 
 
-def plan(quant: QuantSpec, lo: Int64, hi: Int64, align: Int64 | None = None, rounded: bool = True,
-         lift: int = 0, short: bool = False) -> RequantisePlan:  # fmt: skip
+def plan(
+    quant: QuantSpec,
+    lo: Int64,
+    hi: Int64,
+    align: Int64 | None = None,
+    rounded: bool = True,
+    lift: int = 0,
+    short: bool = False,
+) -> RequantisePlan:
     """Cheapest form for accumulators in [lo, hi] (per channel); align: the accumulator comes shifted left by
     so much. lift: the kernel shifts it left itself, so that channels whose multiplier is up to 2^lift have
     the affine form, too.

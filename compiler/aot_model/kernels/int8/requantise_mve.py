@@ -175,8 +175,9 @@ class Requantiser:
         inside = channels < len(values)
         return np.where(inside, values[np.minimum(channels, len(values) - 1)], 0).astype(dtype)
 
-    def vector(self, acc: str, temp: str, mult: str, left: str, right: str, spare: str,
-               tie: str) -> list[str]:  # fmt: skip
+    def vector(
+        self, acc: str, temp: str, mult: str, left: str, right: str, spare: str, tie: str
+    ) -> list[str]:
         """Instructions for one vector of four int32 that already hold the bias, up to the shift.
 
         `mult`, `left`, `right` are vector registers or, where the four lanes are one channel, core registers.

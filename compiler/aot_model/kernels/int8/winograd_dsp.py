@@ -35,8 +35,14 @@ INVERSE_OF_9 = 0x38E38E39
 LAYOUT = "[output channel][3][3][input channel, filled up to a multiple of four]"
 
 
-def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.int32] | None,
-         quant: QuantSpec, tail: Tail | None, variant: Variant) -> KernelCode:  # fmt: skip
+def conv(
+    shape: ConvShape,
+    weights: npt.NDArray[np.int8],
+    bias: npt.NDArray[np.int32] | None,
+    quant: QuantSpec,
+    tail: Tail | None,
+    variant: Variant,
+) -> KernelCode:
     """Convolution; weights [out_c, 3, 3, in_c], `fits()`. With a tail it gets the int8 value."""
     s, v = shape, variant
     w, b = fold_zero_point(weights.reshape(s.out_c, -1), bias, quant)
