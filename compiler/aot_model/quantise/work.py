@@ -42,6 +42,9 @@ FEW = Rates((1.35, 2.05), (0.0, 0.0), (10.0, 16.0), 24.0)
 DEPTHWISE = Rates((2.2, 2.2), (0.0, 0.0), (5.0, 10.0), 32.0)
 TENSORS = Rates((3.7, 3.8), (0.0, 0.0), (2.0, 2.0), 22.0)
 """... of two tensors."""
+SHORT = Rates((3.4, 2.8), (0.0, 0.0), (5.5, 5.5), 12.0)
+"""... of at most FEW_TERMS terms each, which have no loop."""
+FEW_TERMS = 8
 WINDOW = 120.0
 """For each pixel whose window is more than the pixel."""
 ROWS = 4
@@ -135,8 +138,9 @@ class _Work:
         reads = [n for n in node.input if n in self.integers]
         bits = any(n in self.wide for n in reads)
         if kind == "MatMul" and len(reads) == 2:
-            products = elements(self.source, out) * (self.source.network.shape(node.input[0]) or (1,))[-1]
-            return TENSORS.mac[bits] * products + self.each(out, self._result(TENSORS, bits, out))
+            terms = (self.source.network.shape(node.input[0]) or (1,))[-1]
+            rates = SHORT if terms <= FEW_TERMS else TENSORS
+            return self.each(out, rates.mac[bits] * terms + self._result(rates, bits, out))
         if kind in RANGES and not reads and out in self.integers:
             return 0.0
         origin = self.source.choice.origins.get(out)
