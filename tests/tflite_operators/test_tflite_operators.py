@@ -7,19 +7,19 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-import as_they_are
 import audio
 import elementary
 import hybrid
 import indexing
+import integer_lstm
 import layers
-import lstm_integer_cases
 import numpy as np
 import others
 import pytest
 import rnn
 import speech
 import tflite
+import unequal_quantisation
 import windows
 from case import OpCase
 
@@ -42,9 +42,9 @@ CASES = [
     *hybrid.CASES,
     *rnn.CASES,
     *windows.CASES,
-    *as_they_are.CASES,
+    *unequal_quantisation.CASES,
     *speech.CASES,
-    *lstm_integer_cases.CASES,
+    *integer_lstm.CASES,
 ]
 NAMES = [c.name for c in CASES]
 ELSEWHERE = {

@@ -52,7 +52,11 @@ def fuse_tables(graph: Graph) -> bool:
             continue
         values = _values(x, out, cone)
         if values is None:
-            refuse(node, f"not the same integer, however floats are rounded, for all values of '{x.name}'")
+            refuse(
+                node,
+                f"for some value of '{x.name}' numpy does not compute it, or it is not the same integer "
+                "however floats are rounded",
+            )
             continue
         made[node] = Node(lookup(x.dtype, values, out.dtype), [x], [out], node.name)
     if not made:

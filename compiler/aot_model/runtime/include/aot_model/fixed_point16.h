@@ -10,11 +10,6 @@
 #include "aot_model/attributes.h"
 #include "aot_model/scalar.h"
 
-AOT_MODEL_INLINE int32_t aot_model_q15_saturated(int32_t x)
-{
-    return x > 32767 ? 32767 : x < -32768 ? -32768 : x;
-}
-
 /* a * b in Q0.15, to nearest, ties up; -1 * -1 is the largest number below 1. */
 AOT_MODEL_INLINE int32_t aot_model_q15_product(int32_t a, int32_t b)
 {
@@ -25,7 +20,7 @@ AOT_MODEL_INLINE int32_t aot_model_q15_product(int32_t a, int32_t b)
 /* x * 2^bits, saturated. */
 AOT_MODEL_INLINE int32_t aot_model_q15_shifted(int32_t x, int32_t bits)
 {
-    return aot_model_q15_saturated(x * (INT32_C(1) << bits));
+    return aot_model_saturate_int16(x * (INT32_C(1) << bits));
 }
 
 /* exp(a) for a <= 0 in Q`integer_bits`. */
@@ -46,7 +41,7 @@ AOT_MODEL_INLINE int32_t aot_model_q15_exponential(int32_t a, int32_t integer_bi
     const int32_t x3 = aot_model_q15_product(x2, x);
     const int32_t x4 = aot_model_rounding_shift(aot_model_q15_product(x2, x2), 2);
     const int32_t rest = aot_model_rounding_shift(aot_model_q15_product(x4 + x3, 10923) + x2, 1);
-    int32_t power = aot_model_q15_saturated(28918 + aot_model_q15_product(28918, x + rest));
+    int32_t power = aot_model_saturate_int16(28918 + aot_model_q15_product(28918, x + rest));
     for (int32_t k = 0; k < 7 && k < integer_bits + 2; k++) {
         if ((above & (quarter << k)) != 0) {
             power = aot_model_q15_product(power, factors[k]);

@@ -18,9 +18,13 @@ def _lstm(
     major: bool = False,
     units: int = 3,
     wide: bool = False,
+    steps: int = 9,
+    fine: float = 0.0078,
 ) -> OpCase:
-    """cell, weight: their scales; large weights saturate the gates."""
-    depth, steps, batch = 6, 9, 2
+    """cell, weight, fine: the scales of the cell, of the weights and of a hidden state of int8; large weights
+    saturate the gates, a fine hidden state shows the last bits of activations.
+    """
+    depth, batch = 6, 2
     shape = (steps, batch, depth) if major else (batch, steps, depth)
 
     def rows(tag: str, columns: int) -> list[T]:
@@ -30,7 +34,7 @@ def _lstm(
         ]
 
     kind, x_scale, x_zero, scale, zero = (
-        (INT16, 0.00012, 0, 0.000031, 0) if wide else (INT8, 0.017, -5, 0.0078, 3)
+        (INT16, 0.00012, 0, 0.000031, 0) if wide else (INT8, 0.017, -5, fine, 3)
     )
     x = T("x", shape, kind, (x_scale,), (x_zero,))
     w, r = rows("w", depth), rows("r", units)
@@ -77,6 +81,8 @@ CASES = [
         _lstm("coarse-cell", oracle, 2.0**-9, 0.02, units=5),
         _lstm("saturated", oracle, 2.0**-10, 0.2, units=4),
         _lstm("beyond", oracle, 2.0**-11, 3.0, units=13),
+        _lstm("bits", oracle, 2.0**-11, 0.01, units=48, steps=24, fine=2e-5),
+        _lstm("more-bits", oracle, 2.0**-13, 0.03, units=48, steps=24, fine=6e-5),
         _lstm("clip", oracle, 2.0**-11, 0.02, clip=0.6, units=4),
     )
 ]
