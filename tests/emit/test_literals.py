@@ -37,7 +37,9 @@ LIMITS = {
 }
 
 
-def read_back(tmp_path: Path, dtype: DType, texts: str, count: int) -> np.ndarray:
+def read_back(
+    tmp_path: Path, dtype: DType, texts: str, count: int, flags: tuple[str, ...] = ()
+) -> np.ndarray:
     source = (
         "#include <stdint.h>\n#include <stdbool.h>\n#include <math.h>\n#include <stdio.h>\nstatic "
         f"const {dtype.c_type} x[{count}] = {{\n{texts}\n}};\nint main(void) {{ return fwrite(x, "
@@ -52,6 +54,7 @@ def read_back(tmp_path: Path, dtype: DType, texts: str, count: int) -> np.ndarra
         "-Wconversion",
         "-Wpedantic",
         "-Werror",
+        *flags,
         "a.c",
         "-o",
         "a",
@@ -65,12 +68,13 @@ def read_back(tmp_path: Path, dtype: DType, texts: str, count: int) -> np.ndarra
 
 def reals(dtype: DType) -> np.ndarray:
     rng = np.random.default_rng(0)
-    bits = rng.integers(0, 2**32, 4000, dtype=np.uint32).view(np.float32)
+    wide = dtype is DType.FLOAT64
+    words = rng.integers(0, 2 ** (64 if wide else 32), 4000, dtype=np.uint64 if wide else np.uint32)
     with np.errstate(all="ignore"):
         return np.concatenate(
             [
                 np.asarray([*SPECIAL, 5e-324, 1.7976931348623157e308]).astype(dtype.numpy),
-                bits.astype(dtype.numpy),
+                words.view(dtype.numpy),
             ]
         )
 
@@ -84,16 +88,26 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> None:
         assert np.isnan(a[~keep]).all()
 
 
-@pytest.mark.parametrize("dtype", [DType.FLOAT32, DType.FLOAT64])
-def test_constants_of_real_numbers(dtype: DType, tmp_path: Path) -> None:
+SINGLE = ("-fsingle-precision-constant",)
+"""Of GCC; firmware for an FPU of single precision has it."""
+
+real_numbers = pytest.mark.parametrize("dtype", [DType.FLOAT32, DType.FLOAT64])
+constants_single = pytest.mark.parametrize("flags", [(), SINGLE], ids=["double", "single"])
+
+
+@real_numbers
+@constants_single
+def test_constants_of_real_numbers(dtype: DType, flags: tuple[str, ...], tmp_path: Path) -> None:
     data = reals(dtype)
-    same_bits(read_back(tmp_path, dtype, initialiser(data), data.size), data)
+    same_bits(read_back(tmp_path, dtype, initialiser(data), data.size, flags), data)
 
 
-@pytest.mark.parametrize("dtype", [DType.FLOAT32, DType.FLOAT64])
-def test_literals_of_real_numbers(dtype: DType, tmp_path: Path) -> None:
+@real_numbers
+@constants_single
+def test_literals_of_real_numbers(dtype: DType, flags: tuple[str, ...], tmp_path: Path) -> None:
     data = reals(dtype)[:300]
-    same_bits(read_back(tmp_path, dtype, ",\n".join(literal(v.item(), dtype) for v in data), data.size), data)
+    texts = ",\n".join(literal(v.item(), dtype) for v in data)
+    same_bits(read_back(tmp_path, dtype, texts, data.size, flags), data)
 
 
 @pytest.mark.parametrize("dtype", list(LIMITS))

@@ -66,7 +66,7 @@ class ExprWriter:
             text = literal(x.value, x.dtype)
             if text.lstrip("-") in ("INFINITY", "NAN"):
                 self.headers.add("math.h")
-            return text, UNARY if text.startswith("-") else _ATOM
+            return text, UNARY if text.startswith(("-", "(double)")) else _ATOM
         if isinstance(x, (Var, Leaf)):
             return x.name, _ATOM
         if isinstance(x, Cell):

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from aot_model.c.literal import float_literal
 from aot_model.c.names import bytes_literal
 from aot_model.emit.byte_strings import ROW, string_rows
 from aot_model.ir.program import Buffer
+from aot_model.ir.types import DType
 
 WIDTH = 106
 BULK = 2**20
@@ -76,7 +78,7 @@ def initialiser(data: np.ndarray) -> str:
     if kind == np.float32:
         texts = _floats(flat)
     elif kind == np.float64:
-        texts = [_special(repr(float(v))) for v in flat]
+        texts = [float_literal(v, DType.FLOAT64) for v in flat.tolist()]
     elif kind.kind == "S":
         texts = [f"{{{bytes_literal(v)}}}" for v in flat.tolist()]
     elif kind == np.bool_:
