@@ -22,17 +22,26 @@ from aot_model.ir.values import Value
 
 HEADER = "aot_model/float_vectors.h"
 _FUNCTIONS = {
-    "exp": "aot_model_four_exp", "erf": "aot_model_four_erf", "rational_tanh": "aot_model_four_tanh",
-    "rational_logistic": "aot_model_four_logistic", "sigmoid": "aot_model_four_sigmoid",
-    "tanh": "aot_model_four_libm_tanh",
-}  # fmt: skip
+    "exp": "aot_model_four_exp({0})",
+    "erf": "aot_model_four_erf({0})",
+    "rational_tanh": "aot_model_four_tanh({0})",
+    "rational_logistic": "aot_model_four_logistic({0})",
+    "sigmoid": "aot_model_four_sigmoid({0})",
+    "tanh": "aot_model_four_libm_tanh({0})",
+}
+_FORMS = {
+    **_FUNCTIONS,
+    "neg": "vnegq_f32({0})",
+    "abs": "vabsq_f32({0})",
+    "div": "aot_model_four_quotients({0}, {1})",
+}
+"""Operation -> C over vectors of its operands."""
 _BINARY = {"add": "vaddq", "sub": "vsubq", "mul": "vmulq"}
 _ROUNDED = {TIES_TO_EVEN: "vcvtnq_s32_f32", TIES_AWAY: "vcvtaq_s32_f32"}
 _COMPARED = {"lt": "vcmpgtq_f32", "le": "vcmpgeq_f32"}
 """With the sides changed: the other two are true for NaN."""
 _OF_TWO = {"min": "aot_model_four_min", "max": "aot_model_four_max"}
 _BEGIN = {"min": "INFINITY", "max": "-INFINITY"}
-_UNARY = {"neg": "vnegq_f32", "abs": "vabsq_f32"}
 
 
 def float_loops(
@@ -192,30 +201,33 @@ class _Writer(LaneWriter):
                 raise Plain
             return f"vdupq_n_f32({self.number(x)})"
         if isinstance(x, Cell):
-            if self.stride(x.position) != 1 or any(isinstance(n, Cell) for n in walk(x.position)):
-                raise Plain
-            at = f"{self.names[x.value]} + {self.scalar.text(x.position, SUMMAND)}"
-            if self.partial:
-                return f"vldrwq_z_f32(aot_model_read_float({at}), inside)"
-            return f"aot_model_load_f32({at})"
+            return self.loaded(x)
         if not isinstance(x, Call):
             raise Plain
-        a = x.args[0]
+        return self.real(x)
+
+    def loaded(self, x: Cell) -> str:
+        """Neighbouring floats of memory."""
+        if self.stride(x.position) != 1 or any(isinstance(n, Cell) for n in walk(x.position)):
+            raise Plain
+        at = f"{self.names[x.value]} + {self.scalar.text(x.position, SUMMAND)}"
+        if self.partial:
+            return f"vldrwq_z_f32(aot_model_read_float({at}), inside)"
+        return f"aot_model_load_f32({at})"
+
+    def real(self, x: Call) -> str:
+        """An operation on floats."""
         if _from_integer(x):
-            return f"vcvtq_f32_s32({self.vector(a)})"
-        if x.op in _FUNCTIONS:
-            return f"{_FUNCTIONS[x.op]}({self.vector(a)})"
+            return f"vcvtq_f32_s32({self.vector(x.args[0])})"
         if x.op == "select":
             return self.choice(x)
         if x.op in ("max", "min"):
             return self.limited(x)
-        if x.op in _UNARY:
-            return f"{_UNARY[x.op]}({self.vector(a)})"
-        if x.op == "div":
-            return f"aot_model_four_quotients({self.vector(a)}, {self.vector(x.args[1])})"
+        if x.op in _FORMS:
+            return self.filled(_FORMS[x.op], x)
         if x.op not in _BINARY:
             raise Plain
-        b = x.args[1]
+        a, b = x.args
         if self.uniform(a) and x.op != "sub":
             a, b = b, a
         if self.uniform(b):

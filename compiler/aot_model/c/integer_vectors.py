@@ -8,6 +8,7 @@ has what is not one element of the result for each lane.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -30,6 +31,18 @@ FAR = 1 << 16
 _BINARY = {"add": "vaddq", "sub": "vsubq", "mul": "vmulq"}
 _COMPARED = {"lt": "vcmpltq_s32", "le": "vcmpleq_s32", "eq": "vcmpeqq_s32"}
 _LIMITS = {"min": "vminq_s32", "max": "vmaxq_s32"}
+_SHIFTS = ("sar", "rounding_shift", "requantise", "requantise_even")
+"""By their last operand."""
+_FORMS = {
+    "neg": "vnegq_s32({0})",
+    "bitand": "vandq_s32({0}, {1})",
+    "leading_zeros": "vclzq_s32({0})",
+    "rounding_shift": "aot_model_four_rounded({0}, {1})",
+    "softmax_ratio": "aot_model_four_rounded(vqrdmulhq_s32({0}, {1}), vsubq_s32({3}, vclzq_s32({2})))",
+    "reciprocal": "aot_model_four_reciprocals({0})",
+    "high_multiply": "vqrdmulhq_s32({0}, {1})",
+}
+"""Operation -> C over vectors of its operands."""
 
 
 def _holds(dtype: DType, low: float | None, high: float | None) -> bool:
@@ -308,70 +321,76 @@ class LaneWriter:
         return f"vshrq_n_s32({word}, {form.shift - 32})" if form.shift > 32 else word
 
     def operation(self, x: Call) -> str:
-        a = x.args[0]
         if x.op == "cast":
-            if a.dtype not in NARROW:
-                raise Plain
-            if not _holds(x.dtype, *a.dtype.limits):
-                clamped = saturated(a) if isinstance(a, Call) else None
-                if clamped is None or not _holds(x.dtype, *DType[clamped[0].upper()].limits):
-                    with only_asking():
-                        found = bounds(a)
-                    if not _holds(x.dtype, *found):
-                        raise Plain
-                    bounds(a)  # the code relies on it
-            return self.vector(a)
+            return self.cast(x)
         if x.op == "isum":
             return self.sum(x)
         if x.op in _LIMITS:
-            return f"{_LIMITS[x.op]}({self.vector(a)}, {self.vector(x.args[1])})"
-        if x.dtype is not DType.INT32 or a.dtype is not DType.INT32:
+            return self.filled(f"{_LIMITS[x.op]}({{0}}, {{1}})", x)
+        if x.dtype is not DType.INT32 or x.args[0].dtype is not DType.INT32:
             raise Plain
         nearest = rounded_quotient(x)
         if nearest is not None:
             return f"aot_model_four_shifted({self.vector(nearest[0])}, {nearest[1]})"
         if x.op in _BINARY:
-            a, b = self.factors(x) if x.op == "mul" else (a, x.args[1])
-            if x.op == "add" and isinstance(b, Call) and b.op == "mul" and b not in self.known:
-                many, one = self.factors(b)
-                if self.uniform(one) and not self.uniform(many):
-                    return f"vmlaq_n_s32({self.vector(a)}, {self.vector(many)}, {self.one(one)})"
-            if self.uniform(a) and x.op != "sub":
-                a, b = b, a
-            if self.uniform(b):
-                return f"{_BINARY[x.op]}_n_s32({self.vector(a)}, {self.one(b)})"
-            return f"{_BINARY[x.op]}_s32({self.vector(a)}, {self.vector(b)})"
-        if x.op == "neg":
-            return f"vnegq_s32({self.vector(a)})"
-        if x.op == "sar" and isinstance(x.args[1], Const) and 0 < int(x.args[1].value) < 32:
-            return f"vshrq_n_s32({self.vector(a)}, {int(x.args[1].value)})"
+            return self.binary(x)
+        by_constant = self.shifted(x)
+        if by_constant is not None:
+            return by_constant
         if x.op == "sar" and self.uniform(x.args[1]):
-            return f"vshlq_r_s32({self.vector(a)}, -{self.one(x.args[1])})"
-        if x.op == "bitand":
-            return f"vandq_s32({self.vector(a)}, {self.vector(x.args[1])})"
-        if x.op == "leading_zeros":
-            return f"vclzq_s32({self.vector(a)})"
-        if x.op == "rounding_shift" and isinstance(x.args[1], Const) and 0 < int(x.args[1].value) < 32:
-            return f"aot_model_four_shifted({self.vector(a)}, {int(x.args[1].value)})"
-        if x.op == "rounding_shift":
-            return f"aot_model_four_rounded({self.vector(a)}, {self.vector(x.args[1])})"
-        if x.op == "softmax_ratio":
-            share = f"vqrdmulhq_s32({self.vector(a)}, {self.vector(x.args[1])})"
-            right = f"vsubq_s32({self.vector(x.args[3])}, vclzq_s32({self.vector(x.args[2])}))"
-            return f"aot_model_four_rounded({share}, {right})"
-        if x.op == "reciprocal":
-            return f"aot_model_four_reciprocals({self.vector(a)})"
-        if x.op == "high_multiply":
-            return f"vqrdmulhq_s32({self.vector(a)}, {self.vector(x.args[1])})"
-        if x.op == "requantise" and isinstance(x.args[2], Const) and -31 <= int(x.args[2].value) <= 30:
-            shift = int(x.args[2].value)
-            left = f"vshlq_n_s32({self.vector(a)}, {shift})" if shift > 0 else self.vector(a)
-            upper = f"vqrdmulhq_s32({left}, {self.vector(x.args[1])})"
-            return f"aot_model_four_shifted({upper}, {-shift})" if shift < 0 else upper
-        if x.op == "requantise_even" and isinstance(x.args[2], Const) and -31 <= int(x.args[2].value) < 0:
-            numbers = f"{self.vector(a)}, {self.vector(x.args[1])}"
-            return f"aot_model_four_even({numbers}, {-int(x.args[2].value)})"
+            return f"vshlq_r_s32({self.vector(x.args[0])}, -{self.one(x.args[1])})"
+        if x.op in _FORMS:
+            return self.filled(_FORMS[x.op], x)
         raise Plain
+
+    def filled(self, form: str, x: Call) -> str:
+        """A form with the vectors of the operands, which are computed in the order of the form."""
+        return re.sub(r"\{(\d)\}", lambda found: self.vector(x.args[int(found[1])]), form)
+
+    def cast(self, x: Call) -> str:
+        """Where it changes no value."""
+        a = x.args[0]
+        if a.dtype not in NARROW:
+            raise Plain
+        if not _holds(x.dtype, *a.dtype.limits):
+            clamped = saturated(a) if isinstance(a, Call) else None
+            if clamped is None or not _holds(x.dtype, *DType[clamped[0].upper()].limits):
+                with only_asking():
+                    found = bounds(a)
+                if not _holds(x.dtype, *found):
+                    raise Plain
+                bounds(a)  # the code relies on it
+        return self.vector(a)
+
+    def binary(self, x: Call) -> str:
+        a, b = self.factors(x) if x.op == "mul" else x.args
+        if x.op == "add" and isinstance(b, Call) and b.op == "mul" and b not in self.known:
+            many, one = self.factors(b)
+            if self.uniform(one) and not self.uniform(many):
+                return f"vmlaq_n_s32({self.vector(a)}, {self.vector(many)}, {self.one(one)})"
+        if self.uniform(a) and x.op != "sub":
+            a, b = b, a
+        if self.uniform(b):
+            return f"{_BINARY[x.op]}_n_s32({self.vector(a)}, {self.one(b)})"
+        return f"{_BINARY[x.op]}_s32({self.vector(a)}, {self.vector(b)})"
+
+    def shifted(self, x: Call) -> str | None:
+        """Shifts and scalings by a number of places that is known."""
+        places = x.args[-1]
+        if x.op not in _SHIFTS or not isinstance(places, Const):
+            return None
+        shift = int(places.value)
+        if x.op == "sar" and 0 < shift < 32:
+            return f"vshrq_n_s32({self.vector(x.args[0])}, {shift})"
+        if x.op == "rounding_shift" and 0 < shift < 32:
+            return f"aot_model_four_shifted({self.vector(x.args[0])}, {shift})"
+        if x.op == "requantise" and -31 <= shift <= 30:
+            left = f"vshlq_n_s32({{0}}, {shift})" if shift > 0 else "{0}"
+            upper = f"vqrdmulhq_s32({left}, {{1}})"
+            return self.filled(f"aot_model_four_shifted({upper}, {-shift})" if shift < 0 else upper, x)
+        if x.op == "requantise_even" and -31 <= shift < 0:
+            return self.filled(f"aot_model_four_even({{0}}, {{1}}, {-shift})", x)
+        return None
 
     def factors(self, x: Call) -> tuple[Expr, Expr]:
         """Of a product: what is the same for all four is multiplied before."""

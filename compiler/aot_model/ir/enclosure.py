@@ -79,8 +79,14 @@ def _number(x: Call, args: list[Ends]) -> Ends:
         return limit(low, args[1][0]), limit(high, args[1][1])
     if x.op in ("add", "sub") and x.dtype is DType.INT32:
         return _whole(low, high, *args[1], x.op)
-    if x.dtype is not DType.FLOAT32:
-        raise Unknown
+    if x.dtype is DType.FLOAT32:
+        return _real(x, args)
+    raise Unknown
+
+
+def _real(x: Call, args: list[Ends]) -> Ends:
+    """Of a float32 made of floats."""
+    low, high = args[0]
     if x.op == "neg":
         return -high, -low
     if x.op == "abs":

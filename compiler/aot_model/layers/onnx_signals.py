@@ -54,54 +54,68 @@ def of_onnx(proto: onnx.ModelProto, fixed: Sequence[str] = ()) -> Signals:
     for node in graph.node:
         if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t"):
             constants[node.output[0]] = node.attribute[0].t
-    of: dict[Key, Signal] = {}
-
-    def steps(names: Sequence[str], axis: int | None) -> Steps | None:
-        if not names or names[0] not in constants:
-            return None
-        scale = np.asarray(numpy_helper.to_array(constants[names[0]]), np.float64).reshape(-1)
-        given = names[1] if len(names) > 1 else ""
-        zero = (
-            np.asarray(numpy_helper.to_array(constants[given])).astype(np.int64).reshape(-1)
-            if given in constants
-            else np.zeros(1, np.int64)
-        )
-        return Steps(scale, zero, axis)
-
     inputs = [i.name for i in graph.input if i.name not in constants and i.name not in fixed]
-    for name in inputs:
-        of[name] = Signal([name])
-    back = set[Key]()
+    of: dict[Key, Signal] = {name: Signal([name]) for name in inputs}
+    walk = _Walk(constants, of)
     for node in graph.node:
-        if any(name in constants for name in node.output):
-            continue
-        results = [name for name in node.output if name]
-        source = of.get(node.input[0]) if node.input else None
-        if node.op_type == "QuantizeLinear":
-            found = steps(node.input[1:3], _axis(node))
-            signal = source if source is not None and node.input[0] not in back else None
-            of[results[0]] = _joined(signal, results[0])
-            if found is not None:
-                of[results[0]].steps[results[0]] = found
-        elif node.op_type == "DequantizeLinear" and source is not None:
-            found = steps(node.input[1:3], _axis(node))
-            of[results[0]] = _joined(source, results[0])
-            back.add(results[0])
-            before = source.steps.get(node.input[0])
-            if found is not None:
-                if before is not None and not before.same(found):
-                    source.made.setdefault(node.input[0], before)
-                source.steps[node.input[0]] = found
-        else:
-            for name in results:
-                of[name] = Signal([name])
-            at = _RESULT.get(node.op_type)
-            kept = source.steps.get(node.input[0]) if source is not None and node.op_type in _MOVES else None
-            made = kept if at is None else steps(node.input[at : at + 2], None)
-            if made is not None and made.scale.size == 1:
-                of[results[0]].steps[results[0]] = made
+        if not any(name in constants for name in node.output):
+            walk.node(node)
     whole = collected(of, {key: str(key) for key in of}, inputs, [o.name for o in graph.output])
     return replace(whole, divided=_divided(proto))
+
+
+class _Walk:
+    """Over the nodes in their order."""
+
+    def __init__(self, constants: dict[str, onnx.TensorProto], of: dict[Key, Signal]) -> None:
+        self.constants, self.of = constants, of
+        self.back = set[Key]()
+        """Floats that integers became."""
+
+    def node(self, node: onnx.NodeProto) -> None:
+        results = [name for name in node.output if name]
+        source = self.of.get(node.input[0]) if node.input else None
+        if node.op_type == "QuantizeLinear":
+            self._quantised(node, results[0], source)
+        elif node.op_type == "DequantizeLinear" and source is not None:
+            self._back(node, results[0], source)
+        else:
+            self._computed(node, results, source)
+
+    def _quantised(self, node: onnx.NodeProto, result: str, source: Signal | None) -> None:
+        found = self._steps(node.input[1:3], _axis(node))
+        self.of[result] = signal = _joined(source if node.input[0] not in self.back else None, result)
+        if found is not None:
+            signal.steps[result] = found
+
+    def _back(self, node: onnx.NodeProto, result: str, source: Signal) -> None:
+        found, before = self._steps(node.input[1:3], _axis(node)), source.steps.get(node.input[0])
+        self.of[result] = _joined(source, result)
+        self.back.add(result)
+        if found is not None:
+            if before is not None and not before.same(found):
+                source.made.setdefault(node.input[0], before)
+            source.steps[node.input[0]] = found
+
+    def _computed(self, node: onnx.NodeProto, results: Sequence[str], source: Signal | None) -> None:
+        for name in results:
+            self.of[name] = Signal([name])
+        at = _RESULT.get(node.op_type)
+        kept = source.steps.get(node.input[0]) if source is not None and node.op_type in _MOVES else None
+        made = kept if at is None else self._steps(node.input[at : at + 2], None)
+        if made is not None and made.scale.size == 1:
+            self.of[results[0]].steps[results[0]] = made
+
+    def _steps(self, names: Sequence[str], axis: int | None) -> Steps | None:
+        """By the names of a scale and a zero point."""
+        if not names or names[0] not in self.constants:
+            return None
+        scale = np.asarray(numpy_helper.to_array(self.constants[names[0]]), np.float64).reshape(-1)
+        given = names[1] if len(names) > 1 else ""
+        zero = np.zeros(1, np.int64)
+        if given in self.constants:
+            zero = np.asarray(numpy_helper.to_array(self.constants[given])).astype(np.int64).reshape(-1)
+        return Steps(scale, zero, axis)
 
 
 def _divided(proto: onnx.ModelProto) -> dict[str, np.ndarray]:

@@ -22,12 +22,13 @@ from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.int8 import depthwise_taps_mve
 from aot_model.kernels.int8.patch_mve import BLOCK
 from aot_model.kernels.int16 import depthwise_dsp, depthwise_lanes_mve, depthwise_mve, groups_mve
-from aot_model.kernels.int16.conv import Elements, conv, elements
+from aot_model.kernels.int16.conv import Conv, conv
 from aot_model.kernels.int16.depthwise import depthwise
 from aot_model.kernels.int16.dots import INT32, Dots
+from aot_model.kernels.int16.elements import Elements, elements
 from aot_model.kernels.int16.finish import Finish, Rule, finish
 from aot_model.kernels.int16.finish_mve import Ending
-from aot_model.kernels.int16.matmul import Operands, matmul
+from aot_model.kernels.int16.matmul import Operands, Product, matmul
 from aot_model.kernels.site import Coordinates, Site
 from aot_model.kernels.tail import Chain, FusedTail
 from aot_model.kernels.target import Kernel, Target
@@ -211,17 +212,8 @@ def _emit(site: Site, layer: Layer, shape: ConvShape, name: str, place: Place | 
     finish, tail = _end(site, layer, place)
     start = layer.start if finish is None and layer.start.any() else None
     result, accumulator = site.result.dtype, site.node.outputs[0].dtype
-    code = conv(
-        shape,
-        layer.weights,
-        layer.x,
-        layer.dots,
-        finish,
-        start,
-        tail,
-        accumulator.c_type,
-        (result.c_type, result.size),
-    )
+    to = result.c_type, result.size
+    code = conv(Conv(shape, layer.weights, layer.x, layer.dots, finish, start, tail, accumulator.c_type, to))
     _add(site, code, tail, shape, name, place is None)
 
 
@@ -378,7 +370,7 @@ def _activations(family: Family, site: Site) -> None:
     tail = site.tail(coordinates, after=after, low=low, high=high)
     place = tail.place if tail.is_identity else None
     tail = by_vectors(tail) if dots.mve else tail
-    code: KernelCode = matmul(shape, operands, dots, finish, tail, place)
+    code = matmul(Product(shape, operands, dots, finish, tail, place))
     a, b = site.input(0), site.input(1)
     site.emit("integer_matmul", code, tail, f"{a.type} * {b.type} -> {site.result.type}", shape.macs, windows)
 

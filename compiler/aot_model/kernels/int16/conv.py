@@ -7,23 +7,24 @@ Of groups of channels, each has its own patches, one group behind the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.c.text import loop_of, total
 from aot_model.ir.admissible import ANYTHING
-from aot_model.ir.types import DType
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.requantise_mve import HEADER as MVE
 from aot_model.kernels.int8.row_tail import VectorTail
 from aot_model.kernels.int16 import block_mve, dot_dsp, dot_mve, quads_dsp
-from aot_model.kernels.int16.block_mve import put_four
+from aot_model.kernels.int16.blocks import Blocks, Index
 from aot_model.kernels.int16.dots import Dots
+from aot_model.kernels.int16.elements import Elements
 from aot_model.kernels.int16.finish import Finish
 from aot_model.kernels.int16.finish_mve import Ending
+from aot_model.kernels.int16.patches import gather
 from aot_model.kernels.overlap import by_pixels, residual
 
 LEAST_MACS = 10_000
@@ -35,361 +36,331 @@ MANY_TAPS = 64
 
 
 @dataclass(frozen=True)
-class Elements:
-    """What x is: its type, its zero point, and what is taken from it so that it is int16."""
+class Conv:
+    """What is computed; also where its results go."""
 
-    dtype: str
-    zero: int
-    shift: int
+    shape: ConvShape
+    weights: npt.NDArray[np.integer]
+    """[out_c, taps of a group], without their zero point."""
+    x: Elements
+    dots: Dots
+    finish: Finish | None
+    start: npt.NDArray[np.int64] | None
+    """Added to the sums where there is no finish."""
+    tail: Tail | None
+    sum_type: str
+    """C type of the tail's accumulator."""
+    result: tuple[str, int]
+    """C type and bytes of y's elements."""
 
     @property
-    def size(self) -> int:
-        return 2 if self.dtype.endswith("16") else 1
+    def taps(self) -> int:
+        return int(self.weights.shape[1])
 
-    def narrowed(self, text: str) -> str:
-        """An element as int16."""
-        if self.shift == 0:
-            return text
-        return f"(int16_t)({text} {'-' if self.shift > 0 else '+'} {abs(self.shift)})"
+    @property
+    def count(self) -> int:
+        """Pixels."""
+        return self.shape.batch * self.shape.out_h * self.shape.out_w
+
+    @property
+    def own_in(self) -> int:
+        """Channels of a group."""
+        return self.shape.in_c // self.shape.groups
+
+    @property
+    def own_out(self) -> int:
+        return self.shape.out_c // self.shape.groups
+
+    @property
+    def direct(self) -> bool:
+        """Whether x is read where it lies."""
+        return self.shape.in_place and self.x.dtype == "int16"
+
+    @property
+    def pitch(self) -> int:
+        """Elements from a patch to the next one: words at even places are read at once."""
+        even = self.dots.dsp and self.shape.groups == 1
+        return self.taps + self.taps % 2 if even else self.taps
+
+    def index(self, row: int) -> Index:
+        return ("0", "0", total("pixel", str(row)), "c")
+
+    def place(self, row: int) -> str | None:
+        return f"{self.pixel(row)} + c" if self.tail is None else None
+
+    def pixel(self, row: int) -> str:
+        """C of where the results of a pixel begin."""
+        return f"y + ({total('pixel', str(row))}) * {self.shape.out_c}"
+
+    def store(self, row: int, column: str) -> list[str]:
+        pixel = total("pixel", str(row))
+        if self.tail is not None:
+            return self.tail.store("v", ("0", "0", pixel, column), 1).splitlines()
+        cast = "" if self.finish is not None or self.result[0] == self.sum_type else f"({self.result[0]})"
+        return [f"y[({pixel}) * {self.shape.out_c} + {column}] = {cast}v;"]
 
 
-def elements(dtype: str, zero: int) -> Elements:
-    """8-bit integers lose their zero point; of 16-bit ones what the type allows."""
-    if dtype == "uint16":
-        return Elements(dtype, zero, 32768)
-    return Elements(dtype, zero, 0 if dtype == "int16" else zero)
+def conv(c: Conv) -> KernelCode:
+    """The kernel of a layer."""
+    s, method = c.shape, _method(c)
+    pixels, scratch, gathers = method.pixels, method.scratch(), []
+    if not c.direct:
+        scratch.append(Scratch("patch", 2 * pixels * c.pitch * s.groups, 4, "int16_t"))
+        gathers = [gather(s, c.x, c.dots.mve, pixels * c.pitch)]
 
+    def some(p: int) -> list[str]:
+        """The next p pixels."""
+        return [*(line for name, _ in gathers for line in _patches(c, name, p)), *method.channels(p)]
 
-def conv(
-    shape: ConvShape,
-    weights: npt.NDArray[np.integer],
-    x: Elements,
-    dots: Dots,
-    finish: Finish | None,
-    start: npt.NDArray[np.int64] | None,
-    tail: Tail | None,
-    sum_type: str,
-    result: tuple[str, int],
-) -> KernelCode:
-    """weights [out_c, taps of a group], without their zero point. start: added to the sums where there is no
-    finish.
-
-    sum_type: of the tail's accumulator. result: type and bytes of y's elements.
-    """
-    s, taps = shape, weights.shape[1]
-    count = s.batch * s.out_h * s.out_w
-    pixels = min(2, count)
-    groups, own_in, own_out = s.groups, s.in_c // s.groups, s.out_c // s.groups
-    quads = (groups == 1 and dots.dsp and dots.chunk > 0 and dots.w_type == "int8_t"
-             and dots.x_type == "int16_t" and taps % 2 == 0 and taps >= 8
-             and s.out_c % quads_dsp.CHANNELS == 0 and count * s.out_c * taps >= LEAST_MACS)  # fmt: skip
-    paired = dot_dsp.rows_of(dots, weights, finish, pixels, tail is not None, groups)
-    if (quads and taps >= MANY_TAPS) or count * weights.size < LEAST_PAIRED:
-        paired = None
-    quads = quads and paired is None
-    if quads and taps > quads_dsp.LONGEST:
-        pixels = 1
-    even = dots.dsp and groups == 1  # words at even places are read at once
-    pitch = taps + taps % 2 if even else taps
-    columns = quads_dsp.CHANNELS if quads else min(dots.width, own_out)
-    same_size = s.out_h == s.in_h and s.out_w == s.in_w
-    pointwise = s.kernel_h == s.kernel_w == s.stride_h == s.stride_w == 1 and same_size
-    direct = x.dtype == "int16" and pointwise and s.pad_top == s.pad_left == 0
-    ending = Ending.of(finish) if dots.mve else None
-    in_order = (
-        quads_dsp.packed(weights)
-        if quads
-        else np.concatenate([dots.packed(part, columns) for part in np.split(weights, groups)])
-    )
-    constants = [Packed("weights", in_order, admissible=ANYTHING)]
-    helpers: list[str] = []
-    scratch: list[Scratch] = []
-    if ending is not None:
-        kernel, text = dot_mve.dot(taps, s.out_c, 8 * weights.dtype.itemsize, pixels, ending)
-        helpers.append(text)
-        constants = [
-            Packed("weights", dot_mve.pack(weights, ending), admissible=ANYTHING, layout=dot_mve.LAYOUT)
-        ]
-        if tail is not None:
-            scratch.append(Scratch("row", pixels * s.out_c * ending.finish.to.size, 4, ending.pointer[:-2]))
-    elif paired is not None and finish is not None:
-        helpers.append(paired.text)
-        constants = [Packed("weights", paired.words, admissible=ANYTHING, layout=dot_dsp.LAYOUT)]
-        if tail is not None:
-            scratch.append(Scratch("row", pixels * s.out_c * finish.to.size, 4, finish.to.c_type))
-    elif finish is not None:
-        constants += finish.table()
-    elif start is not None:
-        constants.append(Packed("start", start.astype(np.int32), admissible=ANYTHING))
-    if not direct:
-        scratch.append(Scratch("patch", 2 * pixels * pitch * groups, 4, "int16_t"))
-        gather, text = _gather(s, x, dots.mve) if groups == 1 else _gather_groups(s, x, pixels * pitch)
-        helpers.append(text)
-
-    def store(i: int, j: int, result_sum: str = "", at: str = "") -> list[str]:
-        channel, pixel = at or (f"c + {j}" if j else "c"), f"pixel + {i}" if i else "pixel"
-        if finish is not None and dots.mve:
-            lines = [f"const {finish.to.c_type} v = ({finish.to.c_type})sums[{4 * i + j}];"]
-        elif finish is not None:
-            lines = finish.lines(result_sum or f"sum{i}{j}", f"row{j}")
-        else:
-            total = result_sum or (f"sums[{4 * i + j}]" if dots.mve else f"sum{i}{j}")
-            total = total if start is None else f"{total} + start[{channel}]"
-            lines = [f"const {sum_type} v = {total};"]
-        if tail is None:
-            cast = "" if finish is not None or result[0] == sum_type else f"({result[0]})"
-            lines.append(f"y[({pixel}) * {s.out_c} + {channel}] = {cast}v;")
-        else:
-            lines += tail.store("v", ("0", "0", pixel, channel), 1).splitlines()
-        return ["{", *("    " + t for t in lines), "}"]
-
-    def four(p: int) -> list[str]:
-        """Channels c to c + 3 by assembly; what is done with their sums is written once."""
-        text, lines = quads_dsp.sums(taps, dots.chunk, p)
-        if text not in helpers:
-            helpers.append(text)
-        one = finish.row("row0", "c + j") if finish is not None else []
-        for i in range(p):
-            one += store(i, 0, f"sums[{p} * j + {i}]" if p > 1 else "sums[j]", "c + j")
-        return [*lines, "for (int32_t j = 0; j < 4; j++) {", *("    " + t for t in one), "}"]
-
-    def block(p: int, c: int) -> list[str]:
-        if quads:
-            return four(p)
-        lines = [f"const int16_t *r{i} = from{i};" for i in range(p)]
-        if dots.mve:
-            lines += [*block_mve.sums(dots, p, c), *block_mve.finished(finish, p, c, "c")]
-            if finish is not None and tail is None and c == 4:
-                return [
-                    *lines,
-                    *(put_four(finish.to, f"y + (pixel + {i}) * {s.out_c} + c", i) for i in range(p)),
-                ]
-            if c == 4 and isinstance(tail, VectorTail) and start is None and dots.chunk == taps:
-                places = [("0", "0", f"pixel + {i}" if i else "pixel", "c") for i in range(p)]
-                rows = [
-                    tail.store_row(f"sums + {4 * i}" if i else "sums", at, c, DType.INT32)
-                    for i, at in enumerate(places)
-                ]
-                return [*lines, *(t for row in rows for t in row.splitlines())]
-            return [*lines, *(t for i in range(p) for j in range(c) for t in store(i, j))]
-        lines += dots.lines(p, c)
-        if finish is not None:
-            lines += [t for j in range(c) for t in finish.row(f"row{j}", f"c + {j}" if j else "c")]
-        return [*lines, *(t for i in range(p) for j in range(c) for t in store(i, j))]
-
-    def channels(p: int) -> list[str]:
-        whole = own_out - own_out % columns
-        first = "0" if groups == 1 else f"g * {own_out}"
-        last = str(whole) if groups == 1 else f"{first} + {whole}"
-        lines = [
-            f"for (int32_t c = {first}; c < {last}; c += {columns}) {{",
-            *("    " + t for t in block(p, columns)),
-            "}",
-        ]
-        if own_out % columns:
-            rest = block(p, own_out % columns)
-            lines += ["{", f"    const int32_t c = {last};", *("    " + t for t in rest), "}"]
-        return lines
-
-    def rows(p: int) -> list[str]:
-        """Where the taps of a group begin."""
-        own = "" if groups == 1 else f" + g * {own_in if direct else pixels * pitch}"
-        at = [f"x + (pixel + {i}) * {s.in_c}{own}" if direct else f"patch + {i * pitch}{own}"
-              for i in range(1 if quads else p)]  # fmt: skip
-        return [f"const int16_t *const from{i} = {place};" for i, place in enumerate(at)]
-
-    def each_group(lines: list[str]) -> list[str]:
-        if groups == 1:
-            return lines
-        return [f"for (int32_t g = 0; g < {groups}; g++) {{", *("    " + t for t in lines), "}"]
-
-    def all_channels(p: int) -> list[str]:
-        if finish is None or (ending is None and paired is None):
-            return [f"const {dots.w_type} *w = weights;", *each_group([*rows(p), *channels(p)])]
-        cast = f"({ending.pointer})" if ending and finish.to.c_type + " *" != ending.pointer else ""
-        to = [f"row + {i * s.out_c}" if tail is not None else f"{cast}(y + (pixel + {i}) * {s.out_c})"
-              for i in range(p)]  # fmt: skip
-        at = [f"from{i}" for i in range(p)] + [f"from{p - 1}"] * (pixels - p)
-        if paired is None:
-            places = [*at, "weights", str(s.out_c), *to, *to[-1:] * (pixels - p)]
-            lines = [*rows(p), f"{kernel}({', '.join(places)});"]
-        else:
-            stream = "weights" if groups == 1 else "own"
-            words = len(paired.words) // groups
-            own = [] if groups == 1 else [f"const int32_t *own = weights + g * {words};"]
-            to = to if groups == 1 else [f"{place} + g * {own_out}" for place in to]
-            lines = each_group([*rows(p), *own, *paired.calls(at, to, stream)])
-        for i in range(p if tail is not None else 0):
-            assert tail is not None
-            kind = finish.to.c_type
-            if isinstance(tail, VectorTail):
-                first = ("0", "0", f"pixel + {i}" if i else "pixel", "0")
-                lines += tail.store_row(f"row + {i * s.out_c}" if i else "row", first, s.out_c).splitlines()
-                continue
-            lines += [
-                f"for (int32_t c = 0; c < {s.out_c}; c++) {{",
-                f"    const {kind} v = ({kind})row[{f'{i * s.out_c} + ' if i else ''}c];",
-                *tail.store("v", ("0", "0", f"pixel + {i}" if i else "pixel", "c"), 1).splitlines(),
-                "}",
-            ]
-        return lines
-
-    def group(p: int) -> list[str]:
-        if direct:
-            return all_channels(p)
-        image = s.out_h * s.out_w
-        n = "" if s.batch == 1 else f" + place / {image} * {s.strides[0]}"
-        within = "place" if s.batch == 1 else f"place % {image}"
-        if s.out_h == 1:
-            row, column = "0", within
-        else:
-            row, column = f"{within} / {s.out_w}", f"{within} % {s.out_w}"
-        return [
-            f"for (int32_t i = 0; i < {p}; i++) {{",
-            "    const int32_t place = pixel + i;",
-            f"    const int32_t top = {row} * {s.stride_h} - {s.pad_top};",
-            f"    const int32_t left = {column} * {s.stride_w} - {s.pad_left};",
-            f"    for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{",
-            f"        int16_t *const to = patch + i * {pitch} + ky * {s.kernel_w * own_in};",
-            f"        {gather}(x{n}, top + ky * {s.dilation_h}, left, to);",
-            "    }",
-            "}",
-            *all_channels(p),
-        ]
-
-    whole = count - count % pixels
-    lines = block_mve.declared(finish) if dots.mve and ending is None else []
-    lines += [
+    whole = c.count - c.count % pixels
+    lines = [
+        *method.declared(),
         f"for (int32_t pixel = 0; pixel < {whole}; pixel += {pixels}) {{",
-        *("    " + t for t in group(pixels)),
+        *some(pixels),
         "}",
     ]
-    if count % pixels:
-        lines += ["{", f"    const int32_t pixel = {whole};", *("    " + t for t in group(1)), "}"]
-    slack = by_pixels(s, pixels, reread=direct, through_images=True, sizes=(x.size, result[1]))
+    if c.count % pixels:
+        lines += ["{", f"const int32_t pixel = {whole};", *some(1), "}"]
     return KernelCode(
         "\n".join(lines) + "\n",
-        tuple(constants),
+        tuple(method.constants()),
         tuple(scratch),
-        frozenset({HEADER, *([block_mve.HEADER] if dots.mve else []), *([MVE] if ending else [])}),
-        tuple(helpers),
-        slack,
-        sizes=(x.size, result[1]),
-        residual=residual(pixels, s, result[1]),
-        note=f"{pixels} pixels x {columns} channels, {'rows' if dots.mve else 'pairs'} of int16",
-    )  # fmt: skip
-
-
-def _gather(s: ConvShape, x: Elements, mve: bool) -> tuple[str, str]:
-    """(name, text): the taps of a kernel's row at (row, column) of the image, as int16."""
-    outside, run = x.zero - x.shift, s.kernel_w * s.in_c
-    key = f"{s.in_h}x{s.in_w}x{s.in_c}_k{s.kernel_w}_d{s.dilation_w}_z{x.zero}".replace("-", "n")
-    name = f"taps_{x.dtype}_{key}{'_mve' if mve else ''}"
-    _, sy, sx, _ = s.strides
-    fast = ""
-    if s.dilation_w == 1:
-        copy = (
-            f"    memcpy(to, from, {2 * run}u);"
-            if x.size == 2 and x.shift == 0
-            else f"""\
-        for (int32_t k = 0; k < {run}; k++) {{
-            to[k] = {x.narrowed("from[k]")};
-        }}"""
-        )
-        if mve:
-            copy = f"    aot_model_take_{x.dtype}(to, from, {x.shift}, {run});"
-        fast = f"""    if (row >= 0 && row < {s.in_h} && column >= 0 && column <= {s.in_w - s.kernel_w}) {{
-        const {x.dtype}_t *const from = x + row * {sy} + column * {sx};
-    {copy}
-        return;
-    }}
-"""
-    at = f"row * {sy} + column * {sx}"
-    each = (
-        f"""\
-        for (int32_t c = 0; c < {s.in_c}; c++) {{
-            *to++ = (int16_t)(inside ? {x.narrowed(f"x[{at} + c]")} : {outside});
-        }}
-"""
-        if not mve or s.in_c == 1
-        else f"""\
-        if (inside) {{
-            aot_model_take_{x.dtype}(to, x + {at}, {x.shift}, {s.in_c});
-        }} else {{
-            aot_model_fill_int16(to, {outside}, {s.in_c});
-        }}
-        to += {s.in_c};
-"""
+        method.includes,
+        (*(text for _, text in gathers), *method.helpers),
+        by_pixels(s, pixels, reread=c.direct, through_images=True, sizes=(c.x.size, c.result[1])),
+        sizes=(c.x.size, c.result[1]),
+        residual=residual(pixels, s, c.result[1]),
+        note=f"{pixels} pixels x {method.columns} channels, {'rows' if c.dots.mve else 'pairs'} of int16",
     )
-    if mve and s.dilation_w == 1:
-        return name, _clipped_gather(s, x, name, outside)
-    text = f"""/* {s.kernel_w} x {s.in_c} taps at (row, column); outside of the image: the zero point. */
-AOT_MODEL_OPAQUE static void {name}(const {x.dtype}_t *x, int32_t row, int32_t column, int16_t *to)
-{{
-{fast}    for (int32_t tap = 0; tap < {s.kernel_w}; tap++, column += {s.dilation_w}) {{
-        const int inside = row >= 0 && row < {s.in_h} && column >= 0 && column < {s.in_w};
-{each}    }}
-}}
-"""
-    return name, text
 
 
-def _gather_groups(s: ConvShape, x: Elements, step: int) -> tuple[str, str]:
-    """(name, text): the same of several groups; `step` elements are from the taps of one to those of the
-    next.
-    """
-    outside, own = x.zero - x.shift, s.in_c // s.groups
-    key = f"{s.in_h}x{s.in_w}x{s.in_c}_g{s.groups}_k{s.kernel_w}_d{s.dilation_w}_z{x.zero}_{step}"
-    name = f"taps_{x.dtype}_{key}".replace("-", "n")
-    _, sy, sx, _ = s.strides
-    turns = next(n for n in range(min(s.groups, max(1, 8 // own)), 0, -1) if s.groups % n == 0)
-
-    def copied(text: Callable[[int], str]) -> list[str]:
-        """Statements for all channels of some groups."""
-        if own > 8:
-            return [f"for (int32_t c = 0; c < {own}; c++) {{", f"    at[c] = {text(-1)};", "}"]
-        return [f"at[{g * step + c}] = {text(g * own + c)};" for g in range(turns) for c in range(own)]
-
-    inside = copied(lambda k: x.narrowed("from[c]" if k < 0 else f"from[{k}]"))
-    if x.size == 2 and x.shift == 0 and own % 2 == 0:  # words at any even address
-        inside = [f"memcpy(at + {g * step}, from + {g * own}, {2 * own}u);" for g in range(turns)]
-    loop = f"for (int32_t g = 0; g < {s.groups}; g += {turns}, at += {turns * step}"
-    text = "\n".join([
-        f"/* {s.kernel_w} taps of {s.groups} groups of {own} at (row, column); outside: the zero point. */",
-        f"AOT_MODEL_OPAQUE static void {name}(const {x.dtype}_t *x, int32_t row, int32_t column, "
-        "int16_t *to)", "{",
-        f"    for (int32_t tap = 0; tap < {s.kernel_w}; tap++, column += {s.dilation_w}) {{",
-        f"        int16_t *at = to + tap * {own};",
-        f"        if (row >= 0 && row < {s.in_h} && column >= 0 && column < {s.in_w}) {{",
-        f"            const {x.dtype}_t *from = x + row * {sy} + column * {sx};",
-        f"            {loop}, from += {turns * own}) {{", *(f"                {t}" for t in inside),
-        "            }", "        } else {", f"            {loop}) {{",
-        *(f"                {t}" for t in copied(lambda k: str(outside))),
-        "            }", "        }", "    }", "}", ""])  # fmt: skip
-    return name, text
+def _method(c: Conv) -> Method:
+    pixels = min(2, c.count)
+    ending = Ending.of(c.finish) if c.dots.mve else None
+    if c.finish is not None and ending is not None:
+        return VectorRows(c, c.finish, pixels, ending)
+    fours = _by_fours(c)
+    if not (fours and c.taps >= MANY_TAPS) and c.count * c.weights.size >= LEAST_PAIRED:
+        rows = dot_dsp.rows_of(c.dots, c.weights, c.finish, pixels, c.tail is not None, c.shape.groups)
+        if c.finish is not None and rows is not None:
+            return PairedRows(c, c.finish, pixels, rows)
+    if fours:
+        return Fours(c, 1 if c.taps > quads_dsp.LONGEST else pixels)
+    return Channels(c, pixels, min(c.dots.width, c.own_out))
 
 
-def _clipped_gather(s: ConvShape, x: Elements, name: str, outside: int) -> str:
-    """The same of neighbouring taps: what lies left of the image, in it, and right of it."""
-    _, sy, sx, _ = s.strides
-    run, width = s.kernel_w * s.in_c, s.kernel_w
-    return f"""/* {width} x {s.in_c} taps at (row, column); outside of the image: the zero point. */
-AOT_MODEL_OPAQUE static void {name}(const {x.dtype}_t *x, int32_t row, int32_t column, int16_t *to)
-{{
-    if (row < 0 || row >= {s.in_h}) {{
-        aot_model_fill_int16(to, {outside}, {run});
-    }} else if (column >= 0 && column <= {s.in_w - width}) {{
-        aot_model_take_{x.dtype}(to, x + (row * {sy} + column * {sx}), {x.shift}, {run});
-    }} else {{
-        const int32_t left = column >= 0 ? 0 : column < -{width} ? {width} : -column;
-        const int32_t inside = {s.in_w} - column;
-        const int32_t end = inside < left ? left : inside > {width} ? {width} : inside;
-        aot_model_fill_int16(to, {outside}, left * {s.in_c});
-        if (end > left) {{
-            const {x.dtype}_t *const from = x + (row * {sy} + (column + left) * {sx});
-            aot_model_take_{x.dtype}(to + left * {s.in_c}, from, {x.shift}, (end - left) * {s.in_c});
-        }}
-        aot_model_fill_int16(to + end * {s.in_c}, {outside}, ({width} - end) * {s.in_c});
-    }}
-}}
-"""
+def _by_fours(c: Conv) -> bool:
+    """Whether four channels of bytes at a time are possible, and worth their code."""
+    types = c.dots.dsp and c.dots.chunk > 0 and (c.dots.x_type, c.dots.w_type) == ("int16_t", "int8_t")
+    fits = c.shape.groups == 1 and c.taps % 2 == 0 and c.taps >= 8 and c.shape.out_c % quads_dsp.CHANNELS == 0
+    return types and fits and c.count * c.shape.out_c * c.taps >= LEAST_MACS
+
+
+def _patches(c: Conv, name: str, p: int) -> list[str]:
+    """The taps of p pixels, by the function of that name."""
+    s, image = c.shape, c.shape.out_h * c.shape.out_w
+    n = "" if s.batch == 1 else f" + place / {image} * {s.strides[0]}"
+    within = "place" if s.batch == 1 else f"place % {image}"
+    row, column = ("0", within) if s.out_h == 1 else (f"{within} / {s.out_w}", f"{within} % {s.out_w}")
+    taps = [
+        f"int16_t *const to = patch + i * {c.pitch} + ky * {s.kernel_w * c.own_in};",
+        f"{name}(x{n}, top + ky * {s.dilation_h}, left, to);",
+    ]
+    return loop_of(
+        "i",
+        p,
+        "const int32_t place = pixel + i;",
+        f"const int32_t top = {row} * {s.stride_h} - {s.pad_top};",
+        f"const int32_t left = {column} * {s.stride_w} - {s.pad_left};",
+        *loop_of("ky", s.kernel_h, *taps),
+    )
+
+
+class Method:
+    """How the sums of some pixels come about, and what becomes of them."""
+
+    includes = frozenset({HEADER})
+
+    def __init__(self, c: Conv, pixels: int, columns: int) -> None:
+        self.c = c
+        self.pixels, self.columns = pixels, columns
+        self.helpers: list[str] = []
+
+    def constants(self) -> list[Packed]:
+        raise NotImplementedError
+
+    def scratch(self) -> list[Scratch]:
+        return []
+
+    def declared(self) -> list[str]:
+        """Statements before all."""
+        return []
+
+    def channels(self, p: int) -> list[str]:
+        """All channels of p pixels."""
+        raise NotImplementedError
+
+    def sources(self, p: int) -> list[str]:
+        """Pointers to where the taps of a group begin, for each pixel."""
+        c, direct = self.c, self.c.direct
+        group = c.own_in if direct else self.pixels * c.pitch
+        own = "" if c.shape.groups == 1 else f" + g * {group}"
+        at = [f"x + (pixel + {i}) * {c.shape.in_c}" if direct else f"patch + {i * c.pitch}" for i in range(p)]
+        return [f"const int16_t *const from{i} = {place}{own};" for i, place in enumerate(at)]
+
+    def each_group(self, lines: list[str]) -> list[str]:
+        groups = self.c.shape.groups
+        return lines if groups == 1 else loop_of("g", groups, *lines)
+
+
+class Channels(Method):
+    """Blocks of channels whose sums C finishes."""
+
+    def __init__(self, c: Conv, pixels: int, columns: int) -> None:
+        super().__init__(c, pixels, columns)
+        self.blocks = Blocks(c.dots, c.finish, c.sum_type, c, "c", start=c.start is not None)
+        if c.dots.mve:
+            self.includes = frozenset({HEADER, block_mve.HEADER})
+
+    def packed(self) -> npt.NDArray[np.integer]:
+        groups = np.split(self.c.weights, self.c.shape.groups)
+        return np.concatenate([self.c.dots.packed(part, self.columns) for part in groups])
+
+    def constants(self) -> list[Packed]:
+        c, found = self.c, [Packed("weights", self.packed(), admissible=ANYTHING)]
+        if c.finish is not None:
+            found += c.finish.table()
+        elif c.start is not None:
+            found.append(Packed("start", c.start.astype(np.int32), admissible=ANYTHING))
+        return found
+
+    def declared(self) -> list[str]:
+        return block_mve.declared(self.c.finish) if self.c.dots.mve else []
+
+    def block(self, p: int, columns: int) -> list[str]:
+        """p pixels by the channels from c on."""
+        return [*(f"const int16_t *r{i} = from{i};" for i in range(p)), *self.blocks.lines(p, columns)]
+
+    def channels(self, p: int) -> list[str]:
+        own, columns, grouped = self.c.own_out, self.columns, self.c.shape.groups > 1
+        rest = own % columns
+        first = f"g * {own}" if grouped else "0"
+        last = f"{first} + {own - rest}" if grouped else str(own - rest)
+        lines = self.sources(p)
+        lines += [f"for (int32_t c = {first}; c < {last}; c += {columns}) {{", *self.block(p, columns), "}"]
+        if rest:
+            lines += ["{", f"const int32_t c = {last};", *self.block(p, rest), "}"]
+        return [f"const {self.c.dots.w_type} *w = weights;", *self.each_group(lines)]
+
+
+class Fours(Channels):
+    """Four channels at a time by assembly; what is done with their sums is written once."""
+
+    def __init__(self, c: Conv, pixels: int) -> None:
+        super().__init__(c, pixels, quads_dsp.CHANNELS)
+        rest = c.count % pixels
+        self.kernels = {p: quads_dsp.sums(c.taps, c.dots.chunk, p) for p in (pixels, *([1] if rest else []))}
+        self.helpers = list(dict.fromkeys(text for text, _ in self.kernels.values()))
+
+    def packed(self) -> npt.NDArray[np.integer]:
+        return quads_dsp.packed(self.c.weights)
+
+    def sources(self, p: int) -> list[str]:
+        return super().sources(1)
+
+    def block(self, p: int, columns: int) -> list[str]:
+        finish = self.c.finish
+        one = finish.row("row0", "c + j") if finish is not None else []
+        for i in range(p):
+            one += self.blocks.stored(f"sums[{p} * j + {i}]" if p > 1 else "sums[j]", i, "c + j", "row0")
+        return [*self.kernels[p][1], *loop_of("j", columns, *one)]
+
+
+class Rows(Method):
+    """All channels by a micro-kernel that finishes its sums itself; for a tail they lie in `row` first."""
+
+    row_type = ""
+    """C type of its elements."""
+
+    def __init__(self, c: Conv, finish: Finish, pixels: int) -> None:
+        super().__init__(c, pixels, min(c.dots.width, c.own_out))
+        self.finish = finish
+
+    def calls(self, x: list[str], y: list[str], p: int) -> list[str]:
+        """Statements for the taps at x and results at y, each of p pixels, the last ones repeated up to
+        `pixels`.
+        """
+        raise NotImplementedError
+
+    def cast(self) -> str:
+        """Of a pointer into y."""
+        return ""
+
+    def scratch(self) -> list[Scratch]:
+        c = self.c
+        size = self.pixels * c.shape.out_c * self.finish.to.size
+        return [Scratch("row", size, 4, self.row_type)] if c.tail is not None else []
+
+    def channels(self, p: int) -> list[str]:
+        c, channels = self.c, self.c.shape.out_c
+        rows = [total("row", str(i * channels)) for i in range(p)]
+        to = rows if c.tail is not None else [
+            f"{cast}({c.pixel(i)})" if (cast := self.cast()) else c.pixel(i) for i in range(p)]  # fmt: skip
+        more = self.pixels - p
+        at = [f"from{i}" for i in range(p)]
+        lines = self.calls(at + at[-1:] * more, to + to[-1:] * more, p)
+        return [*lines, *(line for i, row in enumerate(rows) for line in self._tailed(i, row))]
+
+    def _tailed(self, i: int, row: str) -> list[str]:
+        """What becomes of the results of a pixel at `row`."""
+        c, channels = self.c, self.c.shape.out_c
+        if c.tail is None:
+            return []
+        if isinstance(c.tail, VectorTail):
+            return c.tail.store_row(row, (*c.index(i)[:3], "0"), channels).splitlines()
+        kind = self.finish.to.c_type
+        value = f"const {kind} v = ({kind})row[{total('c', str(i * channels))}];"
+        return loop_of("c", channels, value, *c.store(i, "c"))
+
+
+class VectorRows(Rows):
+    """Helium's."""
+
+    includes = frozenset({HEADER, block_mve.HEADER, MVE})
+
+    def __init__(self, c: Conv, finish: Finish, pixels: int, ending: Ending) -> None:
+        super().__init__(c, finish, pixels)
+        self.ending, self.row_type = ending, ending.pointer[:-2]
+        bits = 8 * c.weights.dtype.itemsize
+        self.name, text = dot_mve.dot(c.taps, c.shape.out_c, bits, pixels, ending)
+        self.helpers = [text]
+
+    def constants(self) -> list[Packed]:
+        words = dot_mve.pack(self.c.weights, self.ending)
+        return [Packed("weights", words, admissible=ANYTHING, layout=dot_mve.LAYOUT)]
+
+    def cast(self) -> str:
+        return "" if self.finish.to.c_type == self.row_type else f"({self.row_type} *)"
+
+    def calls(self, x: list[str], y: list[str], p: int) -> list[str]:
+        arguments = ", ".join([*x, "weights", str(self.c.shape.out_c), *y])
+        return [*self.sources(p), f"{self.name}({arguments});"]
+
+
+class PairedRows(Rows):
+    """With the DSP extension; of groups, one after the other."""
+
+    def __init__(self, c: Conv, finish: Finish, pixels: int, rows: dot_dsp.Rows) -> None:
+        super().__init__(c, finish, pixels)
+        self.rows, self.row_type, self.helpers = rows, finish.to.c_type, [rows.text]
+
+    def constants(self) -> list[Packed]:
+        return [Packed("weights", self.rows.words, admissible=ANYTHING, layout=dot_dsp.LAYOUT)]
+
+    def calls(self, x: list[str], y: list[str], p: int) -> list[str]:
+        groups = self.c.shape.groups
+        if groups == 1:
+            return [*self.sources(p), *self.rows.calls(x, y)]
+        own = f"const int32_t *own = weights + g * {len(self.rows.words) // groups};"
+        places = [f"{place} + g * {self.c.own_out}" for place in y]
+        return self.each_group([*self.sources(p), own, *self.rows.calls(x, places, "own")])

@@ -8,6 +8,8 @@ the order of the loop.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -42,151 +44,189 @@ def conv(
     channel left over has bytes.
     """
     assert not nibbles or shape.groups == 1
-    s = shape
-    oc, per_in, per_out = s.out_c, s.in_c // s.groups, s.out_c // s.groups
-    w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
+    taps, per_out = weights[0].size, shape.out_c // shape.groups
+    w, b = fold_zero_point(weights.reshape(shape.out_c, -1), bias, quant)
     channels = block[1] if per_out >= block[1] else 1
-    taps = w.shape[1]
     paired = channels == 2 and per_out % 2 == 0 and (nibbles or taps >= LONG)
     rows = Rows.of(weights.dtype, w, b, quant, paired, nibbles)
-    count = s.batch * s.out_h * s.out_w
-    pixels = min(block[0], count)
-    direct = s.in_place
-    flat = weights.reshape(oc, taps)
-    offset = 8 if weights.dtype.kind == "i" else 0  # of a nibble from the weight
-    packed = []
-    for g in range(s.groups):
-        part = flat[g * per_out : (g + 1) * per_out]
-        whole = per_out - per_out % channels
-        packed.append(part[:whole].reshape(-1, channels, taps).transpose(0, 2, 1).reshape(-1))
-        packed.append(part[whole:].reshape(-1))
-    helpers = [*rows.helpers()]
-    if nibbles and channels == 2:
-        packed[0] = _pairs(packed[0], offset)
-    constants = [
-        Packed(
-            "weights",
-            np.concatenate([v.view(np.uint8) for v in packed]) if nibbles else np.concatenate(packed),
-            admissible=ANYTHING,
-            layout=f"for each {channels} channels: for each tap those of each channel" * (channels > 1),
-        ),
-        rows.packed(),
-    ]
-    scratch: list[Scratch] = []
-    x_type, out = f"{quant.x_dtype}_t", f"{quant.out_dtype}_t"
-    run = ""
-    if not direct and needs_assembly(s):
-        run, run_text = run_helper(s, quant)
-        helpers.append(run_text)
-        scratch.append(Scratch("border", s.kernel_w * s.in_c, 4, x_type))
-    if not direct:
-        scratch.append(Scratch("patch", pixels * taps * s.groups, 4, x_type))
+    pixels = min(block[0], shape.batch * shape.out_h * shape.out_w)
+    return _Conv(
+        shape, weights.reshape(shape.out_c, taps), quant, rows, tail, pixels, channels, nibbles
+    ).kernel()
 
-    # ---- the innermost block: `p` pixels by `c` channels at `from<i>`, weights at `w`
-    sum_type, sum_cast = rows.sums()
-    most = 2 if nibbles else 8  # 4 bits: where flash is short
-    unroll = next(n for n in range(most, 0, -1) if taps % n == 0)
-    zero = less(quant.weight_zero_point)
 
-    def weight(k: int, c: int, j: int) -> str:
-        """Weight of channel j and step k of c channels, without its zero point."""
-        if not nibbles:
-            return f"w[{k * c + j}]{zero}"
-        if c == 1:
-            return f"({weights.dtype.name}_t)w[{k}]{zero}"
-        return f"(int32_t)(w[{k}] {'>> 4' if j else '& 15'})" + less(quant.weight_zero_point + offset)
+@dataclass(frozen=True)
+class _Conv:
+    """What is computed, `pixels` by `channels` at a time."""
 
-    def block_lines(p: int, c: int) -> list[str]:
-        starts = [f"{sum_cast}{rows.start('table', j)}" for j in range(c)]
-        lines = [f"{sum_type} sum{i}{j} = {start};" for i in range(p) for j, start in enumerate(starts)]
-        lines += [f"const {x_type} *at{i} = from{i};" for i in range(p)]
-        lines.append(f"for (const {x_type} *end = at0 + {taps}; at0 != end;) {{")
-        for k in range(unroll):
-            lines += [
-                "{",
-                *(f"const int32_t w{j} = {weight(k, c, j)};" for j in range(c)),
-                *(f"const int32_t x{i} = at{i}[{k}];" for i in range(p)),
-                *(f"sum{i}{j} += {rows.as_sum(f'x{i} * w{j}')};" for i in range(p) for j in range(c)),
-                "}",
-            ]
-        lines.append(f"w += {unroll if nibbles else unroll * c};")
-        lines += [*(f"at{i} += {unroll};" for i in range(p)), "}"]
-        for i in range(p):
-            for j in range(c):
-                channel, pixel = f"c + {j}", f"pixel + {i}"
-                store = f"y[({pixel}) * {oc} + {channel}] = ({out})v;"
-                if tail is not None:
-                    store = tail.store("v", ("0", "0", pixel, channel), 1).rstrip()
-                lines += [
-                    "{",
-                    f"int32_t v = {rows.as_int(f'sum{i}{j}')};",
-                    *rows.finish_of("table", j),
-                    store,
-                    "}",
-                ]
-        return [*lines, f"table += {rows.step(c)};"]
+    shape: ConvShape
+    weights: npt.NDArray[np.integer]
+    """[out_c, taps of a group]."""
+    quant: QuantSpec
+    rows: Rows
+    tail: Tail | None
+    pixels: int
+    channels: int
+    nibbles: bool
 
-    def group_lines(p: int) -> list[str]:
-        whole = per_out - per_out % channels
-        first, last, end = "0", str(whole), str(per_out)
-        if s.groups > 1:
-            first, last, end = f"g * {per_out}", f"g * {per_out} + {whole}", f"(g + 1) * {per_out}"
-        lines = [f"for (int32_t c = {first}; c < {last}; c += {channels}) {{", *block_lines(p, channels), "}"]
-        if per_out % channels:
-            lines += [f"for (int32_t c = {last}; c < {end}; c++) {{", *block_lines(p, 1), "}"]
-        return lines
+    @property
+    def taps(self) -> int:
+        return int(self.weights.shape[1])
 
-    def gather_lines(p: int) -> list[str]:
+    @property
+    def per_in(self) -> int:
+        """Channels of a group."""
+        return self.shape.in_c // self.shape.groups
+
+    @property
+    def per_out(self) -> int:
+        return self.shape.out_c // self.shape.groups
+
+    @property
+    def direct(self) -> bool:
+        """Whether x is read where it lies."""
+        return self.shape.in_place
+
+    @property
+    def x_type(self) -> str:
+        return f"{self.quant.x_dtype}_t"
+
+    @property
+    def offset(self) -> int:
+        """Of a nibble from the weight."""
+        return 8 if self.weights.dtype.kind == "i" else 0
+
+    def kernel(self) -> KernelCode:
+        s, helpers, scratch, run = self.shape, [*self.rows.helpers()], [], ""
+        if not self.direct and needs_assembly(s):
+            run, text = run_helper(s, self.quant)
+            helpers.append(text)
+            scratch.append(Scratch("border", s.kernel_w * s.in_c, 4, self.x_type))
+        if not self.direct:
+            scratch.append(Scratch("patch", self.pixels * self.taps * s.groups, 4, self.x_type))
+        count, lines = s.batch * s.out_h * s.out_w, []
+        whole = count - count % self.pixels
+        for first, end, p in ((0, whole, self.pixels), (whole, count, 1)):
+            if first < end:
+                loop = f"for (int32_t pixel = {first}; pixel < {end}; pixel += {p}) {{"
+                lines += [loop, *self._pixels(p, run), "}"]
+        block = f"{counted(self.pixels, 'pixel')} x {counted(self.channels, 'channel')}"
+        return KernelCode(
+            body="\n".join(lines) + "\n",
+            constants=(self._packed(), self.rows.packed()),
+            scratch=tuple(scratch),
+            includes=frozenset({HEADER}),
+            helpers=tuple(helpers),
+            slack=by_pixels(s, self.pixels, reread=self.direct, through_images=True),
+            residual=residual(self.pixels, s),
+            note=f"{block}; requantisation: {self.rows.rq.form}",
+        )
+
+    def _packed(self) -> Packed:
+        """The weights in the order of the loops."""
+        parts = []
+        for own in np.split(self.weights, self.shape.groups):
+            whole = self.per_out - self.per_out % self.channels
+            first = own[:whole].reshape(-1, self.channels, self.taps).transpose(0, 2, 1).reshape(-1)
+            first = _pairs(first, self.offset) if self.nibbles and self.channels == 2 else first
+            parts += [first, own[whole:].reshape(-1)]
+        data = np.concatenate([v.view(np.uint8) for v in parts] if self.nibbles else parts)
+        layout = f"for each {self.channels} channels: for each tap those of each channel"
+        return Packed("weights", data, admissible=ANYTHING, layout=layout if self.channels > 1 else "")
+
+    def _pixels(self, p: int, run: str) -> list[str]:
+        """The patches, then all groups of `p` pixels: from<i> is where the taps of pixel i in a group lie."""
+        s = self.shape
+        if self.direct:
+            lines, at = [], [f"x + (pixel + {i}) * {s.in_c}" for i in range(p)]
+        else:
+            group = "" if s.groups == 1 else f"g * {p * self.taps} + "
+            lines, at = self._patches(p, run), [f"patch + {group}{i * self.taps}" for i in range(p)]
+        if self.direct and s.groups > 1:
+            lines = [f"const {self.x_type} *pixel_at{i} = {start};" for i, start in enumerate(at)]
+            at = [f"pixel_at{i} + g * {self.per_in}" for i in range(p)]
+        starts = [f"const {self.x_type} *from{i} = {start};" for i, start in enumerate(at)]
+        kind = "uint8" if self.nibbles else self.weights.dtype.name
+        lines += [f"const {kind}_t *w = weights;", "const int32_t *table = requantisation;"]
+        group_lines = [*starts, *self._group(p)]
+        return [*lines, *(group_lines if s.groups == 1 else loop_of("g", s.groups, *group_lines))]
+
+    def _patches(self, p: int, run: str) -> list[str]:
+        """The taps of p pixels. run: the function that gives a row of them, where it may leave the image."""
+        s = self.shape
         n = "" if s.batch == 1 else f" + place / {s.out_h * s.out_w} * {s.strides[0]}"
         within = "place" if s.batch == 1 else f"place % {s.out_h * s.out_w}"
         _, sy, sx, _ = s.strides
         position = f"top + ky * {s.dilation_h}"
         where = f"x{n} + ({position}) * {sy} + left * {sx}"
         where = f"{run}(x{n}, {position}, left, border)" if run else where
-        size = taps if s.groups == 1 else s.kernel_h * s.kernel_w * per_in
         copy = [f"memcpy(to, from, {s.kernel_w * s.in_c});", f"to += {s.kernel_w * s.in_c};"]
         if s.groups > 1:
-            own = f"memcpy(to + g * {p * size} + kx * {per_in}, from, {per_in});"
-            copy = loop_of("kx", s.kernel_w, *loop_of("g", s.groups, own, more=f"from += {per_in}"))
-            copy.append(f"to += {s.kernel_w * per_in};")
+            own = f"memcpy(to + g * {p * self.taps} + kx * {self.per_in}, from, {self.per_in});"
+            copy = loop_of("kx", s.kernel_w, *loop_of("g", s.groups, own, more=f"from += {self.per_in}"))
+            copy.append(f"to += {s.kernel_w * self.per_in};")
         begin = [
             "const int32_t place = pixel + i;",
             f"const int32_t top = {within} / {s.out_w} * {s.stride_h} - {s.pad_top};",
             f"const int32_t left = {within} % {s.out_w} * {s.stride_w} - {s.pad_left};",
-            f"{x_type} *to = patch + i * {size};",
+            f"{self.x_type} *to = patch + i * {self.taps};",
         ]
-        rows = loop_of("ky", s.kernel_h, f"const {x_type} *from = {where};", *copy)
+        rows = loop_of("ky", s.kernel_h, f"const {self.x_type} *from = {where};", *copy)
         return loop_of("i", p, *begin, *rows)
 
-    def pixel_lines(p: int) -> list[str]:
-        """The patches, then all groups of `p` pixels: from<i> is where the taps of pixel i in a group lie."""
-        group = "" if s.groups == 1 else f"g * {per_in if direct else p * taps} + "
-        at = [f"x + (pixel + {i}) * {s.in_c}" if direct else f"patch + {group}{i * taps}" for i in range(p)]
-        lines = [] if direct else gather_lines(p)
-        if direct and s.groups > 1:
-            lines = [f"const {x_type} *pixel_at{i} = {start};" for i, start in enumerate(at)]
-            at = [f"pixel_at{i} + g * {per_in}" for i in range(p)]
-        starts = [f"const {x_type} *from{i} = {start};" for i, start in enumerate(at)]
-        kind = "uint8" if nibbles else weights.dtype.name
-        lines += [f"const {kind}_t *w = weights;", "const int32_t *table = requantisation;"]
-        if s.groups == 1:
-            return [*lines, *starts, *group_lines(p)]
-        return [*lines, *loop_of("g", s.groups, *starts, *group_lines(p))]
+    def _group(self, p: int) -> list[str]:
+        """All channels of a group, of p pixels."""
+        per_out, channels = self.per_out, self.channels
+        first = f"g * {per_out}" if self.shape.groups > 1 else "0"
+        whole, rest = per_out - per_out % channels, per_out % channels
+        last = f"{first} + {whole}" if self.shape.groups > 1 else str(whole)
+        end = f"(g + 1) * {per_out}" if self.shape.groups > 1 else str(per_out)
+        lines = [f"for (int32_t c = {first}; c < {last}; c += {channels}) {{", *self._block(p, channels), "}"]
+        if rest:
+            lines += [f"for (int32_t c = {last}; c < {end}; c++) {{", *self._block(p, 1), "}"]
+        return lines
 
-    whole, lines = count - count % pixels, []
-    for first, end, p in ((0, whole, pixels), (whole, count, 1)):
-        if first < end:
-            lines += [f"for (int32_t pixel = {first}; pixel < {end}; pixel += {p}) {{", *pixel_lines(p), "}"]
-    return KernelCode(
-        body="\n".join(lines) + "\n",
-        constants=tuple(constants),
-        scratch=tuple(scratch),
-        includes=frozenset({HEADER}),
-        helpers=tuple(helpers),
-        slack=by_pixels(s, pixels, reread=direct, through_images=True),
-        residual=residual(pixels, s),
-        note=f"{counted(pixels, 'pixel')} x {counted(channels, 'channel')}; requantisation: {rows.rq.form}",
-    )
+    def _block(self, p: int, c: int) -> list[str]:
+        """`p` pixels by `c` channels at from<i>, weights at `w`."""
+        rows, taps = self.rows, self.taps
+        sum_type, sum_cast = rows.sums()
+        most = 2 if self.nibbles else 8  # 4 bits: where flash is short
+        unroll = next(n for n in range(most, 0, -1) if taps % n == 0)
+        starts = [f"{sum_cast}{rows.start('table', j)}" for j in range(c)]
+        lines = [f"{sum_type} sum{i}{j} = {start};" for i in range(p) for j, start in enumerate(starts)]
+        lines += [f"const {self.x_type} *at{i} = from{i};" for i in range(p)]
+        lines.append(f"for (const {self.x_type} *end = at0 + {taps}; at0 != end;) {{")
+        for k in range(unroll):
+            lines += [
+                "{",
+                *(f"const int32_t w{j} = {self._weight(k, c, j)};" for j in range(c)),
+                *(f"const int32_t x{i} = at{i}[{k}];" for i in range(p)),
+                *(f"sum{i}{j} += {rows.as_sum(f'x{i} * w{j}')};" for i in range(p) for j in range(c)),
+                "}",
+            ]
+        lines.append(f"w += {unroll if self.nibbles else unroll * c};")
+        lines += [*(f"at{i} += {unroll};" for i in range(p)), "}"]
+        for i in range(p):
+            for j in range(c):
+                sum_ = f"int32_t v = {rows.as_int(f'sum{i}{j}')};"
+                lines += ["{", sum_, *rows.finish_of("table", j), self._stored(i, j), "}"]
+        return [*lines, f"table += {rows.step(c)};"]
+
+    def _weight(self, k: int, c: int, j: int) -> str:
+        """Weight of channel j and step k of c channels, without its zero point."""
+        zero = self.quant.weight_zero_point
+        if not self.nibbles:
+            return f"w[{k * c + j}]{less(zero)}"
+        if c == 1:
+            return f"({self.weights.dtype.name}_t)w[{k}]{less(zero)}"
+        return f"(int32_t)(w[{k}] {'>> 4' if j else '& 15'})" + less(zero + self.offset)
+
+    def _stored(self, i: int, j: int) -> str:
+        """Stores v, of pixel i and channel j of the block."""
+        channel, pixel = f"c + {j}", f"pixel + {i}"
+        if self.tail is not None:
+            return self.tail.store("v", ("0", "0", pixel, channel), 1).rstrip()
+        return f"y[({pixel}) * {self.shape.out_c} + {channel}] = ({self.quant.out_dtype}_t)v;"
 
 
 def _pairs(weights: npt.NDArray[np.integer], offset: int) -> npt.NDArray[np.uint8]:

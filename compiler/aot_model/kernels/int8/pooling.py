@@ -25,8 +25,11 @@ _WRITTEN_OUT = 9
 """Elements of a window that are no loop with the DSP extension: a turn takes longer than the element."""
 
 
+Kind = Literal["average", "max"]
+
+
 def pool(
-    kind: Literal["average", "max"],
+    kind: Kind,
     shape: ConvShape,
     dtype: str = "int8",
     dsp: bool = False,
@@ -39,36 +42,126 @@ def pool(
     s = shape
     if s.x_strides is not None or s.dilation_h != 1 or s.dilation_w != 1:
         raise ValueError("pooling: dense input without dilation")
-    cast, size, inside = f"{dtype}_t", s.kernel_h * s.kernel_w, s.inside
-    width = 2 if dtype == "int16" else 1
-    step = 4 // width if dsp and s.in_c % (4 // width) == 0 else 1
-    if step == 4 and kind == "average" and size > _LANES:
-        step = 1
+    return _Window(kind, shape, dtype, dsp, tail, compact).kernel()
 
-    def finish(value: str, channel: str) -> list[str]:
-        lines = [f"int32_t v = {value};"]
-        if kind == "average":
-            half, count = (str(size // 2), str(size)) if inside else ("count / 2", "count")
-            if inside and size > 1 and size & (size - 1) == 0:
-                lines.append(f"v = (v + {half} + (v >> 31)) >> {size.bit_length() - 1};")
-            elif size > 1:
-                lines.append(f"v = (v > 0 ? v + {half} : v - {half}) / {count};")
-        if tail is None:
-            return [*lines, f"out[{channel}] = ({cast})v;"]
-        stored = tail.store("pooled", ("n", "row", "column", channel), 1).rstrip()
-        return [*lines, f"const {cast} pooled = ({cast})v;", stored]
 
-    def walk(body: Callable[[str], str], begun: int = 0) -> list[str]:
+@dataclass(frozen=True)
+class _Window:
+    """What is done for a window: `from` is its first element of the channels from c on."""
+
+    kind: Kind
+    shape: ConvShape
+    dtype: str
+    dsp: bool
+    tail: Tail | None
+    compact: bool
+
+    @property
+    def element(self) -> str:
+        """C type."""
+        return f"{self.dtype}_t"
+
+    @property
+    def bytes(self) -> int:
+        return 2 if self.dtype == "int16" else 1
+
+    @property
+    def size(self) -> int:
+        """Elements of a channel."""
+        return self.shape.kernel_h * self.shape.kernel_w
+
+    @property
+    def step(self) -> int:
+        """Channels at a time: those of a word."""
+        several = 4 // self.bytes
+        fits = self.dsp and self.shape.in_c % several == 0
+        overflows = several == 4 and self.kind == "average" and self.size > _LANES
+        return several if fits and not overflows else 1
+
+    def kernel(self) -> KernelCode:
+        s, step = self.shape, self.step
+        row, column = ("top", "left") if s.inside else ("first_row", "first_column")
+        out = f"{self.element} *out = y + ((n * {s.out_h} + row) * {s.out_w} + column) * {s.in_c};"
+        at = f"x + n * {s.strides[0]} + ({row} * {s.in_w} + {column}) * {s.in_c} + c"
+        channels = loop_of("c", s.in_c, f"const {self.element} *from = {at};", *self._results(), step=step)
+        pixel = [*self._place(), *([] if self.tail is not None else [out]), *channels]
+        lines = loop_of("n", s.batch, *loop_of("row", s.out_h, *loop_of("column", s.out_w, *pixel)))
+        return KernelCode(
+            body="\n".join(lines) + "\n",
+            includes=frozenset({HEADER}) if step > 1 else frozenset(),
+            slack=by_pixels(s, 1, by_channel=True, sizes=(self.bytes, self.bytes)),
+            note=f"{self.kind} of {s.kernel_h}x{s.kernel_w}, {counted(step, 'channel')} at a time",
+        )
+
+    def _place(self) -> list[str]:
+        """Where it lies: in the image, or what of it does."""
+        s = self.shape
+        begin = f"top = row * {s.stride_h} - {s.pad_top}, left = column * {s.stride_w} - {s.pad_left}"
+        if s.inside:
+            return [f"const int32_t {begin};"]
+        return [
+            f"const int32_t {begin};",
+            "const int32_t first_row = top > 0 ? top : 0, first_column = left > 0 ? left : 0;",
+            f"const int32_t last_row = top + {s.kernel_h} < {s.in_h} ? top + {s.kernel_h} : {s.in_h};",
+            f"const int32_t last_column = left + {s.kernel_w} < {s.in_w} ? left + {s.kernel_w} : {s.in_w};",
+            "const int32_t height = last_row - first_row, width = last_column - first_column;",
+            *(["const int32_t count = height * width;"] if self.kind == "average" else []),
+        ]
+
+    def _results(self) -> list[str]:
+        """The results of the channels from c on."""
+        if self.kind == "average":
+            return {1: self._sum, 2: self._sums_of_two, 4: self._sums_of_four}[self.step]()
+        return self._largest_of_word() if self.step > 1 else self._largest()
+
+    def _sum(self) -> list[str]:
+        return ["int32_t sum = 0;", *self._walk(lambda at: f"sum += *({at});"), *self._finish("sum", "c")]
+
+    def _sums_of_two(self) -> list[str]:
+        add = "low += (int16_t)(pair & 0xffffu);\nhigh += (int16_t)(pair >> 16);"
+        loops = self._walk(lambda at: f"{{\nconst uint32_t pair = dsp_bytes_at({at});\n{add}\n}}")
+        return ["int32_t low = 0, high = 0;", *loops, *self._finish_each("low", "high")]
+
+    def _sums_of_four(self) -> list[str]:
+        add, half = ("dsp_sxtab16", "int16_t") if self.dtype == "int8" else ("dsp_uxtab16", "uint16_t")
+        loops = self._walk(
+            lambda at: (
+                f"even = {add}(even, dsp_bytes_at({at}));\n"
+                f"odd = {add}(odd, dsp_bytes_at({at}) >> 8 | dsp_bytes_at({at}) << 24);"
+            )
+        )
+        lanes = [f"({half})({pair}{shift})" for shift in (" & 0xffffu", " >> 16") for pair in ("even", "odd")]
+        finished = self._finish_each(*lanes)
+        if self.compact or self.tail is not None:
+            turns = loop_of("k", 4, *self._finish("sum[k]", "c + k"))
+            finished = [f"const int32_t sum[4] = {{{', '.join(lanes)}}};", *turns]
+        return ["uint32_t even = 0, odd = 0;", *loops, *finished]
+
+    def _largest(self) -> list[str]:
+        loops = self._walk(lambda at: f"most = *({at}) > most ? *({at}) : most;", begun=1)
+        return ["int32_t most = *from;", *loops, *self._finish("most", "c")]
+
+    def _largest_of_word(self) -> list[str]:
+        put, bits = ["memcpy(out + c, &most, sizeof most);"], 8 * self.bytes
+        if self.tail is not None:
+            each = self._finish(f"({self.element})(most & {2**bits - 1:#x}u)", "c + k")
+            put = loop_of("k", self.step, *each, more=f"most >>= {bits}")
+        loops = self._walk(lambda at: f"most = dsp_max_{self.dtype}(most, dsp_bytes_at({at}));", begun=1)
+        return ["uint32_t most = dsp_bytes_at(from);", *loops, *put]
+
+    def _walk(self, body: Callable[[str], str], begun: int = 0) -> list[str]:
         """Over the elements of a window: body is the C for the element at a place; the first `begun` need not
         be seen.
         """
+        s, inside = self.shape, self.shape.inside
         height, width = (str(s.kernel_h), str(s.kernel_w)) if inside else ("height", "width")
         row = loop_of("j", width, body("at"), more=f"at += {s.in_c}")
         down = f"from += {s.in_w * s.in_c}"
-        loops = loop_of("i", height, f"const {cast} *at = from;", *row, more=down)
-        if not dsp or compact or s.kernel_w > _WRITTEN_OUT or (size > _WRITTEN_OUT and not inside):
+        loops = loop_of("i", height, f"const {self.element} *at = from;", *row, more=down)
+        many = self.size > _WRITTEN_OUT
+        if not self.dsp or self.compact or s.kernel_w > _WRITTEN_OUT or (many and not inside):
             return loops
-        if size > _WRITTEN_OUT:
+        if many:
             row = [body(f"from + {j * s.in_c}") for j in range(s.kernel_w)]
             return loop_of("i", height, *row, more=down)
         places = [f"from + {(i * s.in_w + j) * s.in_c}" for i in range(s.kernel_h) for j in range(s.kernel_w)]
@@ -77,71 +170,22 @@ def pool(
             return whole
         return [f"if (height == {s.kernel_h} && width == {s.kernel_w}) {{", *whole, "} else {", *loops, "}"]
 
-    def finish_each(*values: str) -> list[str]:
-        return [line for k, v in enumerate(values) for line in ("{", *finish(v, f"c + {k}"), "}")]
+    def _finish(self, value: str, channel: str) -> list[str]:
+        """The result of a channel from its sum, or its largest element."""
+        lines, size = [f"int32_t v = {value};"], self.size
+        if self.kind == "average":
+            half, count = (str(size // 2), str(size)) if self.shape.inside else ("count / 2", "count")
+            if self.shape.inside and size > 1 and size & (size - 1) == 0:
+                lines.append(f"v = (v + {half} + (v >> 31)) >> {size.bit_length() - 1};")
+            elif size > 1:
+                lines.append(f"v = (v > 0 ? v + {half} : v - {half}) / {count};")
+        if self.tail is None:
+            return [*lines, f"out[{channel}] = ({self.element})v;"]
+        stored = self.tail.store("pooled", ("n", "row", "column", channel), 1).rstrip()
+        return [*lines, f"const {self.element} pooled = ({self.element})v;", stored]
 
-    if step == 2 and kind == "average":
-        add = "low += (int16_t)(pair & 0xffffu);\nhigh += (int16_t)(pair >> 16);"
-        loops = walk(lambda at: f"{{\nconst uint32_t pair = dsp_bytes_at({at});\n{add}\n}}")
-        work = ["int32_t low = 0, high = 0;", *loops, *finish_each("low", "high")]
-    elif step == 4 and kind == "average":
-        add, half = ("dsp_sxtab16", "int16_t") if dtype == "int8" else ("dsp_uxtab16", "uint16_t")
-        lanes = [f"({half})({pair}{shift})" for shift in (" & 0xffffu", " >> 16") for pair in ("even", "odd")]
-        turns = [f"const int32_t sum[4] = {{{', '.join(lanes)}}};",
-                 "for (int32_t k = 0; k < 4; k++) {", *finish("sum[k]", "c + k"), "}"]  # fmt: skip
-        work = [
-            "uint32_t even = 0, odd = 0;",
-            *walk(
-                lambda at: (
-                    f"even = {add}(even, dsp_bytes_at({at}));\n"
-                    f"odd = {add}(odd, dsp_bytes_at({at}) >> 8 | dsp_bytes_at({at}) << 24);"
-                )
-            ),
-            *(turns if compact or tail is not None else finish_each(*lanes)),
-        ]
-    elif step > 1:
-        put = ["memcpy(out + c, &most, sizeof most);"]
-        if tail is not None:
-            each = finish(f"({cast})(most & {2 ** (8 * width) - 1:#x}u)", "c + k")
-            put = [f"for (int32_t k = 0; k < {step}; k++, most >>= {8 * width}) {{", *each, "}"]
-        loops = walk(lambda at: f"most = dsp_max_{dtype}(most, dsp_bytes_at({at}));", begun=1)
-        work = ["uint32_t most = dsp_bytes_at(from);", *loops, *put]
-    elif kind == "average":
-        work = ["int32_t sum = 0;", *walk(lambda at: f"sum += *({at});"), *finish("sum", "c")]
-    else:
-        work = [
-            "int32_t most = *from;",
-            *walk(lambda at: f"most = *({at}) > most ? *({at}) : most;", begun=1),
-            *finish("most", "c"),
-        ]
-
-    place = [
-        f"const int32_t top = row * {s.stride_h} - {s.pad_top}, left = column * {s.stride_w} - {s.pad_left};"
-    ]
-    first = ("top", "left")
-    if not inside:
-        first = ("first_row", "first_column")
-        place += [
-            "const int32_t first_row = top > 0 ? top : 0, first_column = left > 0 ? left : 0;",
-            f"const int32_t last_row = top + {s.kernel_h} < {s.in_h} ? top + {s.kernel_h} : {s.in_h};",
-            f"const int32_t last_column = left + {s.kernel_w} < {s.in_w} ? left + {s.kernel_w} : {s.in_w};",
-            "const int32_t height = last_row - first_row, width = last_column - first_column;",
-            *(["const int32_t count = height * width;"] if kind == "average" else []),
-        ]
-    out = f"{cast} *out = y + ((n * {s.out_h} + row) * {s.out_w} + column) * {s.in_c};"
-    at = f"x + n * {s.strides[0]} + ({first[0]} * {s.in_w} + {first[1]}) * {s.in_c} + c"
-    channels = loop_of("c", s.in_c, f"const {cast} *from = {at};", *work, step=step)
-    pixel = [*place, *([] if tail is not None else [out]), *channels]
-    lines = loop_of("n", s.batch, *loop_of("row", s.out_h, *loop_of("column", s.out_w, *pixel)))
-    return KernelCode(
-        body="\n".join(lines) + "\n",
-        includes=frozenset({HEADER}) if step > 1 else frozenset(),
-        slack=by_pixels(shape, 1, by_channel=True, sizes=(width, width)),
-        note=f"{kind} of {s.kernel_h}x{s.kernel_w}, {counted(step, 'channel')} at a time",
-    )
-
-
-Kind = Literal["average", "max"]
+    def _finish_each(self, *values: str) -> list[str]:
+        return [line for k, v in enumerate(values) for line in ("{", *self._finish(v, f"c + {k}"), "}")]
 
 
 def _area(s: ConvShape) -> int:
