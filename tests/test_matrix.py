@@ -182,6 +182,8 @@ def test_quantised_numbers_may_be_a_step_off_where_floats_are_wide() -> None:
     assert expectation.difference((near, want[1]))
     assert expectation.difference((far, want[1]), wide_floats=True)
     assert expectation.difference((want[0], want[1] + 1), wide_floats=True)
+    loose = Expectation("case", (want,), (Tolerance(1e-3, integers=True), Tolerance()))
+    assert loose.difference((near, want[1])) and not loose.difference((near, want[1]), wide_floats=True)
 
 
 def test_random_flags_are_drawn_from_what_the_compilers_list() -> None:

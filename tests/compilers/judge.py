@@ -21,9 +21,9 @@ class Tolerance:
 
     def by_a_step(self, want: np.ndarray) -> Tolerance:
         """The same where quantised numbers, of a byte or two, may be one off."""
-        if self.integers or want.dtype.kind not in "iu" or want.dtype.itemsize > 2:
+        if want.dtype.kind not in "iu" or want.dtype.itemsize > 2:
             return self
-        return replace(self, integers=True, atol=1.0)
+        return replace(self, integers=True, atol=max(self.atol, 1.0))
 
     def difference(self, got: np.ndarray, want: np.ndarray) -> str:
         """What is different; empty when nothing is."""
