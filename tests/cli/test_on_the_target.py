@@ -51,6 +51,13 @@ def test_flags_that_name_no_core(capsys: Captured) -> None:
 
 
 @in_qemu
+@pytest.mark.parametrize("abi", ["soft", "softfp"])
+def test_a_call_standard_of_the_user_is_the_only_one(abi: str) -> None:
+    """Beside ours GCC would link a library for another instruction set, whose programs hang."""
+    assert main([*VERIFY, "--target=cortex-m4", "--on", "qemu", "--cflags", f"-mfloat-abi={abi}"]) == 0
+
+
+@in_qemu
 def test_wrong_vectors_are_noticed(tmp_path: Path, capsys: Captured) -> None:
     given = dict(np.load(DIGITS / "digits.npz"))
     given["out_0"] = given["out_0"].copy()

@@ -86,12 +86,14 @@ class HostCompiler:
         return (*(f for t in target.before for f in t.c_flags), *own)
 
     def _core_flags(self, target: Target) -> tuple[str, ...]:
-        """The flags of a core where those of the user, `-O3`, do not say which it is; what is for `host` goes
-        by the flags of the user alone.
+        """The flags of a core where those of the user, `-O3`, do not say which it is, less what they say
+        otherwise (with two -mfloat-abi GCC links a library for another instruction set); what is for `host`
+        goes by the flags of the user alone.
         """
-        named = any(flag.startswith(("-mcpu", "-march", "--target")) for flag in self.cflags or ())
+        given = {flag.partition("=")[0] for flag in self.cflags or ()}
+        named = not given.isdisjoint(("-mcpu", "-march", "--target"))
         fits = not named and not _is_host(target) and self._macros(target.c_flags) is not None
-        return target.c_flags if fits else ()
+        return tuple(f for f in target.c_flags if f.partition("=")[0] not in given) if fits else ()
 
     def _processor_flags(self, target: Target) -> tuple[str, ...]:
         """The flags of the target, where the compiler takes them. CompileError E601 when it compiles for
