@@ -51,10 +51,21 @@ def test_flags_that_name_no_core(capsys: Captured) -> None:
 
 
 @in_qemu
-@pytest.mark.parametrize("abi", ["soft", "softfp"])
-def test_a_call_standard_of_the_user_is_the_only_one(abi: str) -> None:
-    """Beside ours GCC would link a library for another instruction set, whose programs hang."""
-    assert main([*VERIFY, "--target=cortex-m4", "--on", "qemu", "--cflags", f"-mfloat-abi={abi}"]) == 0
+@pytest.mark.parametrize("flags", ["-mfloat-abi=soft", "-mfloat-abi=softfp -O1", "-Os -flto"])
+def test_flags_that_change_what_is_linked(flags: str) -> None:
+    """With two call standards GCC links a library for another instruction set, whose programs hang; link-time
+    optimisation does not see what the C library calls.
+    """
+    assert main([*VERIFY, "--target=cortex-m4", "--on", "qemu", "--cflags", flags]) == 0
+
+
+@in_qemu
+def test_code_for_another_core_is_refused_in_one_line(capsys: Captured) -> None:
+    """However much more the compiler says."""
+    flags = "-mcpu=cortex-m55+nomve -mthumb -mfloat-abi=hard"
+    assert main([*VERIFY, "--target=cortex-m55", "--on", "qemu", "--cflags", flags]) == 1
+    error = capsys.readouterr().err
+    assert "#error" in error.splitlines()[1] and len(error) < 6000 and "fewer vectors" not in error
 
 
 @in_qemu

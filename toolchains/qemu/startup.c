@@ -34,9 +34,9 @@ const struct {
     {reset, fault, fault, fault, fault, fault, fault, 0, 0, 0, fault, fault, 0, fault, fault},
 };
 
-/* __libc_init_array() and exit() call these; crti.o would have them. */
-void _init(void) {}
-void _fini(void) {}
+/* __libc_init_array() and exit() call these, which link-time optimisation does not see; crti.o would have them. */
+__attribute__((used)) void _init(void) {}
+__attribute__((used)) void _fini(void) {}
 
 void reset(void)
 {

@@ -18,7 +18,7 @@ from aot_model.emit import runner
 from aot_model.emit.files import write_files
 from aot_model.errors import fail
 from aot_model.host import timing
-from aot_model.host.compiler import HostCompiler
+from aot_model.host.compiler import HostCompiler, complaint
 from aot_model.host.firmware import QEMU, Board
 from aot_model.host.program import scratch_folder
 from aot_model.installation import include_dir
@@ -85,7 +85,7 @@ def of_library(
         ]
         done = subprocess.run(link, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode:
-            said = f"a program for QEMU cannot be linked: {shlex.join(link)}\n{done.stderr[-4000:]}"
+            said = f"a program for QEMU cannot be linked: {shlex.join(link)}\n{complaint(done.stderr)}"
             raise fail(
                 "E601",
                 said,

@@ -149,6 +149,12 @@ class HostCompiler:
         return self._seen[flags]
 
 
+def complaint(stderr: str) -> str:
+    """What a compiler or linker says, from its beginning: the rest follows from that."""
+    most = 4000
+    return stderr if len(stderr) <= most else f"{stderr[:most].rpartition(chr(10))[0]}\n…"
+
+
 def words(text: str, source: str) -> tuple[str, ...]:
     """The words of a command, as a shell splits them. CompileError E501."""
     try:

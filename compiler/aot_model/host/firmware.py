@@ -19,7 +19,7 @@ import numpy as np
 
 from aot_model.emit.view import ModelView
 from aot_model.errors import fail
-from aot_model.host.compiler import HostCompiler, words
+from aot_model.host.compiler import HostCompiler, complaint, words
 from aot_model.host.program import STRICT, HostProgram
 from aot_model.installation import include_dir, rules_dir
 from aot_model.kernels.target import Target
@@ -229,8 +229,8 @@ class FirmwareProgram(HostProgram):
         if done.returncode:
             raise fail(
                 "E601",
-                f"the firmware cannot be built: {shlex.join(self.command)}\n{done.stderr[-4000:]}",
-                hint="a region that overflows: take fewer vectors at once, or a smaller model",
+                f"the firmware cannot be built: {shlex.join(self.command)}\n{complaint(done.stderr)}",
+                hint="take fewer vectors at once, or a smaller model" if "overflow" in done.stderr else "",
             )
 
     def _data(self, vectors: Sequence[bytes], timeout: float) -> bytes:
@@ -309,7 +309,7 @@ def build(
     ]
     done = subprocess.run(model, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
-        raise fail("E601", f"the C compiler failed: {shlex.join(model)}\n{done.stderr[-6000:]}")
+        raise fail("E601", f"the C compiler failed: {shlex.join(model)}\n{complaint(done.stderr)}")
     elf = folder / f"{view.name}.elf"
     others = [flag if flag.startswith("-") else os.path.abspath(flag) for flag in flags]
     link = [

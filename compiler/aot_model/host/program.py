@@ -14,7 +14,7 @@ import numpy as np
 
 from aot_model.emit.view import ModelView
 from aot_model.errors import fail
-from aot_model.host.compiler import HostCompiler
+from aot_model.host.compiler import HostCompiler, complaint
 from aot_model.ir.program import Buffer
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror")
@@ -242,7 +242,7 @@ def build(
     ]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
-        raise fail("E601", f"the C compiler failed: {shlex.join(command)}\n{done.stderr[-6000:]}")
+        raise fail("E601", f"the C compiler failed: {shlex.join(command)}\n{complaint(done.stderr)}")
     return HostProgram(view, executable, compiler.runner, compiler.big_endian)
 
 
