@@ -118,7 +118,7 @@ setup_compilers() {
     # Not gcc-multilib, which conflicts with compilers for other processors: its parts.
     [ -f /usr/lib/gcc/x86_64-linux-gnu/12/32/libgcc.a ] || wanted+=(lib32gcc-12-dev)
     [ -f /usr/lib32/crt1.o ] || wanted+=(libc6-dev-i386)
-    for machine in aarch64:arm64 riscv64:riscv64 s390x:s390x powerpc:powerpc; do
+    for machine in aarch64:arm64 riscv64:riscv64 s390x:s390x powerpc:powerpc m68k:m68k sparc64:sparc64; do
         command -v "${machine%:*}-linux-gnu-gcc" >/dev/null || wanted+=("gcc-${machine%:*}-linux-gnu" "libc6-dev-${machine#*:}-cross")
     done
     command -v qemu-aarch64 >/dev/null || wanted+=(qemu-user)

@@ -69,8 +69,10 @@ class Column:
 
     @property
     def wide_floats(self) -> bool:
-        """x87 computes in 80 bits: a tie behind a quotient may fall to the other side (docs/compilers.md)."""
-        return "-m32" in self.flags
+        """x87 and m68k compute in 80 bits: a tie behind a quotient may fall to the other side
+        (docs/compilers.md).
+        """
+        return "-m32" in self.flags or self.compiler.endswith("-m68k")
 
     @property
     def compiler(self) -> str:
@@ -109,8 +111,16 @@ CROSSED = {
     "riscv64": ("riscv64-linux-gnu", "qemu-riscv64", ("c", "host,vector=v4"), False),
     "s390x": ("s390x-linux-gnu", "qemu-s390x", ("c", "host,vector=v4"), True),
     "powerpc": ("powerpc-linux-gnu", "qemu-ppc", ("c", "host,vector=v4"), True),
+    "m68k": ("m68k-linux-gnu", "qemu-m68k", ("c", "host,vector=v4"), True),
+    "sparc64": ("sparc64-linux-gnu", "qemu-sparc64", ("c", "host,vector=v4"), True),
 }
-"""By machine: the name of its tools, its emulator, the code that fits, whether it is big-endian."""
+"""By machine: the name of its tools, its emulator, the code that fits, whether it is big-endian.
+
+What is rare about them: m68k aligns to two bytes and computes floats in 80 bits, sparc64 faults where an
+address is not aligned.
+"""
+ONE_LEVEL = ("powerpc", "m68k", "sparc64")
+"""Machines that programs are built for with -O2 alone."""
 
 
 def _crossed() -> Iterator[Column]:
@@ -122,7 +132,7 @@ def _crossed() -> Iterator[Column]:
         if machine == "aarch64":
             compilers |= {f"clang-{v}-{machine}": (f"clang-{v}", f"--target={triple}") for v in (14, 19, 22)}
         for name, command in compilers.items():
-            for level in LEVELS if machine != "powerpc" else ("-O2",):
+            for level in ("-O2",) if machine in ONE_LEVEL else LEVELS:
                 yield Column(
                     f"{name} {level}",
                     command,

@@ -18,7 +18,7 @@ from aot_model.cli import main
 from aot_model.installation import include_dir, probe
 from aot_model.targets.detect import resolve
 
-BIG = {"s390x": "qemu-s390x", "powerpc": "qemu-ppc"}
+BIG = {"s390x": "qemu-s390x", "powerpc": "qemu-ppc", "m68k": "qemu-m68k", "sparc64": "qemu-sparc64"}
 
 
 @pytest.fixture(scope="module")

@@ -112,7 +112,7 @@ class TreeSums(Operator):
                     test = tests[0] if tests else "true"
                     for k, other in list(enumerate(tests))[1:]:
                         test = f"mode[node] == {k} ? {other} : {test}"
-                    gone = " || (v != v && missing[node] != 0)" if any(forest.missing) else ""
+                    gone = " || (isnan(v) != 0 && missing[node] != 0)" if any(forest.missing) else ""
                     text.line(f"node = child[2 * node + (({test}){gone} ? 0 : 1)];")
                 with text.block("for (int32_t k = votes[node]; k < votes[node + 1]; k++)"):
                     if extreme:

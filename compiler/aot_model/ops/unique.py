@@ -23,7 +23,7 @@ def _order(dtype: DType) -> str:
     if dtype.is_string:
         return f"aot_model_string_order(v.text, w.text, {dtype.size})"
     if dtype.is_float:
-        return "(v > w || (v != v && w == w)) - (v < w || (v == v && w != w))"
+        return "(v > w || (isnan(v) && !isnan(w))) - (v < w || (isnan(w) && !isnan(v)))"
     return "(v > w) - (v < w)"
 
 

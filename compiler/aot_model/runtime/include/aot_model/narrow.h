@@ -20,6 +20,9 @@ AOT_MODEL_INLINE float aot_model_float_of(uint32_t u)
     return x;
 }
 
+/* Of bits: a comparison of a float with itself may see it in two precisions, where registers are wider (m68k). */
+AOT_MODEL_INLINE bool aot_model_bits_are_nan(uint32_t u) { return (u & 0x7fffffffu) > 0x7f800000u; }
+
 /* The bits of a value as an integer of its width, and back. */
 AOT_MODEL_INLINE uint32_t aot_model_float32_bits(float x) { return aot_model_bits_of(x); }
 AOT_MODEL_INLINE float aot_model_bits_float32(uint32_t u) { return aot_model_float_of(u); }
@@ -74,9 +77,14 @@ AOT_MODEL_INLINE float aot_model_widen(uint32_t code, uint32_t mantissa, int32_t
 
 AOT_MODEL_INLINE uint16_t aot_model_float32_to_float16(float x)
 {
-    const uint32_t sign = (aot_model_bits_of(x) >> 16) & 0x8000u;
-    const uint32_t code = (x != x) ? 0x7e00u : aot_model_round(x, 10u, 15);
-    return (uint16_t)(sign | ((code > 0x7c00u && x == x) ? 0x7c00u : code));
+    const uint32_t u = aot_model_bits_of(x);
+    const uint32_t sign = (u >> 16) & 0x8000u;
+    uint32_t code = 0x7e00u;
+    if (!aot_model_bits_are_nan(u)) {
+        code = aot_model_round(x, 10u, 15);
+        code = code > 0x7c00u ? 0x7c00u : code;
+    }
+    return (uint16_t)(sign | code);
 }
 AOT_MODEL_INLINE float aot_model_float16_to_float32(uint16_t h)
 {
@@ -88,7 +96,7 @@ AOT_MODEL_INLINE float aot_model_float16_to_float32(uint16_t h)
 AOT_MODEL_INLINE uint16_t aot_model_float32_to_bfloat16(float x)
 {
     const uint32_t u = aot_model_bits_of(x);
-    return (uint16_t)((x != x) ? ((u >> 16) & 0x8000u) | 0x7fc0u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+    return (uint16_t)(aot_model_bits_are_nan(u) ? ((u >> 16) & 0x8000u) | 0x7fc0u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
 }
 AOT_MODEL_INLINE float aot_model_bfloat16_to_float32(uint16_t h)
 {
@@ -99,9 +107,10 @@ AOT_MODEL_INLINE float aot_model_bfloat16_to_float32(uint16_t h)
 #define AOT_MODEL_SMALL(name, mantissa, bias, sign, most, over, nan, unsigned_zero, least)                             \
     AOT_MODEL_INLINE uint8_t aot_model_small_##name(float x, bool saturate)                                            \
     {                                                                                                                  \
-        const uint32_t minus = (aot_model_bits_of(x) >> 31) != 0u ? (sign) : 0u;                                       \
+        const uint32_t u = aot_model_bits_of(x);                                                                       \
+        const uint32_t minus = (u >> 31) != 0u ? (sign) : 0u;                                                          \
         uint32_t code;                                                                                                 \
-        if (x != x) {                                                                                                  \
+        if (aot_model_bits_are_nan(u)) {                                                                               \
             return (uint8_t)((unsigned_zero) ? (nan) : ((nan) | minus));                                               \
         }                                                                                                              \
         code = aot_model_round(x, mantissa, bias);                                                                     \
@@ -140,13 +149,13 @@ AOT_MODEL_INLINE uint8_t aot_model_float32_to_float8_e8m0fnu_up(float x)
 {
     const uint32_t u = aot_model_bits_of(x) & 0x7fffffffu;
     const uint32_t code = (u >> 23) + ((u & 0x7fffffu) != 0u ? 1u : 0u);
-    return (uint8_t)(x != x ? 255u : code > 254u ? 254u : code);
+    return (uint8_t)(aot_model_bits_are_nan(u) ? 255u : code > 254u ? 254u : code);
 }
 AOT_MODEL_INLINE uint8_t aot_model_float32_to_float8_e8m0fnu(float x)
 {
     const uint32_t u = aot_model_bits_of(x) & 0x7fffffffu;
     const uint32_t code = (u >> 23) + (u & 0x7fffffu) / 0x400000u;
-    return (uint8_t)(x != x ? 255u : code > 254u ? 254u : code);
+    return (uint8_t)(aot_model_bits_are_nan(u) ? 255u : code > 254u ? 254u : code);
 }
 AOT_MODEL_INLINE float aot_model_float8_e8m0fnu_to_float32(uint8_t h)
 {

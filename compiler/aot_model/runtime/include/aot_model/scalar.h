@@ -121,7 +121,7 @@ AOT_MODEL_SHIFT_UNSIGNED(uint64_t, 64u, uint64)
 #define AOT_MODEL_TO_INT(F, f, T, t, low, above, most)                                                                 \
     AOT_MODEL_INLINE T aot_model_##f##_to_##t(F x)                                                                     \
     {                                                                                                                  \
-        return (x != x) ? (T)0 : (x <= (F)(low)) ? (T)(low) : (x >= (F)(above)) ? (T)(most) : (T)x;                    \
+        return (isnan(x) != 0) ? (T)0 : (x <= (F)(low)) ? (T)(low) : (x >= (F)(above)) ? (T)(most) : (T)x;                    \
     }
 #define AOT_MODEL_TO_INTS(F, f)                                                                                        \
     AOT_MODEL_TO_INT(F, f, int8_t, int8, -128, 128, 127)                                                               \
@@ -195,7 +195,7 @@ AOT_MODEL_INLINE int32_t aot_model_quantise_rint(float x, int32_t zero, int32_t 
     const float moved = ((x < least) ? least : (x > most) ? most : x) + 12582912.0f;
     int32_t bits;
     memcpy(&bits, &moved, sizeof bits);
-    return (x != x) ? ((zero < low) ? low : (zero > high) ? high : zero) : bits - 0x4B400000 + zero;
+    return (isnan(x) != 0) ? ((zero < low) ? low : (zero > high) ? high : zero) : bits - 0x4B400000 + zero;
 #endif
 }
 
@@ -214,7 +214,7 @@ AOT_MODEL_INLINE int32_t aot_model_quantise_round(float x, int32_t zero, int32_t
     const float most = (float)(high - zero);
     const float inside = (x >= least) ? ((x > most) ? most : x) : least; /* of a NaN: a number that can be converted */
     const int32_t halves = (int32_t)(inside + inside);
-    return (x != x) ? ((zero < low) ? low : (zero > high) ? high : zero) : ((halves + 1 + (halves >> 31)) >> 1) + zero;
+    return (isnan(x) != 0) ? ((zero < low) ? low : (zero > high) ? high : zero) : ((halves + 1 + (halves >> 31)) >> 1) + zero;
 #endif
 }
 
