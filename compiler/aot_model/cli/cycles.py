@@ -18,7 +18,7 @@ from aot_model.emit import runner
 from aot_model.emit.files import write_files
 from aot_model.errors import fail
 from aot_model.host import timing
-from aot_model.host.compiler import HostCompiler, complaint
+from aot_model.host.compiler import HostCompiler, complaint, words
 from aot_model.host.firmware import QEMU, Board
 from aot_model.host.program import scratch_folder
 from aot_model.installation import include_dir
@@ -33,7 +33,7 @@ def cycles(arguments: argparse.Namespace) -> int:
     library = arguments.library
     memory = memory_of(memory_for(library, arguments.memory))
     clock = arguments.clock or memory.clock
-    [found] = of_library(library, arguments.objects, shlex.split(arguments.compiler), [memory.name])
+    [found] = of_library(library, arguments.objects, words(arguments.compiler, "--compiler"), [memory.name])
     check_cycles(found, clock, arguments.max_cycles, str(library))
     text = shown(found, clock) + "\n"
     if arguments.output is None:

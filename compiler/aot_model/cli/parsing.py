@@ -41,7 +41,11 @@ class Parser(Command):
     """Answers `--version`, `--cmake-dir` … where no subcommand is given."""
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        arguments = super().parse_args(flags_joined(sys.argv[1:] if args is None else args), namespace)
+        words = flags_joined(sys.argv[1:] if args is None else args)
+        for word in words:
+            if word.startswith("--") and word.endswith("=--"):  # to argparse an option with an empty list
+                self.error(f"{word}: a value is missing")
+        arguments = super().parse_args(words, namespace)
         if tell := getattr(arguments, "answer", None):
             try:
                 print(tell(arguments))

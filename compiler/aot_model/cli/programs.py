@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from pathlib import Path
 
 from aot_model.errors import CompileError
+from aot_model.host.compiler import words
 from aot_model.host.firmware import COMPILER
 
 
@@ -29,7 +29,7 @@ def _estimate(arguments: argparse.Namespace) -> str:
         return ""
     from aot_model.cli.cycles import memory_for, of_library
 
-    command = shlex.split(arguments.compiler or COMPILER)
+    command = words(arguments.compiler or COMPILER, "--compiler")
     try:
         memories = [memory_for(arguments.library, arguments.memory)]
         [found] = of_library(arguments.library, arguments.objects, command, memories, by_layer=False)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import shlex
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import Any
 
 from aot_model.emit.files import write_files
 from aot_model.errors import CompileError, Problem, fail
+from aot_model.host.compiler import words
 from aot_model.host.timing import begin_of, calls_by_line
 from aot_model.library.elf_object import ElfObject, Symbol
 from aot_model.library.metadata import Metadata
@@ -83,7 +83,7 @@ class Sizes:
 
 def size(arguments: argparse.Namespace) -> int:
     """Prints or writes the table. CompileError E402 when code and constants are more than --max-flash."""
-    found = sizes(arguments.library, arguments.objects, shlex.split(arguments.compiler or ""))
+    found = sizes(arguments.library, arguments.objects, words(arguments.compiler or "", "--compiler"))
     if arguments.json:
         text = json.dumps(found.facts(), indent=1)
     else:

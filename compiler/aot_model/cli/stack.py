@@ -11,13 +11,13 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from aot_model.cli.library_stack import library_needs, undefined
 from aot_model.emit.files import write_files
 from aot_model.errors import CompileError, Problem, fail
+from aot_model.host.compiler import words
 from aot_model.installation import include_dir
 
 _NODE = re.compile(r'^node: \{ title: "(.*?)" label: "(.*?)"', re.MULTILINE)
@@ -80,7 +80,7 @@ def stack(arguments: argparse.Namespace) -> int:
         functions, source, entry, f"{name}_ticks, which the program has" if profiled else ""
     )
     if arguments.compiler:
-        command = shlex.split(arguments.compiler)
+        command = words(arguments.compiler, "--compiler")
         unseen = undefined(command, arguments.objects) - functions.keys()
         needs = library_needs(command, [*external(functions), *sorted(unseen)])
         functions = with_library(with_helpers(functions, unseen & needs.keys()), needs)

@@ -103,13 +103,13 @@ def metric(text: str) -> tuple[Metric, tuple[Path, ...]]:
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         found: Any = getattr(module, function)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise fail("E501", f"the metric {text} cannot be loaded: {error}") from None
 
     def checked(outputs: list[Array], reference: list[Array], labels: Array | None) -> float:
         try:
             value = float(found(outputs, reference, labels))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise fail("E501", f"the metric {text} failed: {type(error).__name__}: {error}") from None
         if not np.isfinite(value):
             raise fail("E501", f"the metric {text} gave {value}")

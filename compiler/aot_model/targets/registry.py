@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import os
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -41,7 +42,7 @@ def targets(files: tuple[Path, ...] = ()) -> dict[str, Target]:
         plugin = f"target plug-in '{entry.name}' ({entry.value})"
         try:
             target = entry.load()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise fail("E502", f"{plugin} cannot be loaded: {error}") from error
         _add(found, plugin, [target])
     for file in files:
@@ -53,7 +54,7 @@ def _load(file: Path) -> Iterable[object]:
     """The TARGETS of a Python file, which runs as a module that nobody else imports. CompileError E101,
     E502.
     """
-    if not file.is_file():
+    if not os.path.isfile(file):
         raise fail(
             "E101",
             "there is no such file",
@@ -71,7 +72,7 @@ def _load(file: Path) -> Iterable[object]:
         return list(module.TARGETS)
     except CompileError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise fail(
             "E502",
             f"target plug-in {file} cannot be loaded: {type(error).__name__}: {error}",
