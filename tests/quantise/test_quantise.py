@@ -159,6 +159,10 @@ def test_a_plan_is_edited(tmp_path: Path) -> None:
         ({"weights": {"c9": {"type": "int8", "axis": 0, "scale": [1, 1]}}}, "2 scales"),
         ({"weights": {"c9": {"type": "int8", "axis": 9, "scale": [1]}}}, "along axis 9"),
         ({"tensors": None}, "cannot be used"),
+        ({"tensors": {"x": {"type": "int8", "scale": 1e-320}}}, "more than 0"),
+        ({"tensors": {"x": {"type": "int8", "scale": 1e300}}}, "finite"),
+        ({"equalisation": {"nobody": [1.0]}}, "no channels that could be scaled"),
+        ({"bias": {"nobody": [1.0]}}, "no layer with weights"),
     ],
 )
 def test_wrong_plans(change: dict[str, object], message: str, tmp_path: Path) -> None:

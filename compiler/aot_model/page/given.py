@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from aot_model.emit.metadata import metadata_of
 from aot_model.emit.view import ModelView
-from aot_model.errors import CompileError, fail
+from aot_model.errors import fail
 from aot_model.library.metadata import Metadata
 
 HEATS = (15.0, 25.0, 35.0, 45.0)
@@ -255,7 +256,9 @@ class Growth:
 
 def growth(path: Path, view: ModelView) -> Growth:
     """What is other than in an older build. CompileError E102 for anything but the metadata of one."""
-    return _growth(Metadata.read(path), metadata_of(view), path.name, view)
+    old = Metadata.read(path)
+    with _fitting(path, "<name>.json of an older build"):
+        return _growth(old, metadata_of(view), path.name, view)
 
 
 _SIZES = (
@@ -410,13 +413,18 @@ def _read(path: Path, what: str, mark: str, make: Callable[[Mapping[str, Any]], 
         raise fail("E101", f"cannot be read: {error.strerror}", where=str(path)) from None
     except ValueError as error:
         raise fail("E102", f"is no JSON: {error}", where=str(path)) from None
-    try:
+    with _fitting(path, what):
         if mark not in facts:
             raise ValueError(f"it has no '{mark}'")
         return make(facts)
-    except CompileError:
-        raise
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+
+
+@contextmanager
+def _fitting(path: Path, what: str) -> Iterator[None]:
+    """CompileError E102 where facts of a file are not of the kinds that they should be."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError) as error:
         raise fail(
             "E102", f"is not what the page takes: {error}", where=str(path), hint=f"it takes {what}"
         ) from None

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 
 from aot_model.passes.qdq_site import MOVEMENTS
+from aot_model.quantise.check import check
 from aot_model.quantise.choose import Choice, choose
 from aot_model.quantise.data import Samples
 from aot_model.quantise.equalise import equalised, factors, pairs
@@ -187,11 +188,13 @@ def wide_ends(source: Prepared) -> bool:
     return has_wide_types(source.network.model)
 
 
-def without_data(model: onnx.ModelProto, plan: Plan) -> Candidate:
-    """A plan that was given, on the model that it was made for: its equalisation is in it."""
+def without_data(model: onnx.ModelProto, plan: Plan, where: str) -> Candidate:
+    """A plan that was given, on the model that it was made for: its equalisation is in it. CompileError E302
+    where it was made for another.
+    """
     network = Network(model)
     choice = choose(network)
-    scaled = (
-        equalised(network, pairs(network, choice), dict(plan.equalisation)) if plan.equalisation else network
-    )
+    several = pairs(network, choice)
+    check(network, choice, several, plan, where)
+    scaled = equalised(network, several, dict(plan.equalisation)) if plan.equalisation else network
     return Candidate(plan, Prepared(scaled, choice, {}, tuple(plan.equalisation)))

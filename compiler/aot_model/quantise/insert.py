@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from aot_model.errors import CompileError, Problem, fail
+from aot_model.errors import fail
 from aot_model.layers.signals import EQUALISED
 from aot_model.quantise.choose import Choice, Layer
 from aot_model.quantise.equalise import divided, pairs
@@ -51,8 +51,9 @@ def by_axis(plan: WeightPlan, rank: int) -> np.ndarray:
 
 
 def inserted(network: Network, choice: Choice, plan: Plan, where: str) -> onnx.ModelProto:
-    """The quantised model. CompileError E302 when the plan does not fit the model. The network is not
-    changed."""
+    """The quantised model, of a plan that fits it (check.py). CompileError E202 where ONNX has not its types.
+    The network is not changed.
+    """
     _check(network, plan, where)
     model = onnx.ModelProto()
     model.CopyFrom(network.model)
@@ -74,38 +75,6 @@ def inserted(network: Network, choice: Choice, plan: Plan, where: str) -> onnx.M
 
 
 def _check(network: Network, plan: Plan, where: str) -> None:
-    problems = []
-    for name in plan.tensors:
-        if not network.is_float(name):
-            problems.append(
-                Problem("E302", f"the plan has a tensor '{name}', which the model has not as float32", where)
-            )
-    for name, weight in plan.weights.items():
-        data = network.constants.get(name)
-        if data is None or data.dtype != np.float32:
-            problems.append(
-                Problem(
-                    "E302", f"the plan has a constant '{name}', which the model has not as float32", where
-                )
-            )
-        elif weight.type != FLOAT:
-            axis = weight.axis
-            if axis is not None and not 0 <= axis < data.ndim:
-                problems.append(
-                    Problem("E302", f"'{name}' of {data.ndim} axes has scales along axis {axis}", where)
-                )
-            elif len(weight.scale) != (1 if axis is None else data.shape[axis]):
-                problems.append(
-                    Problem(
-                        "E302", f"'{name}' of shape {list(data.shape)} has {len(weight.scale)} scales", where
-                    )
-                )
-            try:
-                weight.steps(data.size)
-            except ValueError as error:
-                problems.append(Problem("E302", f"'{name}': {error}", where))
-    if problems:
-        raise CompileError(problems)
     types = {t.type for t in plan.tensors.values()} | {w.type for w in plan.weights.values()}
     if types & {"int16", "int4"} and not has_wide_types(network.model):
         raise fail(

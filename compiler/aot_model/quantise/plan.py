@@ -19,6 +19,8 @@ from aot_model.errors import fail
 SCHEMA = 1
 LIMITS = {"int4": (-8, 7), "int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
 FLOAT = "float"
+LEAST, LARGEST = (float(getattr(np.finfo(np.float32), name)) for name in ("tiny", "max"))
+"""Scales and factors are floats of 32 bits in the model."""
 
 
 @dataclass(frozen=True)
@@ -134,14 +136,14 @@ def _weight_entry(plan: WeightPlan) -> dict[str, Any]:
 
 def _finite(value: Any) -> float:
     number = float(value)
-    if not np.isfinite(number):
+    if not abs(number) <= LARGEST:
         raise ValueError(f"{value} is not a finite number")
     return number
 
 
 def _positive(name: str, values: Any) -> tuple[float, ...]:
     found = tuple(map(_finite, values))
-    if not found or min(found) <= 0:
+    if not found or min(found) < LEAST:
         raise ValueError(f"'{name}': scales and factors must be more than 0")
     return found
 

@@ -105,7 +105,7 @@ def quantise(job: Job, folder: Path, say: Callable[[str], None] = lambda text: N
         raise fail("E501", "--within without --calibration: there are no 8 bits to be measured beside")
     if job.plan is not None and job.calibration is None:
         plan = Plan.read(job.plan)
-        result = Result(serialised(without_data(ready, plan).model(where)), plan)
+        result = Result(serialised(without_data(ready, plan, where).model(where)), plan)
         result.files = (*sources, job.plan)
         return result
     if job.calibration is None:
@@ -190,7 +190,7 @@ class _Session:
         search = Automatic(calibration, simulation, self._ram, self.say)
         self._doubt_labels()
         if self.job.plan is not None:
-            rows = [self._row(without_data(self.ready, Plan.read(self.job.plan)))]
+            rows = [self._row(without_data(self.ready, Plan.read(self.job.plan), self.where))]
             self.files = (*self.files, self.job.plan)
         else:
             wide = 0.0 if self.job.mixed else self.job.wide
