@@ -282,12 +282,16 @@ class _Recurrence(RecurrentAttributes):
                 prologue += packing_text(layer, panels, number, one_pass, b is not None, direction)
         return arguments, prologue
 
+    def _names(self) -> tuple[str, ...]:
+        """Of the activations of all directions."""
+        return self.activations or self.defaults * self.directions
+
     def _activations(self, direction: int, dtype: DType, apart: bool = False) -> _Activations:
         """The activations of a direction; alphas and betas are consumed in order by those that have them.
 
         apart: products and sums are rounded one by one, as those of the gates are.
         """
-        names = self.activations or self.defaults * self.directions
+        names = self._names()
         if len(names) != len(self.defaults) * self.directions:
             raise OperatorError(
                 f"{len(names)} activations for {self.directions} directions of {len(self.defaults)}"
@@ -371,9 +375,16 @@ class RNN(_Recurrence):
 
     functions: ClassVar[dict[str, tuple[_Scalar, tuple[float, ...]]]] = _LIBM
 
+    def _names(self) -> tuple[str, ...]:
+        """The standard's default has two whatever the direction is, and ONNX Runtime writes it out: one
+        direction uses the first.
+        """
+        names = super()._names()
+        return names[:1] if len(names) == 2 and self.directions == 1 else names
+
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [*_samples(1, 8), *_samples(1, 3, initial=True)]
+        return [*_samples(1, 8), *_samples(1, 3, initial=True), *_samples(1, 5, activations=("Relu", "Tanh"))]
 
 
 def _samples(

@@ -9,6 +9,7 @@ from aot_model.errors import CompileError, Problem
 from aot_model.ir.graph import Graph, Node, subgraphs
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.values import Value
+from aot_model.ops.elementwise import op
 from aot_model.ops.registry import Build, bounded
 
 
@@ -33,6 +34,7 @@ def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True) -> 
     problems: list[Problem] = []
     nodes: list[Node] = []
     renamed: dict[Value, Value] = {}
+    outputs = set(graph.outputs)
     pending = list(reversed(graph.nodes))
     while pending:
         node = pending.pop()
@@ -75,7 +77,7 @@ def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True) -> 
                         f"node '{printable(node.name)}' ({node.kind})",
                     )
                 )
-            _rename(old, new, inner, renamed)
+            _rename(old, new, inner, renamed, old in outputs)
         pending.extend(reversed(inner))
     if problems:
         raise CompileError(problems)
@@ -84,13 +86,19 @@ def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True) -> 
     return changed
 
 
-def _rename(old: Value, new: Value, inner: list[Node], renamed: dict[Value, Value]) -> None:
-    """Keep the user's value in place of the expansion's result, so that its name and quantisation stay."""
+def _rename(old: Value, new: Value, inner: list[Node], renamed: dict[Value, Value], output: bool) -> None:
+    """Keep the user's value in place of the expansion's result, so that its name and quantisation stay.
+
+    output: the graph gives it; then it stays where it is another value, too, such as the node's input.
+    """
     for node in inner:
         if new in node.outputs:
             node.outputs = [old if v is new else v for v in node.outputs]
             for other in inner:
                 other.inputs = [old if v is new else v for v in other.inputs]
             return
+    if output:
+        inner.append(Node(op("Identity"), [new], [old]))
+        return
     renamed[old] = new
     new.take_over(old)

@@ -52,7 +52,8 @@ def observe(model: FloatModel, samples: Samples, last: Collection[str] = ()) -> 
         for name, array in zip(model.wanted, tensors, strict=True):
             found = seen[name]
             if found.low < found.high:
-                found.counts += np.histogram(array, BINS, (found.low, found.high))[0]
+                # As float64: between two floats of 32 bits there may be no room for so many bins.
+                found.counts += np.histogram(array.astype(np.float64), BINS, (found.low, found.high))[0]
     return {name: s for name, s in seen.items() if s.low <= s.high}
 
 
