@@ -90,6 +90,17 @@ class CompileError(Exception):
 
 
 @contextmanager
+def named(file: object, name: str) -> Iterator[None]:
+    """Problems that are found inside of a file that the user never saw are of the file of that name."""
+    try:
+        yield
+    except CompileError as error:
+        raise CompileError(
+            replace(p, where=p.where.replace(str(file), name)) for p in error.problems
+        ) from error
+
+
+@contextmanager
 def located(file: str) -> Iterator[None]:
     """Problems that are found inside, which know their node only, get the file as well."""
     try:

@@ -163,7 +163,7 @@ def test_less_noise_and_the_plan_is_all_of_it(name: str, tmp_path: Path) -> None
     assert lost[1] < 0.6 * lost[0]
     path = tmp_path / "plan.json"
     path.write_text(equal.plan.to_json())
-    again = without_data(plain.source.network.model, Plan.read(path))
+    again = without_data(plain.source.network.model, Plan.read(path), "")
     assert again.model("").SerializeToString() == equal.model("").SerializeToString()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import onnx
@@ -13,7 +14,7 @@ import pytest
 from networks import Array, Builder, attention, data, mobile, saved, tiny
 
 from aot_model.cli import main
-from aot_model.errors import CompileError
+from aot_model.errors import CompileError, fail
 from aot_model.pipeline import Request, compile_model
 from aot_model.quantise.automatic import Row, chosen, first
 from aot_model.quantise.candidates import Calibration, Candidate
@@ -172,6 +173,21 @@ def test_wrong_plans(change: dict[str, object], message: str, tmp_path: Path) ->
     with pytest.raises(CompileError, match="E302") as caught:
         quantise(Job(file, None, plan=plan), tmp_path)
     assert message in str(caught.value)
+
+
+def test_what_cannot_be_compiled_is_of_the_users_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not of one that is made on the way."""
+    file, samples = saved(tmp_path, mobile())
+
+    def refused(request: Request) -> NoReturn:
+        raise fail("E301", "it is refused", where=f"{request.model}: node 'n'")
+
+    monkeypatch.setattr("aot_model.quantise.score.compile_model", refused)
+    with pytest.raises(CompileError) as caught:
+        quantise(Job(file, samples), tmp_path)
+    assert str(caught.value).startswith(f"{file}: node 'n': error: it is refused")
 
 
 def test_a_quantised_model_passes_through(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from aot_model.errors import CompileError
 from aot_model.host.compiler import HostCompiler
 from aot_model.quantise import refine
 from aot_model.quantise.automatic import Automatic, Simulation, best_by_source
-from aot_model.quantise.candidates import Calibration, Candidate, tensor_plans
+from aot_model.quantise.candidates import Calibration, Candidate, tensor_plans, without_data
 from aot_model.quantise.data import Samples
 from aot_model.quantise.insert import inserted, quantised_weight
 from aot_model.quantise.plan import LIMITS, Plan, TensorPlan, WeightPlan, fitted
@@ -214,7 +214,7 @@ def test_rounding_is_part_of_the_plan(tmp_path: Path) -> None:
         wrong = replace(better.plan.weights[name], rounding=text)
         plan = replace(better.plan, weights={**better.plan.weights, name: wrong})
         with pytest.raises(CompileError, match=message):
-            replace(better, plan=plan).model("")
+            without_data(better.source.network.model, plan, "")
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from aot_model.errors import CompileError, fail
+from aot_model.errors import CompileError, fail, named
 from aot_model.host.compiler import HostCompiler
 from aot_model.quantise.automatic import Automatic, Row, Simulation, first
 from aot_model.quantise.candidates import Calibration, Candidate, without_data
@@ -233,7 +233,8 @@ class _Session:
         if library is None:
             path = Path(tempfile.mkdtemp(dir=self.folder)) / "model.onnx"
             path.write_bytes(data)
-            library = built(path, path.parent, compiler or self.compiler, self.job.bounds)
+            with named(path, self.where):
+                library = built(path, path.parent, compiler or self.compiler, self.job.bounds)
         if compiler is None:
             self.libraries[data] = library
         return library, data
@@ -241,7 +242,8 @@ class _Session:
     def _ram(self, candidate: Candidate) -> int:
         path = Path(tempfile.mkdtemp(dir=self.folder)) / "model.onnx"
         path.write_bytes(serialised(candidate.model(self.where)))
-        return cost_of(path, path.parent, self.job.platform, self.job.bounds, None).ram
+        with named(path, self.where):
+            return cost_of(path, path.parent, self.job.platform, self.job.bounds, None).ram
 
     def _trusted(self, row: Row, library: Built) -> tuple[str, ...]:
         """The compilers whose builds give the same answers. CompileError E602 when they do not."""
@@ -316,7 +318,8 @@ class _Session:
     def _cost(self, path: Path) -> Cost:
         """Of a model in a folder of its own."""
         wants = self.held if self.job.platform.has_cycles else None
-        return cost_of(path, path.parent, self.job.platform, self.job.bounds, wants)
+        with named(path, self.where):
+            return cost_of(path, path.parent, self.job.platform, self.job.bounds, wants)
 
     def _check_plan(self, calibration: Calibration, candidate: Candidate) -> None:
         """CompileError E402 when a plan that is given needs more than it may beside 8 bits alone."""
