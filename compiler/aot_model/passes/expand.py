@@ -25,16 +25,17 @@ def _tables(node: Node, inner: list[Node]) -> None:
     bounded(sum(made.values()), sum(given.values()))
 
 
-def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True) -> bool:
+def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True, names: bool = True) -> bool:
     """Replace every composite that is wanted by its expansion, again and again. True when something changed.
 
-    CompileError with every node of which the inputs do not fit.
+    names: outputs keep theirs, which those of a body need not. CompileError with every node of which the
+    inputs do not fit.
     """
     changed = False
     problems: list[Problem] = []
     nodes: list[Node] = []
     renamed: dict[Value, Value] = {}
-    outputs = set(graph.outputs)
+    outputs = set(graph.outputs if names else ())
     pending = list(reversed(graph.nodes))
     while pending:
         node = pending.pop()
@@ -42,7 +43,7 @@ def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True) -> 
         for body in subgraphs(node):
             for old, new in renamed.items():
                 body.replace(old, new)
-            changed |= expand(body, wanted)
+            changed |= expand(body, wanted, names=False)
         if not node.op.has("expand") or not wanted(node):
             nodes.append(node)
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from aot_model.c.words import counted
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.int16.elements import Elements
 
@@ -90,9 +91,10 @@ def _gather_groups(s: ConvShape, x: Elements, step: int) -> tuple[str, str]:
     inside = copied(lambda k: x.narrowed("from[c]" if k < 0 else f"from[{k}]"))
     if x.size == 2 and x.shift == 0 and own % 2 == 0:  # words at any even address
         inside = [f"memcpy(at + {g * step}, from + {g * own}, {2 * own}u);" for g in range(turns)]
+    taps = counted(s.kernel_w, "tap")
     loop = f"for (int32_t g = 0; g < {s.groups}; g += {turns}, at += {turns * step}"
     text = "\n".join([
-        f"/* {s.kernel_w} taps of {s.groups} groups of {own} at (row, column); outside: the zero point. */",
+        f"/* {taps} of {s.groups} groups of {own} at (row, column); outside: the zero point. */",
         f"AOT_MODEL_OPAQUE static void {name}(const {x.dtype}_t *x, int32_t row, int32_t column, "
         "int16_t *to)", "{",
         f"    for (int32_t tap = 0; tap < {s.kernel_w}; tap++, column += {s.dilation_w}) {{",
