@@ -62,7 +62,8 @@ def unpacked(tmp_path: Path) -> Path:
     done = export(tmp_path / "nets.tar.gz", "--interface=module", models=TWO)
     assert done.returncode == 0, done.stderr
     with tarfile.open(tmp_path / "nets.tar.gz") as tar:
-        tar.extractall(tmp_path / "project", filter="data")
+        safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python 3.11.4, 3.10.12
+        tar.extractall(tmp_path / "project", **safely)
     (tmp_path / "project/main.c").write_text(program("kws", "vad"))
     return tmp_path / "project"
 

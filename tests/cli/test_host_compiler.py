@@ -5,6 +5,7 @@ compiles for.
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from aot_model.cli import main
 from aot_model.host.compiler import HostCompiler
-from aot_model.installation import rules_dir
+from aot_model.installation import include_dir, rules_dir
 from aot_model.targets.detect import dot_for, parse_macros, target_for, vector_for
-from aot_model.targets.registry import targets
+from aot_model.targets.registry import parse_target, targets
 
 Captured = pytest.CaptureFixture[str]
 
@@ -213,3 +214,28 @@ def test_only_auto_is_resolved(target: str, flags: str, vector: str | None) -> N
     options = HostCompiler.find("gcc", flags).fitted(target, {})
     assert options.get("vector", "scalar" if "scalar" in target else None) == vector
     assert HostCompiler.find("gcc", flags).fitted("host", {"vector": "v16"}) == {"vector": "v16"}
+
+
+@pytest.mark.parametrize(
+    ("macros", "added"),
+    [
+        ("#define __clang_major__ 22\n#define __AVX512BW__ 1\n", True),
+        ("#define __clang_major__ 19\n#define __AVX512BW__ 1\n", False),
+        ("#define __clang_major__ 22\n#define __AVX2__ 1\n", False),
+        ("#define __GNUC__ 12\n#define __AVX512BW__ 1\n", False),
+    ],
+)
+def test_a_clang_that_stores_a_byte_as_four(
+    macros: str, added: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The flags that we choose keep it away; generated code is an error where the user's do not."""
+    monkeypatch.setattr(HostCompiler, "_macros", lambda self, flags: macros)
+    flags = HostCompiler(("clang",)).flags(parse_target("host"))
+    assert ("-mno-avx512bw" in flags) is added
+    source = tmp_path / "a.c"
+    clang = "#undef __AVX512BW__\n" + ("#define __clang__ 1\n" if "clang" in macros else "")
+    source.write_text(
+        f'{clang}{macros.replace("#define __GNUC__ 12", "")}#include "aot_model/precise_math.h"\n'
+    )
+    done = subprocess.run(["gcc", f"-I{include_dir()}", "-E", str(source)], capture_output=True, text=True)
+    assert (done.returncode != 0) is added and ("-mno-avx512bw" in done.stderr) is added

@@ -95,6 +95,8 @@ def _x86() -> Iterator[Column]:
                 vectors = ("v8",)
             elif flags[1:] == ("-march=x86-64-v4",):
                 vectors = ("v8", "v16")
+            if compiler == "clang-22" and flags[1:] in (("-march=x86-64-v4",), ("-march=native",)):
+                flags = (*flags, "-mno-avx512bw")  # docs/compilers.md
             yield Column(
                 f"{compiler} {' '.join(flags)}",
                 (compiler,),

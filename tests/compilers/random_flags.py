@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import qemu
+from aot_model.installation import include_dir
 
 from .columns import CROSSED, LEVELS, Column, missing
 
@@ -243,10 +244,20 @@ def random_columns(seed: str, count: int) -> Iterator[Column]:
 
 
 def _compiles(column: Column) -> bool:
-    """Flags that exclude one another, or that a core has not got, are no column."""
+    """Flags that exclude one another, or that a core or generated code refuses, are no column."""
     done = subprocess.run(
-        [*column.command, *column.flags, "-Werror", "-xc", "-c", "-", "-o", "/dev/null"],
-        input="int f(float x) { return (int)(x * 3.5f); }\n",
+        [
+            *column.command,
+            *column.flags,
+            f"-I{include_dir()}",
+            "-Werror",
+            "-xc",
+            "-c",
+            "-",
+            "-o",
+            "/dev/null",
+        ],
+        input='#include "aot_model/precise_math.h"\nint f(float x) { return (int)(x * 3.5f); }\n',
         capture_output=True,
         text=True,
     )

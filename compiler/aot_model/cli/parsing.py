@@ -43,7 +43,8 @@ class Parser(Command):
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         words = flags_joined(sys.argv[1:] if args is None else args)
         for word in words:
-            if word.startswith("--") and word.endswith("=--"):  # to argparse an option with an empty list
+            option, _, value = word.partition("=")
+            if option.startswith("--") and value == "--":  # to argparse an empty list
                 self.error(f"{word}: a value is missing")
         arguments = super().parse_args(words, namespace)
         if tell := getattr(arguments, "answer", None):

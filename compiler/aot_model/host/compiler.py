@@ -103,7 +103,7 @@ class HostCompiler:
         -march=native, goes without.
         """
         if not target.c_flags or self._macros(target.c_flags) is not None or self._macros(()) is None:
-            return target.c_flags
+            return (*target.c_flags, *self._without_bytes(target.c_flags))
         if _is_host(target):
             return ()
         raise fail(
@@ -115,6 +115,12 @@ class HostCompiler:
             "--on qemu; or name a compiler for the target, flags that link its programs, and an emulator, "
             "with --cc, --cflags and --runner; or test it in your build: aot_model_test()",
         )
+
+    def _without_bytes(self, flags: tuple[str, ...]) -> tuple[str, ...]:
+        """What Clang 20 and newer need beside AVX-512BW, with which they may store a byte as four."""
+        macros = parse_macros(self._macros(flags) or "")
+        faulty = "__AVX512BW__" in macros and int(macros.get("__clang_major__", "0")) >= 20
+        return ("-mno-avx512bw",) if faulty else ()
 
     def fitted(self, text: str, options: Mapping[str, str], plugins: Sequence[Path] = ()) -> dict[str, str]:
         """The options of a target, with the vectors that the compiler has where they would be `auto`."""

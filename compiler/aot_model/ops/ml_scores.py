@@ -74,7 +74,9 @@ class Probit(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((np.asarray([0.01, 0.2, 0.5, 0.62, 0.99, 0.9], np.float32),))]
+        # At 0.5 it is the root of a difference of equals: where floats are wider (x87), of their rounding.
+        x = np.asarray([0.01, 0.2, 0.5, 0.62, 0.99, 0.9], np.float32)
+        return [Sample((x,), tolerance=5e-4)]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x = 2 * np.asarray(arrays[0], np.float64) - 1

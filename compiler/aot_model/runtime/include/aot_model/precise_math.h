@@ -42,6 +42,13 @@
 #error "generated C needs NaN and infinity: compile this file without the options for fast mathematics"
 #endif
 
+/* Clang 22 stores a byte as four in short loops of bytes (docs/compilers.md); 19 does not, 20 and 21 were not tried. */
+#if defined(__clang__) && !defined(__apple_build_version__) && defined(__AVX512BW__)
+#if __clang_major__ >= 20
+#error "with AVX-512BW this compiler may store a byte as four: compile this file with -mno-avx512bw"
+#endif
+#endif
+
 /* The first scheduling of GCC 12 uses up Helium's registers; what is put on the stack then may be lost (docs/compilers.md). */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__ARM_FEATURE_MVE)
 #pragma GCC optimize("no-schedule-insns")
