@@ -220,6 +220,7 @@ def test_only_auto_is_resolved(target: str, flags: str, vector: str | None) -> N
     ("macros", "added"),
     [
         ("#define __clang_major__ 22\n#define __AVX512BW__ 1\n", True),
+        ("#define __clang_major__ 20\n#define __AVX512BW__ 1\n", True),
         ("#define __clang_major__ 19\n#define __AVX512BW__ 1\n", False),
         ("#define __clang_major__ 22\n#define __AVX2__ 1\n", False),
         ("#define __GNUC__ 12\n#define __AVX512BW__ 1\n", False),

@@ -17,7 +17,7 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -195,18 +195,17 @@ def faults(seed: int, cases: int) -> list[Fault]:
     return found
 
 
-def _main() -> int:
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("--cases", type=int, default=1500)
+def campaign(text: str, cases: int, what: str, judge: Callable[[int, int], list[Fault]]) -> int:
+    """A command: prints what judge(seed, cases) finds. text: its description; what: a case is, in words."""
+    options = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--cases", type=int, default=cases)
     options.add_argument("--seed", type=int, default=0)
     asked = options.parse_args()
-    found = faults(asked.seed, asked.cases)
+    found = judge(asked.seed, asked.cases)
     print(*found, sep="\n\n", end="\n" if found else "")
-    print(f"{asked.cases} command lines, {len(found)} faults")
+    print(f"{asked.cases} {what}, {len(found)} faults")
     return 1 if found else 0
 
 
 if __name__ == "__main__":
-    sys.exit(_main())
+    sys.exit(campaign(__doc__, 1500, "command lines", faults))

@@ -8,7 +8,6 @@ wrong with it.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import copy
 import io
@@ -19,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from command_lines import Fault, fault_of, folder_of_files
+from command_lines import Fault, campaign, fault_of, folder_of_files
 
 REPORT = ("report", "digits.onnx", "--target", "cortex-m4", "-o", "page.html")
 READERS: dict[str, tuple[str, ...]] = {
@@ -135,18 +134,5 @@ def faults(seed: int, cases: int, heard: Callable[[set[str]], None] = lambda mad
     return found
 
 
-def _main() -> int:
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("--cases", type=int, default=500)
-    options.add_argument("--seed", type=int, default=0)
-    asked = options.parse_args()
-    found = faults(asked.seed, asked.cases)
-    print(*found, sep="\n\n", end="\n" if found else "")
-    print(f"{asked.cases} files, {len(found)} faults")
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(_main())
+    sys.exit(campaign(__doc__, 500, "files", faults))

@@ -7,6 +7,7 @@ Of groups of channels, each has its own patches, one group behind the other.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -176,7 +177,7 @@ def _patches(c: Conv, name: str, p: int) -> list[str]:
     )
 
 
-class Method:
+class Method(ABC):
     """How the sums of some pixels come about, and what becomes of them."""
 
     includes = frozenset({HEADER})
@@ -186,8 +187,9 @@ class Method:
         self.pixels, self.columns = pixels, columns
         self.helpers: list[str] = []
 
+    @abstractmethod
     def constants(self) -> list[Packed]:
-        raise NotImplementedError
+        """What it reads besides x."""
 
     def scratch(self) -> list[Scratch]:
         return []
@@ -196,9 +198,9 @@ class Method:
         """Statements before all."""
         return []
 
+    @abstractmethod
     def channels(self, p: int) -> list[str]:
         """All channels of p pixels."""
-        raise NotImplementedError
 
     def sources(self, p: int) -> list[str]:
         """Pointers to where the taps of a group begin, for each pixel."""
@@ -286,11 +288,11 @@ class Rows(Method):
         super().__init__(c, pixels, min(c.dots.width, c.own_out))
         self.finish = finish
 
+    @abstractmethod
     def calls(self, x: list[str], y: list[str], p: int) -> list[str]:
         """Statements for the taps at x and results at y, each of p pixels, the last ones repeated up to
         `pixels`.
         """
-        raise NotImplementedError
 
     def cast(self) -> str:
         """Of a pointer into y."""

@@ -121,7 +121,7 @@ AOT_MODEL_SHIFT_UNSIGNED(uint64_t, 64u, uint64)
 #define AOT_MODEL_TO_INT(F, f, T, t, low, above, most)                                                                 \
     AOT_MODEL_INLINE T aot_model_##f##_to_##t(F x)                                                                     \
     {                                                                                                                  \
-        return (isnan(x) != 0) ? (T)0 : (x <= (F)(low)) ? (T)(low) : (x >= (F)(above)) ? (T)(most) : (T)x;                    \
+        return (isnan(x) != 0) ? (T)0 : (x <= (F)(low)) ? (T)(low) : (x >= (F)(above)) ? (T)(most) : (T)x;             \
     }
 #define AOT_MODEL_TO_INTS(F, f)                                                                                        \
     AOT_MODEL_TO_INT(F, f, int8_t, int8, -128, 128, 127)                                                               \
