@@ -105,3 +105,11 @@ def test_a_region_has_two_numbers_for_each_axis(count: int, fits: bool) -> None:
         return
     with pytest.raises(OperatorError, match=f"region of interest has {count} numbers"):
         resize.expand(Build([], "resize"), inputs)
+
+
+@pytest.mark.parametrize("factor", [np.inf, np.nan, 3e38, 0.0, -1.0])
+def test_scales_that_are_no_lengths(factor: float) -> None:
+    """3e38 is a number, four times that is none in float32."""
+    scales = Value("scales", TensorType(F32, (4,)), np.asarray([1, 1, factor, 2], np.float32))
+    with pytest.raises(OperatorError, match="not positive, or too large"):
+        Resize().infer([Value("x", TensorType(F32, (1, 2, 4, 5))), Value("", TensorType(F32, (0,))), scales])

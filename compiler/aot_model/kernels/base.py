@@ -63,6 +63,16 @@ class ConvShape:
         return (self.in_h * self.in_w * self.in_c, self.in_w * self.in_c, self.in_c, 1)
 
     @property
+    def group_in(self) -> int:
+        """Input channels of a group."""
+        return self.in_c // self.groups
+
+    @property
+    def group_out(self) -> int:
+        """Output channels of a group."""
+        return self.out_c // self.groups
+
+    @property
     def keeps_size(self) -> bool:
         """Whether images of results are as large as those of the input. A phase of a transposed convolution
         may compute fewer pixels than there are."""
@@ -149,7 +159,7 @@ class ConvShape:
 
     @property
     def macs(self) -> int:
-        taps = self.kernel_h * self.kernel_w * (self.in_c // self.groups)
+        taps = self.kernel_h * self.kernel_w * self.group_in
         planes = self.depth.out * self.depth.kernel if self.depth else 1
         return self.batch * planes * self.out_h * self.out_w * self.out_c * taps
 

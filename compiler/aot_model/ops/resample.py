@@ -205,8 +205,9 @@ def _between(x: Array, n: int) -> tuple[Array, Array]:
 
 
 def _single(x: float) -> float:
-    """Rounded to float32."""
-    return float(np.float32(x))
+    """Rounded to float32; what is beyond is infinite."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(x))
 
 
 def nearest(x: Array, mode: str) -> Array:
@@ -254,9 +255,10 @@ class Resize(Operator):
         if scales is None or scales.size != len(axes):
             raise OperatorError("neither scales nor sizes fit the axes")
         factors = [float(s) for s in scales.reshape(-1)]
-        if min(factors) <= 0:
-            raise OperatorError(f"scales {factors} are not positive")
-        return {a: (math.floor(_single(x.shape[a] * s)), s) for a, s in zip(axes, factors, strict=True)}
+        lengths = [_single(x.shape[a] * s) for a, s in zip(axes, factors, strict=True)]
+        if not all(s > 0 for s in factors) or not np.isfinite(lengths).all():
+            raise OperatorError(f"scales {factors} are not positive, or too large")
+        return {a: (math.floor(n), s) for a, n, s in zip(axes, lengths, factors, strict=True)}
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)

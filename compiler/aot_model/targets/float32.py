@@ -191,7 +191,7 @@ def _begin(site: Site, flat_pixels: bool = False) -> tuple[FusedTail, np.ndarray
 def _weights(w: Value, shape: ConvShape, bias: np.ndarray | None) -> Weights:
     """The weights of a convolution; zeros where they are an input."""
     planes = (shape.depth.kernel,) if shape.depth else ()
-    sizes = (shape.out_c, *planes, shape.kernel_h, shape.kernel_w, shape.in_c // shape.groups)
+    sizes = (shape.out_c, *planes, shape.kernel_h, shape.kernel_w, shape.group_in)
     if w.data is None:
         return Weights(np.broadcast_to(np.float32(0), sizes), bias, given=True)
     return Weights(w.data.reshape(sizes), bias)

@@ -71,25 +71,15 @@ class DirectConvolution:
         return self.weights.bias
 
     @property
-    def in_c(self) -> int:
-        """Input channels of a group."""
-        return self.shape.in_c // self.shape.groups
-
-    @property
-    def out_c(self) -> int:
-        """Output channels of a group."""
-        return self.shape.out_c // self.shape.groups
-
-    @property
     def merged(self) -> bool:
         """Taps of a row and input channels are one run through memory."""
         _, _, w, c = self.shape.strides
-        return self.cols.taps == 1 or self.in_c * c == self.cols.tap_step * w
+        return self.cols.taps == 1 or self.shape.group_in * c == self.cols.tap_step * w
 
     @property
     def unrolled(self) -> bool:
         """The body of the loop over tap columns contains all input channels."""
-        return not self.merged and self.in_c <= _UNROLLED_CHANNELS
+        return not self.merged and self.shape.group_in <= _UNROLLED_CHANNELS
 
     def rectangles(self) -> list[tuple[Segment, Segment]]:
         return [(r, c) for r in self.rows.segments for c in self.cols.segments]
@@ -109,10 +99,10 @@ class DirectConvolution:
         planes = max(g.taps for g in self.planes.segments) if self.planes else 1
         work = Work(
             {
-                (pixels, down * planes, along * self.in_c): number
+                (pixels, down * planes, along * self.shape.group_in): number
                 for (pixels, down, along), number in self.kinds().items()
             },
-            self.out_c,
+            self.shape.group_out,
             self.shape.out_c * self.taps_size(),
         )
         return choose(work, self.dialect, self.steps(None))
@@ -120,17 +110,17 @@ class DirectConvolution:
     def steps(self, block: Block | None) -> int:
         """Steps in the body of the inner loop."""
         if self.unrolled:
-            return self.in_c
+            return self.shape.group_in
         small = block is not None and block.pixels * block.vectors * self.dialect.lanes < _SMALL_STEP
         wanted = self.dialect.costs.unroll * (2 if small and self.dialect.costs.unroll > 1 else 1)
-        return next(u for u in range(wanted, 0, -1) if self.in_c % u == 0)
+        return next(u for u in range(wanted, 0, -1) if self.shape.group_in % u == 0)
 
     # ---- weights
 
     def vectors(self, block: Block) -> list[tuple[int, int, int]]:
         """Loops over channel blocks: (first channel, number of blocks, vectors per block)."""
         width = block.vectors * self.dialect.lanes
-        full, rest = divmod(self.out_c, width)
+        full, rest = divmod(self.shape.group_out, width)
         loops = [(0, full, block.vectors)] if full else []
         return loops + ([(full * width, 1, ceil(rest / self.dialect.lanes))] if rest else [])
 
@@ -140,7 +130,7 @@ class DirectConvolution:
     @property
     def plane_size(self) -> int:
         """Weights of a channel in one plane."""
-        return self.rows.taps * self.cols.taps * self.in_c
+        return self.rows.taps * self.cols.taps * self.shape.group_in
 
     def block_size(self, vectors: int) -> int:
         """Elements of the weights of one channel block."""
@@ -167,7 +157,7 @@ class DirectConvolution:
             self.vectors(block),
             self.dialect.lanes,
             self.shape.groups,
-            self.out_c,
+            self.shape.group_out,
             self.weights.given_order(self._reordered),
             int(self.bias is not None),
         )
@@ -181,8 +171,8 @@ class DirectConvolution:
             for first, blocks, vectors in self.vectors(block):
                 width = vectors * self.dialect.lanes
                 for i in range(blocks):
-                    begin = group * self.out_c + first + i * width
-                    end = min(begin + width, (group + 1) * self.out_c)
+                    begin = group * self.shape.group_out + first + i * width
+                    end = min(begin + width, (group + 1) * self.shape.group_out)
                     parts.append(np.pad(w[:, begin:end], ((0, 0), (0, width - (end - begin)))).ravel())
         return np.concatenate(parts) if parts else np.zeros(0, np.float32)
 
@@ -303,8 +293,8 @@ class DirectConvolution:
                 with text.loop("b", str(blocks)) if blocks > 1 else text.block():
                     yield _Channels(
                         vectors,
-                        min(width, self.out_c - first),
-                        total(product(g, self.out_c), product(b, width), str(first)),
+                        min(width, self.shape.group_out - first),
+                        total(product(g, self.shape.group_out), product(b, width), str(first)),
                         total(product(g, per_group), product(b, size), str(before)),
                     )
                 before += blocks * size
@@ -316,7 +306,7 @@ class DirectConvolution:
         text.line(f"const float *w = {total('weights', channels.weights)};")
         self._start(text, number, vectors)
         tap = total(product(self._rows.tap, self.cols.taps), self._cols.tap)
-        taps = product(tap if tap.isdigit() else f"({tap})", self.in_c * vectors * d.lanes)
+        taps = product(tap if tap.isdigit() else f"({tap})", self.shape.group_in * vectors * d.lanes)
         skip = total(taps, str(vectors * d.lanes if self.bias is not None else 0))
         if skip != "0":
             text.line(f"w += {skip};")
@@ -341,7 +331,7 @@ class DirectConvolution:
     def _taps(self, text: CText, pixels: int, vectors: int) -> None:
         *_, c = self.shape.strides
         width = vectors * self.dialect.lanes
-        group = product("g", self.in_c * c) if self.shape.groups > 1 else "0"
+        group = product("g", self.shape.group_in * c) if self.shape.groups > 1 else "0"
         unroll = self.steps(Block(pixels, vectors))
         depth = self.shape.depth
         deep = "0"
@@ -369,19 +359,23 @@ class DirectConvolution:
                     down = product("ky", self.rows.tap_step * h) if several_rows else "0"
                     text.line(f"const float *a{p} = {total(f'x{p}', *offsets, down)};")
                 if self.merged:
-                    self._run(text, pixels, vectors, product(self._cols.taps, self.in_c), c, unroll)
+                    self._run(text, pixels, vectors, product(self._cols.taps, self.shape.group_in), c, unroll)
                 elif self.unrolled:
                     with text.loop("kx", self._cols.taps):
                         self._steps(
-                            text, pixels, vectors, [i * c for i in range(self.in_c)], self.cols.tap_step * w
+                            text,
+                            pixels,
+                            vectors,
+                            [i * c for i in range(self.shape.group_in)],
+                            self.cols.tap_step * w,
                         )
                 else:
                     with text.loop("kx", self._cols.taps):
-                        self._run(text, pixels, vectors, str(self.in_c), c, unroll)
+                        self._run(text, pixels, vectors, str(self.shape.group_in), c, unroll)
                         for p in range(pixels):
-                            text.line(f"a{p} += {self.cols.tap_step * w - self.in_c * c};")
+                            text.line(f"a{p} += {self.cols.tap_step * w - self.shape.group_in * c};")
                 if self._cols.taps != str(self.cols.taps) and several_rows:
-                    text.line(f"w += ({self.cols.taps} - {self._cols.taps}) * {self.in_c * width};")
+                    text.line(f"w += ({self.cols.taps} - {self._cols.taps}) * {self.shape.group_in * width};")
 
     def _run(self, text: CText, pixels: int, vectors: int, count: str, stride: int, unroll: int) -> None:
         """`count` input elements, `stride` apart."""

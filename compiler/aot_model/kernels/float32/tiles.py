@@ -75,25 +75,29 @@ class TiledConvolution(DirectConvolution):
         `channels` where each channel's taps are one; None where elements do not lie one behind the other.
         """
         _, _, w, c = self.shape.strides
-        if (c == 1 or self.in_c == 1) and (self.cols.taps == 1 or self.cols.tap_step * w == self.in_c):
+        if (c == 1 or self.shape.group_in == 1) and (
+            self.cols.taps == 1 or self.cols.tap_step * w == self.shape.group_in
+        ):
             return "row"
         if self.shape.depth:
             return None
-        if c == 1 and self.in_c >= _SHORT:
+        if c == 1 and self.shape.group_in >= _SHORT:
             return "taps"
         return "channels" if self.cols.tap_step * w == 1 and self.cols.taps > 1 else None
 
     def fits(self) -> bool:
         """Whether this shape can be computed so, and should be."""
         axes = [axis for axis in (self.planes, self.rows, self.cols) if axis]
-        products = self.in_c * prod(max(g.taps for g in axis.segments) for axis in axes)
+        products = self.shape.group_in * prod(max(g.taps for g in axis.segments) for axis in axes)
         return self.order is not None and products >= _FEWEST
 
     def walk(self, taps: int) -> tuple[int, int]:
         """(runs, steps) of a row with so many taps."""
-        return {"row": (1, taps * self.in_c), "taps": (taps, self.in_c), "channels": (self.in_c, taps)}[
-            str(self.order)
-        ]
+        return {
+            "row": (1, taps * self.shape.group_in),
+            "taps": (taps, self.shape.group_in),
+            "channels": (self.shape.group_in, taps),
+        }[str(self.order)]
 
     @property
     def staged(self) -> int:
@@ -103,7 +107,7 @@ class TiledConvolution(DirectConvolution):
         """
         alone = (self.rows.taps, self.cols.taps) == (1, 1) and self.order == "row"
         several = self.shape.groups == 1 and self._most > 1 and self.shape.depth is None
-        return self.shape.in_c if alone and several and self.out_c >= _MANY else 0
+        return self.shape.in_c if alone and several and self.shape.group_out >= _MANY else 0
 
     @property
     def _most(self) -> int:
@@ -171,7 +175,7 @@ class TiledConvolution(DirectConvolution):
     def _of_rectangles(self, tiling: Tiling) -> float:
         """Cycles of everything."""
         cycles = 0.0
-        every = channel_vectors(self.out_c, 1, tiling.channels)
+        every = channel_vectors(self.shape.group_out, 1, tiling.channels)
         for (pixels, down, along), number in self.kinds().items():
             cost = {
                 n: sum(self._cycles(n, v, down, along) for v in every) + 30 + 10 * n for n in tiling.sizes
@@ -189,7 +193,7 @@ class TiledConvolution(DirectConvolution):
         most = self._most
         taps = max(r.taps for r in self.rows.segments), max(c.taps for c in self.cols.segments)
         found: list[tuple[float, Tiling]] = []
-        for channels in sorted({min(v, self.out_c) for v in (1, 2, 3, 4, 6, 8, 12)}):
+        for channels in sorted({min(v, self.shape.group_out) for v in (1, 2, 3, 4, 6, 8, 12)}):
             for pixels in range(1, min(len(POINTERS), most) + 1):
                 if not self.sums(pixels, channels).fits:
                     continue
@@ -223,7 +227,7 @@ class TiledConvolution(DirectConvolution):
                 with text.loop("s", str(self._cols.number), needed=self._cols.number > 1):
                     self._rectangle(text, tiling)
         body = str(text)
-        widths = dict.fromkeys(channel_vectors(self.out_c, 1, tiling.channels))
+        widths = dict.fromkeys(channel_vectors(self.shape.group_out, 1, tiling.channels))
         functions = [self.sums(n, v) for n in tiling.sizes for v in widths]
         helpers = self.dialect.helpers(body)
         scratch = (
@@ -300,20 +304,20 @@ class TiledConvolution(DirectConvolution):
         """The table `taps` of sums_fpv4.TAPS."""
         _, h, w, c = self.shape.strides
         rows, cols = self._rows, self._cols
-        taps, step = product(cols.taps, self.in_c), self.cols.tap_step * w
+        taps, step = product(cols.taps, self.shape.group_in), self.cols.tap_step * w
         tap = total(product(rows.tap, self.cols.taps), cols.tap)
-        begin = product(tap if tap.isdigit() else f"({tap})", self.in_c)
+        begin = product(tap if tap.isdigit() else f"({tap})", self.shape.group_in)
         missing = _less(str(self.cols.taps), cols.taps)
-        between, skip = "0", product(missing, self.in_c)
+        between, skip = "0", product(missing, self.shape.group_in)
         if self.order == "row":
             runs, steps, right, through = "1", taps, "0", taps
         elif self.order == "taps":
-            runs, steps, right = cols.taps, str(self.in_c), str(step - self.in_c)
+            runs, steps, right = cols.taps, str(self.shape.group_in), str(step - self.shape.group_in)
             through = product(cols.taps, step)
         else:
-            runs, steps, right = str(self.in_c), cols.taps, _less(str(c), cols.taps)
-            through = str(self.in_c * c)
-            begin = total(product(rows.tap, self.cols.taps * self.in_c), cols.tap)
+            runs, steps, right = str(self.shape.group_in), cols.taps, _less(str(c), cols.taps)
+            through = str(self.shape.group_in * c)
+            begin = total(product(rows.tap, self.cols.taps * self.shape.group_in), cols.tap)
             between, skip = missing, "0"
         some = all(g.taps for g in self.cols.segments)
         count = rows.taps if some else f"{cols.taps} > 0 ? {rows.taps} : 0"
@@ -342,8 +346,8 @@ class TiledConvolution(DirectConvolution):
             _less(str(down), steps),
             _less(str(axis.tap_step * depth.x_stride), product(rows.taps, down)),
             total(product(planes.tap, self.plane_size), begin),
-            product(_less(str(self.cols.taps), cols.taps), self.in_c),
-            product(_less(str(self.rows.taps), rows.taps), self.cols.taps * self.in_c),
+            product(_less(str(self.cols.taps), cols.taps), self.shape.group_in),
+            product(_less(str(self.rows.taps), rows.taps), self.cols.taps * self.shape.group_in),
         )
 
     def _channel_blocks(self, text: CText, tiling: Tiling, pixels: int, size: str | None) -> None:
@@ -354,7 +358,8 @@ class TiledConvolution(DirectConvolution):
                 text.line(f"const float *of_group[{pixels}] = {{0}};")
                 with text.loop("p", size or "1", needed=pixels > 1):
                     p = "p" if pixels > 1 else "0"
-                    text.line(f"of_group[{p}] = at[{p}] + {product('g', self.in_c * self.shape.strides[3])};")
+                    group = product("g", self.shape.group_in * self.shape.strides[3])
+                    text.line(f"of_group[{p}] = at[{p}] + {group};")
             text.line(f"float sums[{pixels}][{channels.vectors}];")
             weights = self._weights(text, tiling, channels.weights)
             self._call(text, tiling, channels.vectors, weights, pointers)

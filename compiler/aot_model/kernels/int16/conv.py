@@ -64,15 +64,6 @@ class Conv:
         return self.shape.batch * self.shape.out_h * self.shape.out_w
 
     @property
-    def own_in(self) -> int:
-        """Channels of a group."""
-        return self.shape.in_c // self.shape.groups
-
-    @property
-    def own_out(self) -> int:
-        return self.shape.out_c // self.shape.groups
-
-    @property
     def direct(self) -> bool:
         """Whether x is read where it lies."""
         return self.shape.in_place and self.x.dtype == "int16"
@@ -147,7 +138,7 @@ def _method(c: Conv) -> Method:
             return PairedRows(c, c.finish, pixels, rows)
     if fours:
         return Fours(c, 1 if c.taps > quads_dsp.LONGEST else pixels)
-    return Channels(c, pixels, min(c.dots.width, c.own_out))
+    return Channels(c, pixels, min(c.dots.width, c.shape.group_out))
 
 
 def _by_fours(c: Conv) -> bool:
@@ -164,7 +155,7 @@ def _patches(c: Conv, name: str, p: int) -> list[str]:
     within = "place" if s.batch == 1 else f"place % {image}"
     row, column = ("0", within) if s.out_h == 1 else (f"{within} / {s.out_w}", f"{within} % {s.out_w}")
     taps = [
-        f"int16_t *const to = patch + i * {c.pitch} + ky * {s.kernel_w * c.own_in};",
+        f"int16_t *const to = patch + i * {c.pitch} + ky * {s.kernel_w * c.shape.group_in};",
         f"{name}(x{n}, top + ky * {s.dilation_h}, left, to);",
     ]
     return loop_of(
@@ -205,7 +196,7 @@ class Method(ABC):
     def sources(self, p: int) -> list[str]:
         """Pointers to where the taps of a group begin, for each pixel."""
         c, direct = self.c, self.c.direct
-        group = c.own_in if direct else self.pixels * c.pitch
+        group = c.shape.group_in if direct else self.pixels * c.pitch
         own = "" if c.shape.groups == 1 else f" + g * {group}"
         at = [f"x + (pixel + {i}) * {c.shape.in_c}" if direct else f"patch + {i * c.pitch}" for i in range(p)]
         return [f"const int16_t *const from{i} = {place}{own};" for i, place in enumerate(at)]
@@ -244,7 +235,7 @@ class Channels(Method):
         return [*(f"const int16_t *r{i} = from{i};" for i in range(p)), *self.blocks.lines(p, columns)]
 
     def channels(self, p: int) -> list[str]:
-        own, columns, grouped = self.c.own_out, self.columns, self.c.shape.groups > 1
+        own, columns, grouped = self.c.shape.group_out, self.columns, self.c.shape.groups > 1
         rest = own % columns
         first = f"g * {own}" if grouped else "0"
         last = f"{first} + {own - rest}" if grouped else str(own - rest)
@@ -285,7 +276,7 @@ class Rows(Method):
     """C type of its elements."""
 
     def __init__(self, c: Conv, finish: Finish, pixels: int) -> None:
-        super().__init__(c, pixels, min(c.dots.width, c.own_out))
+        super().__init__(c, pixels, min(c.dots.width, c.shape.group_out))
         self.finish = finish
 
     @abstractmethod
@@ -364,5 +355,5 @@ class PairedRows(Rows):
         if groups == 1:
             return [*self.sources(p), *self.rows.calls(x, y)]
         own = f"const int32_t *own = weights + g * {len(self.rows.words) // groups};"
-        places = [f"{place} + g * {self.c.own_out}" for place in y]
+        places = [f"{place} + g * {self.c.shape.group_out}" for place in y]
         return self.each_group([*self.sources(p), own, *self.rows.calls(x, places, "own")])

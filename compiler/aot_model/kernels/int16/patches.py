@@ -76,7 +76,7 @@ def _gather_groups(s: ConvShape, x: Elements, step: int) -> tuple[str, str]:
     """(name, text): the same of several groups; `step` elements are from the taps of one to those of the
     next.
     """
-    outside, own = x.zero - x.shift, s.in_c // s.groups
+    outside, own = x.zero - x.shift, s.group_in
     key = f"{s.in_h}x{s.in_w}x{s.in_c}_g{s.groups}_k{s.kernel_w}_d{s.dilation_w}_z{x.zero}_{step}"
     name = f"taps_{x.dtype}_{key}".replace("-", "n")
     _, sy, sx, _ = s.strides

@@ -44,7 +44,7 @@ def conv(
     channel left over has bytes.
     """
     assert not nibbles or shape.groups == 1
-    taps, per_out = weights[0].size, shape.out_c // shape.groups
+    taps, per_out = weights[0].size, shape.group_out
     w, b = fold_zero_point(weights.reshape(shape.out_c, -1), bias, quant)
     channels = block[1] if per_out >= block[1] else 1
     paired = channels == 2 and per_out % 2 == 0 and (nibbles or taps >= LONG)
@@ -72,15 +72,6 @@ class _Conv:
     @property
     def taps(self) -> int:
         return int(self.weights.shape[1])
-
-    @property
-    def per_in(self) -> int:
-        """Channels of a group."""
-        return self.shape.in_c // self.shape.groups
-
-    @property
-    def per_out(self) -> int:
-        return self.shape.out_c // self.shape.groups
 
     @property
     def direct(self) -> bool:
@@ -126,7 +117,7 @@ class _Conv:
         """The weights in the order of the loops."""
         parts = []
         for own in np.split(self.weights, self.shape.groups):
-            whole = self.per_out - self.per_out % self.channels
+            whole = self.shape.group_out - self.shape.group_out % self.channels
             first = own[:whole].reshape(-1, self.channels, self.taps).transpose(0, 2, 1).reshape(-1)
             first = _pairs(first, self.offset) if self.nibbles and self.channels == 2 else first
             parts += [first, own[whole:].reshape(-1)]
@@ -144,7 +135,7 @@ class _Conv:
             lines, at = self._patches(p, run), [f"patch + {group}{i * self.taps}" for i in range(p)]
         if self.direct and s.groups > 1:
             lines = [f"const {self.x_type} *pixel_at{i} = {start};" for i, start in enumerate(at)]
-            at = [f"pixel_at{i} + g * {self.per_in}" for i in range(p)]
+            at = [f"pixel_at{i} + g * {self.shape.group_in}" for i in range(p)]
         starts = [f"const {self.x_type} *from{i} = {start};" for i, start in enumerate(at)]
         kind = "uint8" if self.nibbles else self.weights.dtype.name
         lines += [f"const {kind}_t *w = weights;", "const int32_t *table = requantisation;"]
@@ -162,9 +153,13 @@ class _Conv:
         where = f"{run}(x{n}, {position}, left, border)" if run else where
         copy = [f"memcpy(to, from, {s.kernel_w * s.in_c});", f"to += {s.kernel_w * s.in_c};"]
         if s.groups > 1:
-            own = f"memcpy(to + g * {p * self.taps} + kx * {self.per_in}, from, {self.per_in});"
-            copy = loop_of("kx", s.kernel_w, *loop_of("g", s.groups, own, more=f"from += {self.per_in}"))
-            copy.append(f"to += {s.kernel_w * self.per_in};")
+            own = (
+                f"memcpy(to + g * {p * self.taps} + kx * {self.shape.group_in}, from, {self.shape.group_in});"
+            )
+            copy = loop_of(
+                "kx", s.kernel_w, *loop_of("g", s.groups, own, more=f"from += {self.shape.group_in}")
+            )
+            copy.append(f"to += {s.kernel_w * self.shape.group_in};")
         begin = [
             "const int32_t place = pixel + i;",
             f"const int32_t top = {within} / {s.out_w} * {s.stride_h} - {s.pad_top};",
@@ -176,7 +171,7 @@ class _Conv:
 
     def _group(self, p: int) -> list[str]:
         """All channels of a group, of p pixels."""
-        per_out, channels = self.per_out, self.channels
+        per_out, channels = self.shape.group_out, self.channels
         first = f"g * {per_out}" if self.shape.groups > 1 else "0"
         whole, rest = per_out - per_out % channels, per_out % channels
         last = f"{first} + {whole}" if self.shape.groups > 1 else str(whole)

@@ -77,7 +77,7 @@ def conv(
         return fully_connected(shape, weights, bias, quant, tail, apart=apart, common=reading.common)
     oc, groups, zero = shape.out_c, shape.groups, quant.weight_zero_point
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
-    patch = patch_layout(shape.kernel_h, shape.kernel_w * shape.in_c // groups)
+    patch = patch_layout(shape.kernel_h, shape.kernel_w * shape.group_in)
     apart = groups > 1 or not shape.adjacent_taps
     by_slices = slices_fit(shape) and not shape.in_place and apart
     slices = Slices(shape, quant.x_dtype, quant.x_zero_point) if by_slices else None
@@ -87,10 +87,10 @@ def conv(
     taps = patch.ordered(weights.reshape(oc, -1), zero if slices else 0)  # a tap twice is in the sums, too
     taps = with_sums(taps, zero, sums)
     separate = tail is not None or oc == groups
-    stream = pack_pairs(w, b, quant, taps, channel_pairs(oc // groups, separate, groups))
+    stream = pack_pairs(w, b, quant, taps, channel_pairs(shape.group_out, separate, groups))
     if stream.requantise.form == "raw" and not separate:
         separate = True
-        stream = pack_pairs(w, b, quant, taps, channel_pairs(oc // groups, separate, groups))
+        stream = pack_pairs(w, b, quant, taps, channel_pairs(shape.group_out, separate, groups))
     sum_lines, sum_helpers = column_sums(patch.length, sums)
     loops = Loops(shape, quant, patch, separate, stream.requantise, tail, sum_lines, slices)
     single = not reading.compact and worth_single(loops.batch, loops.pixels, stream)
@@ -165,7 +165,7 @@ class Loops:
     def slots(self) -> int:
         """Results of a pixel in `results`: an odd last channel of a group is there twice, until the next."""
         s = self.shape
-        return s.out_c + s.out_c // s.groups % 2
+        return s.out_c + s.group_out % 2
 
     @property
     def batch(self) -> int:
@@ -269,7 +269,7 @@ class Loops:
         return self._expand(to, [f"rest + {i * p.rest}" for i in range(PIXELS)], p.rest // 4)
 
     def _flat(self, column: list[str]) -> list[str]:
-        c, p, depth = self.shape.in_c, self.patch, self.shape.in_c // self.shape.groups
+        c, p, depth = self.shape.in_c, self.patch, self.shape.group_in
         first = "" if self.shape.groups == 1 else f" + g * {depth}"
         lines = [f"const {self.quant.x_dtype}_t *from = x + pixel * {c}{first};"]
         runs = ["from" if k == "0" else f"from + ({k}) * {c}" for k in column]
@@ -380,7 +380,7 @@ class Loops:
         """The calls, for one group."""
         half, oc, spans = self.half, self.shape.out_c, made.spans
         fewer = any(one.fewer(self.left) for one in spans)
-        first = "" if self.shape.groups == 1 else f" + g * {oc // self.shape.groups}"
+        first = "" if self.shape.groups == 1 else f" + g * {self.shape.group_out}"
 
         def calls(y: str, second: str, step: str) -> list[str]:
             four = [line for one in spans for line in one.calls(y, second, step, half)]

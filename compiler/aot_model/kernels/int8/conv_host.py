@@ -107,7 +107,7 @@ def conv(
     (weights with a zero point) are computed by the set's base, or in plain C.
     """
     s = shape.along_row
-    oc, per_in, per_out = s.out_c, s.in_c // s.groups, s.out_c // s.groups
+    oc, per_in, per_out = s.out_c, s.group_in, s.group_out
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
     if not dialect.weights_fit(w):
         if dialect.base is None:

@@ -243,7 +243,7 @@ class Slices:
 
     @property
     def depth(self) -> int:
-        """Channels of a group's input."""
+        """Input channels of a group."""
         return self.shape.in_c // self.shape.groups
 
     @property

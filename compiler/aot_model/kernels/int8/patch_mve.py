@@ -179,9 +179,9 @@ class Groups:
     def matrices(self, weights: np.ndarray) -> np.ndarray:
         """weights [out_c, kernel_h, kernel_w, in_c / groups] as [call, output, tap]."""
         s = self.shape
-        shape = (self.count, self.together, s.out_c // s.groups, s.kernel_h, s.kernel_w)
-        own = weights.reshape(*shape, s.in_c // s.groups)
-        whole = np.zeros((*shape, self.together, s.in_c // s.groups), weights.dtype)
+        shape = (self.count, self.together, s.group_out, s.kernel_h, s.kernel_w)
+        own = weights.reshape(*shape, s.group_in)
+        whole = np.zeros((*shape, self.together, s.group_in), weights.dtype)
         for k in range(self.together):
             whole[:, k, :, :, :, k] = own[:, k]
         return whole.reshape(self.count, self.outputs, self.taps)
