@@ -65,7 +65,7 @@ static void look(const char *name, float x, float a, float b)
 }
 
 #define TRY(name, vector, scalar)                                                                                                \\
-    vstrwq_f32(y, vector(vldrwq_f32(x)));                                                                                        \\
+    aot_model_store_f32(y, vector(aot_model_load_f32(x)));                                                                       \\
     for (int32_t k = 0; k < 4; k++) {                                                                                            \\
         look(name, x[k], y[k], scalar(x[k]));                                                                                    \\
     }
@@ -74,26 +74,52 @@ static void four(const float *x)
 {
     float y[4];
     TRY("exp", aot_model_four_exp, aot_model_short_exp)
+    TRY("expm1", aot_model_four_expm1, aot_model_short_expm1)
+    TRY("log", aot_model_four_log, aot_model_short_log)
+    TRY("log1p", aot_model_four_log1p, aot_model_short_log1p)
     TRY("erf", aot_model_four_erf, aot_model_short_erf)
     TRY("tanh", aot_model_four_tanh, aot_model_tanh_float32)
     TRY("logistic", aot_model_four_logistic, aot_model_logistic_float32)
     TRY("sigmoid", aot_model_four_sigmoid, aot_model_short_logistic)
     TRY("libm_tanh", aot_model_four_libm_tanh, aot_model_short_tanh)
-    vstrwq_f32(y, aot_model_four_quotients(vldrwq_f32(x), vdupq_n_f32(x[3])));
+    aot_model_store_f32(y, aot_model_four_quotients(aot_model_load_f32(x), vdupq_n_f32(x[3])));
     for (int32_t k = 0; k < 4; k++) {
         look("quotient", x[k], y[k], x[k] / x[3]);
     }
+}
+
+/* Of logarithms that are numbers. */
+static void four_logs(const float *any)
+{
+    float x[4];
+    float y[4];
+    for (int32_t k = 0; k < 4; k++) {
+        x[k] = isnan(any[k]) ? 3.0f : fabsf(any[k]);
+    }
+    TRY("log", aot_model_four_log, aot_model_short_log)
+    TRY("log1p", aot_model_four_log1p, aot_model_short_log1p)
+    for (int32_t k = 0; k < 4; k++) {
+        x[k] = isinf(x[k]) ? 1.0f : 1.0f / (1.0f + x[k]);
+    }
+    TRY("log", aot_model_four_log, aot_model_short_log)
+    for (int32_t k = 0; k < 4; k++) {
+        x[k] = (k % 2 == 0) ? 0.5f * x[k] - 1.0f : 0.5f - x[k];
+    }
+    TRY("log1p", aot_model_four_log1p, aot_model_short_log1p)
 }
 
 int main(void)
 {
     static const float ends[] = {0.0f, 1.0f, 87.0f, 87.1f, 88.8f, 89.5f, 103.0f, 105.0f, 0.92f, 0.91999996f, 4.0f, 3.9999998f, 4.1f,
         9.0f, 9.1f, 18.0f, 18.1f, 1e30f, 2e-38f, INFINITY, NAN, 0.5f, 0.25f, 1e-6f,
-        0.55f, 0.54999995f, 0.55000001f, 40.0f, 40.1f, 43.5f, 43.6f, 64.1f};
+        0.55f, 0.54999995f, 0.55000001f, 40.0f, 40.1f, 43.5f, 43.6f, 64.1f,
+        0.70710677f, 0.7071068f, 0.7071069f, 1.4142135f, 1.4142137f, 0.41421354f, 0.41421357f, 64.0f,
+        33554428.0f, 33554432.0f, 16777216.0f, 16777217.0f, 1.1754944e-38f, 3.4028235e38f, 1.5f, 2.0f};
     uint32_t state = 1u;
     for (uint32_t k = 0; k + 4 <= sizeof ends / sizeof ends[0]; k++) {
         float x[4] = {ends[k], ends[k + 1], -ends[k + 2], -ends[k + 3]};
         four(x);
+        four_logs(x);
         x[0] = -x[0];
         x[1] = -x[1];
         four(x);
@@ -106,6 +132,7 @@ int main(void)
             memcpy(&x[k], &any, sizeof any);
         }
         four(x);
+        four_logs(x);
     }
     return wrong != 0;
 }
@@ -136,7 +163,17 @@ def nests() -> list[LoopNest]:
         found.append(nest(len(found), shape, element))
 
     for extent in (4, 5, 6, 7, 8, 31):
-        for f in ("exp", "erf", "rational_tanh", "rational_logistic", "sigmoid", "tanh"):
+        for f in (
+            "exp",
+            "expm1",
+            "log",
+            "log1p",
+            "erf",
+            "rational_tanh",
+            "rational_logistic",
+            "sigmoid",
+            "tanh",
+        ):
             take(
                 (3, extent),
                 lambda i, f=f, s=(3, extent): call(
@@ -288,6 +325,16 @@ def nests() -> list[LoopNest]:
             take((1,), partial(ends, n=(1,), over=over, lanes=True, op=op))
             take((9,), partial(ends, n=(9,), over=over, lanes=True, op=op))
             take((9,), partial(ends, n=(9,), over=over, lanes=False, op=op))
+
+    def along(i: Index, n: tuple[int, ...], over: tuple[int, ...], f: str) -> Expr:
+        """A sum of functions of neighbours, a long one too."""
+        terms = tuple(var(f"r{k}", extent) for k, extent in enumerate(over))
+        x = at("a", i[0], *terms, shape=(*n, *over))
+        return call("log", reduce("add", terms, call(f, call("sub", x, at("b", i[0], shape=n)))))  # type: ignore[arg-type]
+
+    for over in ((4,), (7,), (3, 5), (2, 3, 8), (LONG_SUM + 5,)):
+        for f in ("exp", "rational_logistic"):
+            take((3,), partial(along, n=(3,), over=over, f=f))
     for op in ("min", "max"):
         take((11,), lambda i, o=op: call(o, at("a", *i, shape=(11,)), at("b", *i, shape=(11,))))
     return found

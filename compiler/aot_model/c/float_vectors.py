@@ -1,5 +1,5 @@
-"""Loops over floats in Helium that compute exp, erf, tanh or the logistic function, choose, make floats of
-integers, or quantise floats: four elements at a time, in intrinsics and the functions of
+"""Loops over floats in Helium that compute exp, log, erf, tanh or the logistic function, choose, make floats
+of integers, or quantise floats: four elements at a time, in intrinsics and the functions of
 aot_model/float_vectors.h.
 """
 
@@ -23,6 +23,9 @@ from aot_model.ir.values import Value
 HEADER = "aot_model/float_vectors.h"
 _FUNCTIONS = {
     "exp": "aot_model_four_exp({0})",
+    "expm1": "aot_model_four_expm1({0})",
+    "log": "aot_model_four_log({0})",
+    "log1p": "aot_model_four_log1p({0})",
     "erf": "aot_model_four_erf({0})",
     "rational_tanh": "aot_model_four_tanh({0})",
     "rational_logistic": "aot_model_four_logistic({0})",
@@ -84,10 +87,10 @@ def quantising_loops(
 def fold_loops(
     loops: Sequence[Var], position: Expr, element: Expr, to: DType, names: dict[Value, str]
 ) -> Nest | None:
-    """C of the nest that stores y[position] = element, with a least or largest one of neighbouring floats:
-    four of them at a time. What is left of it stays as it is.
+    """C of the nest that stores y[position] = element, with a least or largest one of neighbouring floats, or
+    a sum of functions of them: four at a time. What is left of it stays as it is.
     """
-    if not any(isinstance(n, Reduce) and _is_limit(n) for n in walk(element)):
+    if not any(isinstance(n, Reduce) and (_is_limit(n) or _sums_functions(n)) for n in walk(element)):
         return None
     writer = _FoldWriter(lambda c, text: element_text(c, names[c.value], text, set()), names)
     writer.open_loops(loops)
@@ -99,6 +102,19 @@ def fold_loops(
 
 def _is_limit(x: Reduce) -> bool:
     return x.op in _OF_TWO and x.dtype is DType.FLOAT32 and math.prod(v.extent for v in x.over) >= LANES
+
+
+def _sums_functions(x: Reduce) -> bool:
+    """Whether it is a sum of functions that are computed for four elements at once, of more than a few."""
+    return (
+        x.op == "add"
+        and x.dtype is DType.FLOAT32
+        and math.prod(v.extent for v in x.over) >= LANES
+        and any(
+            isinstance(n, Call) and n.op in _FUNCTIONS and any(v is x.over[-1] for v in walk(n))
+            for n in walk(x.body)
+        )
+    )
 
 
 def _joined(x: Reduce) -> tuple[list[Var], Expr]:
@@ -127,7 +143,8 @@ class _FoldWriter(CWriter):
 
     def _fold(self, node: Reduce) -> None:
         name = f"t{self._count}"
-        lines = self._of_vectors(node, name) if _is_limit(node) else None
+        vectors = self._limit_of if _is_limit(node) else self._sum_of if _sums_functions(node) else None
+        lines = vectors(node, name) if vectors else None
         if lines is None:
             super()._fold(node)
             return
@@ -135,27 +152,42 @@ class _FoldWriter(CWriter):
         for line in lines:
             self.line(line)
 
-    def _of_vectors(self, node: Reduce, name: str) -> list[str] | None:
+    def _limit_of(self, node: Reduce, name: str) -> list[str] | None:
+        start, four, odd = f"vdupq_n_f32({_BEGIN[node.op]})", f"{name}_of", f"{name}_odd"
+        begin = [f"float32x4_t {four} = {start};", f"uint32x4_t {odd} = vdupq_n_u32(0u);"]
+        turn = [f"{four} = v{node.op}nmq_f32({four}, {{0}});", f"{odd} = aot_model_four_odd({odd}, {{0}});"]
+        result = f"const float {name} = aot_model_{node.op}_of_four({four}, {odd});"
+        return self._of_vectors(node, name, start, begin, turn, [result])
+
+    def _sum_of(self, node: Reduce, name: str) -> list[str] | None:
+        """The terms are added one by one, as in the plain loop."""
+        begin, turn = f"float {name} = 0.0f;", f"{name} = aot_model_plus_four({name}, {{0}});"
+        return self._of_vectors(node, name, "vdupq_n_f32(0.0f)", [begin], [turn], [])
+
+    def _of_vectors(
+        self, node: Reduce, name: str, start: str, begin: list[str], turn: list[str], end: list[str]
+    ) -> list[str] | None:
+        """The statements of a fold: `begin`, `turn` for four terms, whose vector takes the place of {0}, and
+        `end`. Lanes beyond the last term are those of `start`.
+        """
         over, body = _joined(node)
         if over[-1].extent < LANES:
             return None
         lanes = _Writer(over[-1], self.names, DType.FLOAT32)
         lanes.indent = 0
-        start, four, odd = f"vdupq_n_f32({_BEGIN[node.op]})", f"{name}_of", f"{name}_odd"
-        lanes.line(f"float32x4_t {four} = {start};")
-        lanes.line(f"uint32x4_t {odd} = vdupq_n_u32(0u);")
+        for line in begin:
+            lanes.line(line)
         try:
             place = lanes.open(over)
             value = lanes.vector(body)
             if lanes.partial:
                 lanes.line(f"const float32x4_t {name}_in = vpselq_f32({value}, {start}, inside);")
                 value = f"{name}_in"
-            lanes.line(f"{four} = v{node.op}nmq_f32({four}, {value});")
-            lanes.line(f"{odd} = aot_model_four_odd({odd}, {value});")
+            for line in turn:
+                lanes.line(line.format(value))
         except Plain:
             return None
-        result = f"const float {name} = aot_model_{node.op}_of_four({four}, {odd});"
-        return [*lanes.closed(len(over), place), result]
+        return [*lanes.closed(len(over), place), *end]
 
 
 def rounded(rounding: Rounding, value: str) -> str:

@@ -196,7 +196,6 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     **{
         name: _libm(name, fn)
         for name, fn in [
-            ("log", np.log),
             ("sqrt", np.sqrt),
             ("sin", np.sin),
             ("cos", np.cos),
@@ -212,12 +211,13 @@ SCALAR_OPS: dict[str, ScalarOp] = {
             ("floor", np.floor),
             ("ceil", np.ceil),
             ("trunc", np.trunc),
-            ("log1p", np.log1p),
-            ("expm1", np.expm1),
         ]
     },
     # in single precision on a Cortex-M, libm elsewhere
-    "exp": ScalarOp(_by_doubles(np.exp), c_float="aot_model_exp_{d}({0})"),
+    **{
+        name: ScalarOp(_by_doubles(fn), c_float=f"aot_model_{name}_{{d}}({{0}})")
+        for name, fn in (("exp", np.exp), ("expm1", np.expm1), ("log", np.log), ("log1p", np.log1p))
+    },
     "tanh": ScalarOp(_by_doubles(np.tanh), c_float="aot_model_libm_tanh_{d}({0})"),
     "erf": ScalarOp(_erf, c_float="aot_model_erf_{d}({0})"),
     "rint": ScalarOp(np.rint, c_float="rint{f}({0})"),

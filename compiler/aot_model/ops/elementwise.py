@@ -102,7 +102,10 @@ def sigmoid(x: Expr) -> Expr:
 
 
 def _mish(x: Expr) -> Expr:
-    return call("mul", x, tanh(_softplus(x)))
+    # x tanh(log(1 + e)), e = e^x; the tanh is w / (w + 2) with w = e (e + 2), and 1 long before x is 20
+    e = call("exp", call("min", x, one(x, 20)))
+    w = call("mul", e, call("add", e, one(x, 2)))
+    return call("mul", x, call("div", w, call("add", w, one(x, 2))))
 
 
 _T = Callable[..., Expr]

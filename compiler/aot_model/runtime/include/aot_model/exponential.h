@@ -1,9 +1,9 @@
-/* exp, tanh, erf and the logistic function of generated code. On a Cortex-M they are computed here, in single precision and
- * without branches on the argument but one; a C library for such a core takes two to four times as long for them. Elsewhere
- * they are the C library's.
+/* exp, log, tanh, erf, the logistic function, exp(x) - 1 and log(1 + x) of generated code. On a Cortex-M they are computed
+ * here, in single precision and without branches on the argument but one; a C library for such a core takes two to four times
+ * as long for them. Elsewhere they are the C library's.
  * Largest errors, in units in the last place, all arguments tried (tests/runtime/test_exponential.py tries a part): exp 1.1,
- * tanh 1.6, erf 1.6, logistic 2.6. The polynomials are minimax approximations, each coefficient rounded before those of higher
- * powers were found.
+ * tanh 1.6, erf 1.6, logistic 2.6, expm1 1.7, log 1.0, log1p 1.6. The polynomials are minimax approximations, each coefficient
+ * rounded before those of higher powers were found. expm1 and log1p of -0 are 0.
  * Part of aot-model. */
 #ifndef AOT_MODEL_EXPONENTIAL_H
 #define AOT_MODEL_EXPONENTIAL_H
@@ -25,7 +25,7 @@
 #define AOT_MODEL_HOLD(x) (void)0
 #endif
 
-/* exp(x) = 2^n * exp(r), n an integer and |r| <= log(2) / 2. The second is the result, r is x. |x| <= 128. */
+/* exp(x) = 2^n * exp(r), n an integer and |r| <= log(2) / 2. The result is exp(r) - 1. |x| <= 128. */
 AOT_MODEL_INLINE float aot_model_exp_parts(float x, int32_t *n)
 {
     float above = x * 1.44269504f + 12582912.0f; /* n + 3 * 2^22: the place of its last digit is that of one */
@@ -37,7 +37,7 @@ AOT_MODEL_INLINE float aot_model_exp_parts(float x, int32_t *n)
     uint32_t bits;
     memcpy(&bits, &above, sizeof bits);
     *n = (int32_t)(bits - 0x4B400000u);
-    return 1.0f + (r + square * q);
+    return r + square * q;
 }
 
 /* For large x, whose results may be no normal numbers: NaN, too large, too small. */
@@ -53,7 +53,7 @@ AOT_MODEL_FUNCTION float aot_model_exp_beyond(float x)
     } else {
         int32_t n;
         y = aot_model_exp_parts(x, &n);
-        y = ldexpf(y, n);
+        y = ldexpf(1.0f + y, n);
     }
     return y;
 }
@@ -67,11 +67,115 @@ AOT_MODEL_INLINE float aot_model_short_exp(float x)
     if ((bits << 1) > 0x85000000u) { /* not |x| <= 64 */
         return aot_model_exp_beyond(x);
     }
-    y = aot_model_exp_parts(x, &n);
+    y = 1.0f + aot_model_exp_parts(x, &n);
     memcpy(&bits, &y, sizeof bits);
     bits += (uint32_t)n << 23;
     memcpy(&y, &bits, sizeof bits);
     return y;
+}
+
+/* 2^n, -126 <= n <= 127. */
+AOT_MODEL_INLINE float aot_model_power_of_two(int32_t n)
+{
+    const uint32_t bits = (uint32_t)(n + 127) << 23;
+    float y;
+    memcpy(&y, &bits, sizeof y);
+    return y;
+}
+
+/* For large x: -1 and exp(x) are near enough. */
+AOT_MODEL_FUNCTION float aot_model_expm1_beyond(float x) { return (x < 0.0f) ? -1.0f : aot_model_short_exp(x); }
+
+/* exp(x) - 1 = 2^n * (exp(r) - 1) + (2^n - 1). */
+AOT_MODEL_INLINE float aot_model_short_expm1(float x)
+{
+    int32_t n;
+    uint32_t bits;
+    float y;
+    float power;
+    float less;
+    memcpy(&bits, &x, sizeof bits);
+    if ((bits << 1) > 0x85000000u) { /* not |x| <= 64 */
+        return aot_model_expm1_beyond(x);
+    }
+    y = aot_model_exp_parts(x, &n);
+    power = aot_model_power_of_two(n);
+    less = power - 1.0f;
+    AOT_MODEL_HOLD(less);
+    return power * y + less;
+}
+
+/* log(2^n * (1 + f)), 1 + f within sqrt(1/2) and sqrt(2). */
+AOT_MODEL_INLINE float aot_model_log_parts(float f, int32_t n)
+{
+    const float whole = (float)n;
+    const float square = f * f;
+    const float low = (0.3333333f - 0.2500082f * f) + square * (0.20001242f - 0.16623409f * f);
+    const float high = (0.1420158f - 0.1315961f * f) + square * (0.12762217f - 0.07636439f * f);
+    const float rest = square * (f * (low + (square * square) * high) - 0.5f);
+    return whole * 0.693145752f + (f + (rest + whole * 1.42860677e-6f));
+}
+
+/* The bits of sqrt(1/2): from one power of two times it to the next, the exponent of 1 + f is that of 1. */
+#define AOT_MODEL_HALF_ROOT 0x3F3504F3u
+
+/* log(2^more * x), x a normal number of these bits. */
+AOT_MODEL_INLINE float aot_model_log_normal(uint32_t bits, int32_t more)
+{
+    const uint32_t above = bits - AOT_MODEL_HALF_ROOT;
+    float x;
+    bits = (above & 0x007FFFFFu) + AOT_MODEL_HALF_ROOT;
+    memcpy(&x, &bits, sizeof x);
+    return aot_model_log_parts(x - 1.0f, ((int32_t)above >> 23) + more);
+}
+
+/* For x that is no normal number larger than 0. */
+AOT_MODEL_FUNCTION float aot_model_log_beyond(float x)
+{
+    float y = x; /* infinity, NaN */
+    if (x < 0.0f) {
+        y = NAN;
+    } else if (x <= 0.0f) {
+        y = -INFINITY;
+    } else if (x < 1.0f) {
+        uint32_t bits;
+        y = x * 8388608.0f;
+        memcpy(&bits, &y, sizeof bits);
+        y = aot_model_log_normal(bits, -23);
+    }
+    return y;
+}
+
+AOT_MODEL_INLINE float aot_model_short_log(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (bits - 0x00800000u >= 0x7F000000u) ? aot_model_log_beyond(x) : aot_model_log_normal(bits, 0);
+}
+
+/* For x that is large, -1, less, or NaN. */
+AOT_MODEL_FUNCTION float aot_model_log1p_beyond(float x)
+{
+    return (x > 1.0f) ? aot_model_short_log(x) : aot_model_log_beyond(1.0f + x);
+}
+
+/* log(1 + x): n is that of the sum, which is rounded; f of the exact one. */
+AOT_MODEL_INLINE float aot_model_short_log1p(float x)
+{
+    const float sum = 1.0f + x;
+    uint32_t bits;
+    int32_t n;
+    float less;
+    float power;
+    memcpy(&bits, &sum, sizeof bits);
+    if (bits - 0x00800000u >= 0x4B800000u) { /* not 0 < sum < 2^25 */
+        return aot_model_log1p_beyond(x);
+    }
+    n = (int32_t)(bits - AOT_MODEL_HALF_ROOT) >> 23;
+    power = aot_model_power_of_two(-n);
+    less = power - 1.0f;
+    AOT_MODEL_HOLD(less);
+    return aot_model_log_parts(x * power + less, n);
 }
 
 AOT_MODEL_INLINE float aot_model_short_logistic(float x)
@@ -124,11 +228,17 @@ AOT_MODEL_INLINE float aot_model_short_erf(float x)
 
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
 AOT_MODEL_INLINE float aot_model_exp_float32(float x) { return aot_model_short_exp(x); }
+AOT_MODEL_INLINE float aot_model_expm1_float32(float x) { return aot_model_short_expm1(x); }
+AOT_MODEL_INLINE float aot_model_log_float32(float x) { return aot_model_short_log(x); }
+AOT_MODEL_INLINE float aot_model_log1p_float32(float x) { return aot_model_short_log1p(x); }
 AOT_MODEL_INLINE float aot_model_libm_tanh_float32(float x) { return aot_model_short_tanh(x); }
 AOT_MODEL_INLINE float aot_model_erf_float32(float x) { return aot_model_short_erf(x); }
 AOT_MODEL_INLINE float aot_model_sigmoid_float32(float x) { return aot_model_short_logistic(x); }
 #else
 AOT_MODEL_INLINE float aot_model_exp_float32(float x) { return expf(x); }
+AOT_MODEL_INLINE float aot_model_expm1_float32(float x) { return expm1f(x); }
+AOT_MODEL_INLINE float aot_model_log_float32(float x) { return logf(x); }
+AOT_MODEL_INLINE float aot_model_log1p_float32(float x) { return log1pf(x); }
 AOT_MODEL_INLINE float aot_model_libm_tanh_float32(float x) { return tanhf(x); }
 AOT_MODEL_INLINE float aot_model_erf_float32(float x) { return erff(x); }
 AOT_MODEL_INLINE float aot_model_sigmoid_float32(float x)
@@ -139,6 +249,9 @@ AOT_MODEL_INLINE float aot_model_sigmoid_float32(float x)
 }
 #endif
 AOT_MODEL_INLINE double aot_model_exp_float64(double x) { return exp(x); }
+AOT_MODEL_INLINE double aot_model_expm1_float64(double x) { return expm1(x); }
+AOT_MODEL_INLINE double aot_model_log_float64(double x) { return log(x); }
+AOT_MODEL_INLINE double aot_model_log1p_float64(double x) { return log1p(x); }
 AOT_MODEL_INLINE double aot_model_libm_tanh_float64(double x) { return tanh(x); }
 AOT_MODEL_INLINE double aot_model_erf_float64(double x) { return erf(x); }
 AOT_MODEL_INLINE double aot_model_sigmoid_float64(double x)

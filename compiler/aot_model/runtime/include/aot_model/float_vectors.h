@@ -1,6 +1,6 @@
 /* Functions of four floats in Helium, for loops over elements. The logistic function, tanh and quotients have the bits of the
- * scalar ones (rational.h); exp and erf are those of exponential.h, each product and sum rounded. Subnormal numbers are 0 on
- * the way, as in all arithmetic of Helium: results below 1e-35 may be.
+ * scalar ones (rational.h); exp, log, erf and their kind are those of exponential.h, each product and sum rounded. Subnormal
+ * numbers are 0 on the way, as in all arithmetic of Helium: results below 1e-35 may be.
  * Part of aot-model. */
 #ifndef AOT_MODEL_FLOAT_VECTORS_H
 #define AOT_MODEL_FLOAT_VECTORS_H
@@ -58,6 +58,15 @@ AOT_MODEL_INLINE float aot_model_min_of_four(float32x4_t least, uint32x4_t odd)
 AOT_MODEL_INLINE float aot_model_max_of_four(float32x4_t most, uint32x4_t odd)
 {
     return vmaxvq_u32(0u, odd) > 0x7f800000u ? NAN : vmaxnmvq_f32(-INFINITY, most);
+}
+
+/* The sum and four terms, which are added one after the other. */
+AOT_MODEL_INLINE float aot_model_plus_four(float sum, float32x4_t x)
+{
+    sum += vgetq_lane_f32(x, 0);
+    sum += vgetq_lane_f32(x, 1);
+    sum += vgetq_lane_f32(x, 2);
+    return sum + vgetq_lane_f32(x, 3);
 }
 
 /* x / d as two products, where the compiler has compared them with quotients: high + low is 1 / d. */
@@ -119,8 +128,8 @@ AOT_MODEL_INLINE float32x4_t aot_model_four_logistic(float32x4_t x)
     return vpselq_f32(vdupq_n_f32(0.0f), x, vcmpgtq_f32(vdupq_n_f32(0.0f), x));
 }
 
-/* |x| <= 87. */
-AOT_MODEL_INLINE float32x4_t aot_model_four_exp_within(float32x4_t x)
+/* aot_model_exp_parts(). */
+AOT_MODEL_INLINE float32x4_t aot_model_four_exp_parts(float32x4_t x, int32x4_t *n)
 {
     const float32x4_t whole = vrndnq_f32(vmulq_n_f32(x, 1.44269504f));
     const float32x4_t r = vsubq_f32(vsubq_f32(x, vmulq_n_f32(whole, 0.693145752f)), vmulq_n_f32(whole, 1.42860677e-6f));
@@ -128,20 +137,55 @@ AOT_MODEL_INLINE float32x4_t aot_model_four_exp_within(float32x4_t x)
     const float32x4_t low = vaddq_n_f32(vmulq_n_f32(r, 0.16666521f), 0.49999994f);
     const float32x4_t high = vaddq_n_f32(vmulq_n_f32(r, 0.008368662f), 0.041668255f);
     const float32x4_t q = vaddq_f32(low, vmulq_f32(square, vaddq_f32(high, vmulq_n_f32(square, 0.0013821454f))));
-    const float32x4_t y = vaddq_n_f32(vaddq_f32(r, vmulq_f32(square, q)), 1.0f);
-    return vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(y), vshlq_n_s32(vcvtq_s32_f32(whole), 23)));
+    *n = vcvtq_s32_f32(whole);
+    return vaddq_f32(r, vmulq_f32(square, q));
 }
 
-/* Lanes whose results are no normal numbers, one by one. */
-AOT_MODEL_FUNCTION float32x4_t aot_model_four_exp_beyond(float32x4_t x)
+/* |x| <= 87. */
+AOT_MODEL_INLINE float32x4_t aot_model_four_exp_within(float32x4_t x)
 {
-    float lanes[4];
-    aot_model_store_f32(lanes, x);
-    for (int32_t k = 0; k < 4; k++) {
-        lanes[k] = aot_model_short_exp(lanes[k]);
-    }
-    return aot_model_load_f32(lanes);
+    int32x4_t n;
+    const float32x4_t y = vaddq_n_f32(aot_model_four_exp_parts(x, &n), 1.0f);
+    return vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(y), vshlq_n_s32(n, 23)));
 }
+
+/* 2^n, -126 <= n <= 127. */
+AOT_MODEL_INLINE float32x4_t aot_model_four_powers(int32x4_t n)
+{
+    return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_n_s32(n, 127), 23));
+}
+
+/* aot_model_log_parts(). */
+AOT_MODEL_INLINE float32x4_t aot_model_four_log_parts(float32x4_t f, int32x4_t n)
+{
+    const float32x4_t whole = vcvtq_f32_s32(n);
+    const float32x4_t square = vmulq_f32(f, f);
+    const float32x4_t a = vaddq_n_f32(vmulq_n_f32(f, -0.2500082f), 0.3333333f);
+    const float32x4_t b = vaddq_n_f32(vmulq_n_f32(f, -0.16623409f), 0.20001242f);
+    const float32x4_t c = vaddq_n_f32(vmulq_n_f32(f, -0.1315961f), 0.1420158f);
+    const float32x4_t d = vaddq_n_f32(vmulq_n_f32(f, -0.07636439f), 0.12762217f);
+    const float32x4_t high = vmulq_f32(vmulq_f32(square, square), vaddq_f32(c, vmulq_f32(square, d)));
+    const float32x4_t p = vaddq_f32(vaddq_f32(a, vmulq_f32(square, b)), high);
+    const float32x4_t rest = vmulq_f32(square, vsubq_f32(vmulq_f32(f, p), vdupq_n_f32(0.5f)));
+    const float32x4_t less = vaddq_f32(f, vaddq_f32(rest, vmulq_n_f32(whole, 1.42860677e-6f)));
+    return vaddq_f32(vmulq_n_f32(whole, 0.693145752f), less);
+}
+
+/* Lanes one by one, where results are no normal numbers. */
+#define AOT_MODEL_FOUR_BEYOND(name)                                                                                             \
+    AOT_MODEL_FUNCTION float32x4_t aot_model_four_##name##_beyond(float32x4_t x)                                                 \
+    {                                                                                                                            \
+        float lanes[4];                                                                                                          \
+        aot_model_store_f32(lanes, x);                                                                                           \
+        for (int32_t k = 0; k < 4; k++) {                                                                                        \
+            lanes[k] = aot_model_short_##name(lanes[k]);                                                                         \
+        }                                                                                                                        \
+        return aot_model_load_f32(lanes);                                                                                        \
+    }
+AOT_MODEL_FOUR_BEYOND(exp)
+AOT_MODEL_FOUR_BEYOND(expm1)
+AOT_MODEL_FOUR_BEYOND(log)
+AOT_MODEL_FOUR_BEYOND(log1p)
 
 AOT_MODEL_INLINE float32x4_t aot_model_four_exp(float32x4_t x)
 {
@@ -149,6 +193,52 @@ AOT_MODEL_INLINE float32x4_t aot_model_four_exp(float32x4_t x)
         return aot_model_four_exp_beyond(x);
     }
     return aot_model_four_exp_within(x);
+}
+
+AOT_MODEL_INLINE float32x4_t aot_model_four_expm1(float32x4_t x)
+{
+    int32x4_t n;
+    float32x4_t y;
+    float32x4_t power;
+    if ((vcmpgeq_f32(vdupq_n_f32(64.0f), vabsq_f32(x)) & 0xffff) != 0xffff) {
+        return aot_model_four_expm1_beyond(x);
+    }
+    y = aot_model_four_exp_parts(x, &n);
+    power = aot_model_four_powers(n);
+    return vaddq_f32(vmulq_f32(power, y), vsubq_f32(power, vdupq_n_f32(1.0f)));
+}
+
+/* Whether x of these bits is a normal number larger than 0 whose bits are less than `end`, in all lanes. */
+AOT_MODEL_INLINE bool aot_model_four_normal(int32x4_t bits, uint32_t end)
+{
+    const uint32x4_t above = vsubq_n_u32(vreinterpretq_u32_s32(bits), 0x00800000u);
+    return (vcmphiq_u32(vdupq_n_u32(end - 0x00800000u), above) & 0xffff) == 0xffff;
+}
+
+AOT_MODEL_INLINE float32x4_t aot_model_four_log(float32x4_t x)
+{
+    const int32x4_t bits = vreinterpretq_s32_f32(x);
+    int32x4_t above;
+    int32x4_t near;
+    if (!aot_model_four_normal(bits, 0x7F800000u)) {
+        return aot_model_four_log_beyond(x);
+    }
+    above = vsubq_n_s32(bits, (int32_t)AOT_MODEL_HALF_ROOT);
+    near = vsubq_s32(bits, vandq_s32(above, vdupq_n_s32(-0x00800000)));
+    return aot_model_four_log_parts(vsubq_f32(vreinterpretq_f32_s32(near), vdupq_n_f32(1.0f)), vshrq_n_s32(above, 23));
+}
+
+AOT_MODEL_INLINE float32x4_t aot_model_four_log1p(float32x4_t x)
+{
+    const int32x4_t bits = vreinterpretq_s32_f32(vaddq_n_f32(x, 1.0f));
+    int32x4_t n;
+    float32x4_t power;
+    if (!aot_model_four_normal(bits, 0x4C000000u)) {
+        return aot_model_four_log1p_beyond(x);
+    }
+    n = vshrq_n_s32(vsubq_n_s32(bits, (int32_t)AOT_MODEL_HALF_ROOT), 23);
+    power = aot_model_four_powers(vnegq_s32(n));
+    return aot_model_four_log_parts(vaddq_f32(vmulq_f32(x, power), vsubq_f32(power, vdupq_n_f32(1.0f))), n);
 }
 
 AOT_MODEL_INLINE float32x4_t aot_model_four_sigmoid(float32x4_t x)
