@@ -712,6 +712,9 @@ M4 = Place("cortex-m4", board="m4")
 M4_MEMORIES = (M4, *(replace(M4, options=(("memory", name),)) for name in ("l4-art", "0ws")))
 """What code and constants are in decides which products are taken together, and what is copied to RAM."""
 
+FLOATS = (Place("c"), Place("host", (("vector", "v4"),)), Place("host", (("vector", "v8"),)),
+          *M4_MEMORIES, Place("cortex-m55", board="m55"))  # fmt: skip
+
 PLACES: dict[str, tuple[Place, ...]] = {
     "plain C": (Place("c"),),
     "plain C, eight registers": (Place("cortex-m0", board="m0"),),
@@ -720,10 +723,11 @@ PLACES: dict[str, tuple[Place, ...]] = {
     "SDOT": (Place("host", (("vector", "neon"), ("dot", "sdot")), "sdot"),),
     "DSP extension": M4_MEMORIES,
     "Helium": (Place("cortex-m55", board="m55"),),
-    "float32": (Place("c"), Place("host", (("vector", "v4"),)), Place("host", (("vector", "v8"),)),
-                *M4_MEMORIES, Place("cortex-m55", board="m55")),
-}  # fmt: skip
-"""Where the kernels of a family run; those without a family are written for the vectors of the target."""
+    "float32": FLOATS,
+    "float32 times blocks of 4 or 8 bits": (*FLOATS, Place("cortex-m7", board="m7")),
+}
+"""Where the kernels of a family run, or one kernel; those without a family are written for the vectors of the
+target."""
 
 
 def group_of(kernel: str) -> str:
@@ -731,5 +735,5 @@ def group_of(kernel: str) -> str:
 
 
 def places_of(kernel: str) -> tuple[Place, ...]:
-    family = kernel.partition(" (")[2].removesuffix(")")
-    return PLACES.get(family or kernel.split()[0], ())
+    family = kernel.partition(" (")[2].removesuffix(")") or kernel.split()[0]
+    return PLACES.get(kernel, PLACES.get(family, ()))

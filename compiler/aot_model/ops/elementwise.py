@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, Index, call, cast, const, select
+from aot_model.ir.expr import Const, Expr, Index, call, cast, const, select
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise_samples import samples
@@ -62,8 +62,6 @@ def _chain(op: str) -> Callable[..., Expr]:
 
 
 def _pow(a: Expr, b: Expr) -> Expr:
-    from aot_model.ir.expr import Const
-
     if isinstance(b, Const) and a.dtype.is_float and b.value in (1, 2, 3):
         return {1: a, 2: call("mul", a, a), 3: call("mul", call("mul", a, a), a)}[int(b.value)]
     if isinstance(b, Const) and a.dtype.is_float and b.value == 0.5:
@@ -101,8 +99,7 @@ def sigmoid(x: Expr) -> Expr:
     return call("rational_logistic" if x.dtype is DType.FLOAT32 else "sigmoid", x)
 
 
-def _mish(x: Expr) -> Expr:
-    # x tanh(log(1 + e)), e = e^x; the tanh is w / (w + 2) with w = e (e + 2), and 1 long before x is 20
+def _mish(x: Expr) -> Expr:  # tanh(log(1 + e)) is w / (w + 2), w = e (e + 2), and 1 long before x is 20
     e = call("exp", call("min", x, one(x, 20)))
     w = call("mul", e, call("add", e, one(x, 2)))
     return call("mul", x, call("div", w, call("add", w, one(x, 2))))

@@ -70,7 +70,7 @@ CORES = (
         ("-mfpu=fpv5-sp-d16", *_HARD),
         "mps2-an500",
         "mps2.ld",
-        "scalar",
+        "fpv5",
         True,
     ),
     Core(
@@ -80,7 +80,7 @@ CORES = (
         ("-mfpu=fpv5-sp-d16", *_HARD),
         "mps2-an505",
         "mps2-an505.ld",
-        "scalar",
+        "fpv5",
         True,
         20,
     ),

@@ -97,6 +97,9 @@ class VectorDialect:
     sums_fpv4: bool = False
     """Blocks of sums are the functions of sums_fpv4.py."""
 
+    halves: bool = False
+    """Whether halves of words in the FPU become floats (aot_model/few_bits.h)."""
+
     gathers: bool = False
     """Whether a vector of elements that are apart from each other is loaded at once (`gather`)."""
 

@@ -7,6 +7,8 @@ instruction set, because the vector extension alone does not contract a multipli
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from aot_model.kernels.float32.dialect import Costs, VectorDialect
 
 
@@ -60,6 +62,8 @@ SCALAR = VectorDialect(
     "scalar", 1, "float", 28, Costs(in_order=True), fma_scalar_text="f32_fma({a}, {s}, {acc})"
 )
 
+FPV5 = replace(SCALAR, name="fpv5", halves=True)
+
 # Products and sums rounded one by one; on a Cortex-M4 VMUL and VADD take two cycles, VFMA three.
 APART = VectorDialect(
     "apart",
@@ -71,6 +75,7 @@ APART = VectorDialect(
     fma_scalar_text="{acc} + f32_product({a}, {s})",
     early_text="f32_early({a})",
     sums_fpv4=True,
+    halves=True,
 )
 
 V4 = VectorDialect(
@@ -142,4 +147,4 @@ MVE = VectorDialect(
 V8 = _x86("v8", 8, 256, 15, "f32x8_sum({a})", "defined(__AVX2__) && defined(__FMA__)", "-mavx2 -mfma")
 V16 = _x86("v16", 16, 512, 31, "_mm512_reduce_add_ps({a})", "defined(__AVX512F__)", "-mavx512f")
 
-DIALECTS: dict[str, VectorDialect] = {d.name: d for d in (SCALAR, APART, V4, NEON, V8, V16, MVE)}
+DIALECTS: dict[str, VectorDialect] = {d.name: d for d in (SCALAR, FPV5, APART, V4, NEON, V8, V16, MVE)}
