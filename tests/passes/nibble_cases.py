@@ -1,7 +1,8 @@
-"""Cases of keep_integers: constants of 4 bits, or of 8 by blocks, that products and rows read as they are."""
+"""Cases of keep_integers: constants of 4 and 8 bits that products and rows read as they are."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,19 +58,25 @@ def _gemm(
     return made(build, tensor("x", 2, 8 if attributes.get("transB", 0) != flip else 9))
 
 
-def _rows(scales: tuple[int, ...], gather: int = 0, indices: Any = ((1, 0), (5, -1)), **where: int) -> Any:
+def _rows(
+    scales: tuple[int, ...],
+    gather: int = 0,
+    indices: Any = ((1, 0), (5, -1)),
+    kind: str = "int4",
+    **where: int,
+) -> Any:
     return made(
         lambda m: m.Gather(
-            _matrix(m, 6, 16, scales, zero=True, **where), numbers(indices, "int64"), axis=gather
+            _matrix(m, 6, 16, scales, kind, zero=True, **where), numbers(indices, "int64"), axis=gather
         )
     )
 
 
-def _by_input(scales: tuple[int, ...], gather: int, **where: int) -> Any:
+def _by_input(scales: tuple[int, ...], gather: int, kind: str = "int4", **where: int) -> Any:
     """Rows that data choose."""
     return made(
         lambda m, x: m.Gather(
-            _matrix(m, 6, 16, scales, zero=True, **where),
+            _matrix(m, 6, 16, scales, kind, zero=True, **where),
             m.Cast(m.Greater(x, numbers(0)), to=DType.INT64),
             axis=gather,
         ),
@@ -127,5 +134,23 @@ CASES_OF = {
     "rows by blocks of rows": _by_input((2, 16), 0, axis=0, block_size=3),
     "rows that data choose": _by_input((), 0),
     "columns that data choose": _by_input((), -1),
+    "rows of bytes, one scale": _by_input((), 0, "int8"),
+    "rows of bytes with scales of their own": _by_input((6,), 0, "uint8", axis=0),
+    "columns of bytes with scales of their own": _by_input((16,), 1, "int8", axis=1),
+    "columns of bytes, scales by rows": _by_input((6,), 1, "int8", axis=0),
+    "one row of bytes, scales by columns": _rows((16,), 0, 3, "uint8", axis=1),
+    "rows of 16 bits": _by_input((), 0, "int16"),
 }
-CASES = {f"keep_integers: {name}": PassCase(keep_integers, make, 1e-5) for name, make in CASES_OF.items()}
+BYTES_TOO = {
+    "8 bits": _product(9, 8, (8,), "int8", axis=1),
+    "8 bits, unsigned, one scale": _product(9, 8, (), "uint8", True),
+    "16 bits": _product(9, 8, (8,), "int16", axis=1),
+    "8 bits, scales along the sum": _product(9, 8, (9,), "int8", axis=0),
+}
+CASES = {
+    **{f"keep_integers: {name}": PassCase(keep_integers, make, 1e-5) for name, make in CASES_OF.items()},
+    **{
+        f"keep_integers, bytes too: {name}": PassCase(partial(keep_integers, bytes_too=True), make, 1e-5)
+        for name, make in BYTES_TOO.items()
+    },
+}

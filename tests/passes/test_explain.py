@@ -137,7 +137,7 @@ CASES = {
             ),
             X,
         ),
-        "MatMul 'matmul1': DequantizeLinear 'dequantizelinear0' has int8 without blocks",
+        "DequantizeLinear 'dequantizelinear0' has int8 without blocks, which optimize=size keeps",
     ),
     "few integers": Case(
         keep_integers,

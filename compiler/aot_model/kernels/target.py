@@ -157,6 +157,11 @@ class Target:
         """Whether the target or an ancestor declares an attribute."""
         return any(name in t.attributes for t in self.lineage())
 
+    @property
+    def wish(self) -> str:
+        """What is preferred where speed and size differ: "speed", "size" or "balanced"."""
+        return str(self.option("optimize")) if self.has_option("optimize") else "balanced"
+
     def dialect(self) -> str:
         """The float vector dialect: the option `vector`, or that of the nearest ancestor that names one."""
         chosen = next((self.option("vector") for t in self.lineage() if "vector" in t.attributes), "auto")
@@ -169,8 +174,7 @@ class Target:
     def turns(self) -> int:
         """Turns of a short loop over elements that are written one behind the other."""
         unrolls = next((t.unrolls for t in self.lineage() if t.unrolls is not None), False)
-        compact = self.has_option("optimize") and self.option("optimize") == "size"
-        return TURNS if unrolls and not compact else 1
+        return TURNS if unrolls and self.wish != "size" else 1
 
     def kernel_for(self, node: Node, chain: Chain) -> Kernel | None:
         """The first kernel of the target or its ancestors that takes the node."""

@@ -51,8 +51,7 @@ class Lowered:
 
 def limit(target: Target, size: int, budget: int | None) -> int:
     """Bytes that a program that needs `size` without wishes may need: no more, unless speed is asked for."""
-    speed = target.has_option("optimize") and target.option("optimize") == "speed"
-    most = max(int(SPEED * size), size + MORE) if speed else size
+    most = max(int(SPEED * size), size + MORE) if target.wish == "speed" else size
     return most if budget is None else max(size, min(most, budget))
 
 

@@ -27,10 +27,10 @@ from aot_model.passes.qdq_site import MOVEMENTS, NARROW, QdqResult, QdqSite, par
 from aot_model.passes.weight_only import keep_integers
 
 
-def fuse_qdq(graph: Graph, pieces: int = MOST) -> bool:
+def fuse_qdq(graph: Graph, pieces: int = MOST, bytes_too: bool = False) -> bool:
     """Replace what lies between dequantisation and quantisation. True when something changed.
 
-    pieces: a function of a 16-bit tensor may have, each of 8 bytes.
+    pieces: a function of a 16-bit tensor may have, each of 8 bytes. bytes_too: as keep_integers() has it.
     """
     changed = expand(graph, lambda node: getattr(node.op, "expands_to_qdq", False))
     producer, uses = graph.producers(), graph.uses()
@@ -44,7 +44,7 @@ def fuse_qdq(graph: Graph, pieces: int = MOST) -> bool:
         nodes += made
     graph.nodes = nodes
     graph.prune()
-    changed |= keep_integers(graph)
+    changed |= keep_integers(graph, bytes_too)
     return _dequantise_constants(graph) or changed
 
 

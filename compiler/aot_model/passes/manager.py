@@ -92,8 +92,7 @@ def _check_names(wanted: frozenset[str], known: list[str]) -> None:
 
 def pieces(target: Target) -> int:
     """Of functions of 16 bits: `optimize=size` has half a kilobyte for one."""
-    size = target.has_option("optimize") and str(target.option("optimize")) == "size"
-    return MOST // 2 if size else MOST
+    return MOST // 2 if target.wish == "size" else MOST
 
 
 def nested(graph: Graph) -> Iterator[Graph]:
@@ -110,7 +109,9 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
     """
     observer = observer or Observer()
     kept = frozenset[str]().union(*(t.offloads.keep for t in target.asked() if t.offloads is not None))
-    own: dict[GraphPass, GraphPass] = {fuse_qdq: partial(fuse_qdq, pieces=pieces(target))}
+    own: dict[GraphPass, GraphPass] = {
+        fuse_qdq: partial(fuse_qdq, pieces=pieces(target), bytes_too=target.wish == "size")
+    }
     if kept:
         own[expand] = _expand_but(kept)
     first = [(n, own.get(p, p)) for n, p in ORDER if p is not share_tables or pays(target)]

@@ -22,8 +22,7 @@ WORTH = 2
 
 def pays(target: Target) -> bool:
     """Whether a target would rather have fewer tables than read them at once."""
-    wish = str(target.option("optimize")) if target.has_option("optimize") else "balanced"
-    return wish == "size" or (wish == "balanced" and target.dialect() != "mve")
+    return target.wish == "size" or (target.wish == "balanced" and target.dialect() != "mve")
 
 
 def share_tables(graph: Graph) -> bool:

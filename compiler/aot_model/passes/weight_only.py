@@ -1,17 +1,22 @@
-"""Constants of 4 bits (or 8, by blocks) that are dequantised for floats stay integers: products and rows of
-them read the integers, so that they lie in flash as in the model's file.
+"""Constants of few bits that are dequantised for floats stay integers: products and rows of them read the
+integers, so that they lie in flash as in the model's file.
 
     x * DQ(q)         = BlockMatMul(x, q, scales, zero points)      MatMul, and Gemm without alpha
     DQ(q)[indices]    = DQ(q[indices])                              Gather
+
+Rows cost nothing. Products with integers of 8 bits that have no blocks take up to three times as long as with
+floats: they stay where code is to be small.
 """
 
 from __future__ import annotations
+
+from functools import cache, partial
 
 import numpy as np
 
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.nibbles import NIBBLES
-from aot_model.ir.pattern import Answer, absent, constant, op, value
+from aot_model.ir.pattern import Answer, Pattern, absent, constant, op, value
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.ops.blocks import BlockMatMul, block_rows
@@ -27,23 +32,29 @@ MIN_ELEMENTS = 64
 """A smaller constant is not worth it."""
 
 
-def keep_integers(graph: Graph) -> bool:
-    """Replace products and rows of dequantised constants. True when something changed."""
-    return apply_rules(graph, RULES)
+def keep_integers(graph: Graph, bytes_too: bool = False) -> bool:
+    """Replace products and rows of dequantised constants; products with 8 bits that have no blocks, too, if
+    asked. True when something changed.
+    """
+    return apply_rules(graph, _rules(bytes_too))
 
 
 def _worth_it(q: Value) -> Answer:
     return q.type.elements >= MIN_ELEMENTS or f"has fewer than {MIN_ELEMENTS} elements"
 
 
-def _small(node: Node) -> Answer:
+def _kept(node: Node, every_byte: bool) -> Answer:
     """Whether the integers of a DequantizeLinear are better kept."""
     q = node.inputs[0]
     assert isinstance(node.op, DequantizeLinear) and q is not None and node.inputs[1] is not None
     if node.inputs[1].dtype is not node.outputs[0].dtype:
         return f"makes {node.outputs[0].dtype.label} of {node.inputs[1].dtype.label} scales"
-    small = q.dtype in NIBBLES or (bool(node.op.block_size) and q.dtype in (DType.INT8, DType.UINT8))
-    return small or f"has {q.dtype.label} without blocks"
+    if q.dtype in NIBBLES:
+        return True
+    if q.dtype not in (DType.INT8, DType.UINT8):
+        return f"has {q.dtype.label}"
+    return every_byte or bool(node.op.block_size) or (
+        f"has {q.dtype.label} without blocks, which optimize=size keeps")  # fmt: skip
 
 
 def _of_float32(node: Node) -> Answer:
@@ -120,37 +131,45 @@ def _rows(match: Match) -> list[Node] | str:
         and q is not None
         and scale is not None
     )
-    axis, block = normal_axis(gather.axis, 2), behind.op.block_size
+    axis, along = normal_axis(gather.axis, 2), normal_axis(behind.op.axis, 2)
+    block = behind.op.block_size
     nodes: list[Node] = []
     build = Build(nodes, match.result.name)
-    if block and normal_axis(behind.op.axis, 2) != axis:
-        block_rows(build, q, indices, scale, zero, axis, behind.op.axis, block)
+    if block and along != axis:
+        block_rows(build, q, indices, scale, zero, axis, along, block)
     elif scale.type.elements == 1:
         build(DequantizeLinear(), build(gather, q, indices), scale, zero)
+    elif block:
+        return "the scales are of blocks of rows"
+    elif along == axis:  # a scale of its own: that of a block as long as the row
+        shape = (-1, 1) if axis == 0 else (1, -1)
+        own = [
+            None if v is None or v.data is None else build.constant(v.data.reshape(shape))
+            for v in (scale, zero)
+        ]
+        assert own[0] is not None
+        block_rows(build, q, indices, own[0], own[1], axis, 1 - axis, q.shape[1 - axis])
     else:
-        return "each row has a scale of its own"
+        moved = along + indices.type.rank - 1 if along > axis else along
+        build(DequantizeLinear(moved), build(gather, q, indices), scale, zero)
     nodes[-1].outputs = match.result.outputs
     return nodes
 
 
-MATRIX = op(
-    "DequantizeLinear",
-    constant("q", rank=2, where=_worth_it),
-    constant("scale"),
-    constant("zero") | absent(),
-    name="matrix",
-    where=_small,
-)
-RULES = (
-    Rule(
-        op(
-            ("MatMul", "Gemm"),
-            value("x"),
-            op("Transpose", MATRIX, name="flipped", where=_flips) | MATRIX,
-            where=_plain,
-        ),
-        _product,
-        sole_reader=False,
-    ),
-    Rule(op("Gather", MATRIX, value("indices"), where=_of_float32), _rows, sole_reader=False),
-)
+@cache
+def _rules(bytes_too: bool) -> tuple[Rule, ...]:
+    def matrix(every_byte: bool) -> Pattern:
+        return op(
+            "DequantizeLinear",
+            constant("q", rank=2, where=_worth_it),
+            constant("scale"),
+            constant("zero") | absent(),
+            name="matrix",
+            where=partial(_kept, every_byte=every_byte),
+        )
+
+    factor = matrix(bytes_too)
+    flipped = op("Transpose", factor, name="flipped", where=_flips)
+    product = op(("MatMul", "Gemm"), value("x"), flipped | factor, where=_plain)
+    rows = op("Gather", matrix(True), value("indices"), where=_of_float32)
+    return Rule(product, _product, sole_reader=False), Rule(rows, _rows, sole_reader=False)

@@ -174,13 +174,7 @@ def _with_nibbles(
     room = None
     if family.dialects is None:
         once = shape.batch * shape.out_h * shape.out_w == 1
-        room = (
-            0
-            if once
-            else nibbles.ROOM[str(site.target.option("optimize"))]
-            if site.target.has_option("optimize")
-            else nibbles.ROOM["balanced"]
-        )
+        room = 0 if once else nibbles.ROOM[site.target.wish]
     return nibbles.staged(code, room) or conv_c.conv(shape, matrix, *plain, nibbles=True)
 
 
@@ -197,15 +191,11 @@ def _winograd(
     there is one.
     """
     w = site.input(1)
-    if _compact(site) or w.dtype in NIBBLES or not winograd.fits(shape, part.quant, weights):
+    if site.target.wish == "size" or w.dtype in NIBBLES or not winograd.fits(shape, part.quant, weights):
         return None, None
     tail = len(site.chain.nodes) > part.after
     least = winograd.smallest(shape, tail)
     return winograd.choose(shape, tail, site.room), None if least is None else least.scratch
-
-
-def _compact(site: Site) -> bool:
-    return site.target.has_option("optimize") and site.target.option("optimize") == "size"
 
 
 def _common(site: Site) -> bool:
@@ -229,7 +219,10 @@ def _for_site(family: Family, site: Site, whole: bool) -> Family:
     known = whole and w is not None and w.dtype not in NIBBLES
     memory = memory_of_constants(site) if known else None
     return family.reading(
-        family, Reading(memory, OVERLAPS.get(core, True), site.room, _compact(site), common=_common(site))
+        family,
+        Reading(
+            memory, OVERLAPS.get(core, True), site.room, site.target.wish == "size", common=_common(site)
+        ),
     )
 
 
