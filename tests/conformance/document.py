@@ -13,6 +13,7 @@ from pathlib import Path
 
 import onnx.defs
 
+from aot_model.ops import experimental
 from aot_model.ops.registry import OPERATORS, load_all
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -24,6 +25,7 @@ def page() -> str:
     """The text of docs/operators.md."""
     load_all()
     results = json.loads(RESULTS.read_text())
+    dropped = sorted(k.name for k in OPERATORS.values() if k.__module__ == experimental.__name__)
     cases = results["cases"]
     fixed = sum(c["message"] == "shape operands are constants" for c in cases.values())
     counts = Counter(c["status"] for c in cases.values())
@@ -39,6 +41,8 @@ def page() -> str:
         f"constant with `--constant`: {fixed} cases.",
         "The suite's Bernoulli cases hold a draw of numpy's that no seed gives; of them type, shape and "
         "possible values are compared.",
+        f"Beside them there are {', '.join(dropped)} of ONNX's first releases, and what ONNX Runtime's tools "
+        "write ([onnx_runtime.md](onnx_runtime.md)).",
         "",
         "| operator | opset | how | cases | pass | element types of those that pass |",
         "| --- | --- | --- | --- | --- | --- |",

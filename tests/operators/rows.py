@@ -21,6 +21,7 @@ from aot_model.ir.operator import Operator, Sample
 from aot_model.ir.strings import DEFAULT_WIDTH, decoded, encoded, is_text, string_type
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value, constant
+from aot_model.ops import experimental
 from aot_model.ops.registry import OPERATORS, Build, load_all
 from aot_model.passes.manager import run_passes
 from aot_model.targets.registry import parse_target
@@ -70,7 +71,11 @@ class Row:
 
 
 def _is_onnx(kind: type[Operator]) -> bool:
-    return kind.domain == RUNTIME or (kind.domain != "aot" and onnx.defs.has(kind.name, kind.domain))
+    return (
+        kind.domain == RUNTIME
+        or kind.__module__ == experimental.__name__
+        or (kind.domain != "aot" and onnx.defs.has(kind.name, kind.domain))
+    )
 
 
 def label_of(kind: type[Operator]) -> str:
