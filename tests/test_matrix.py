@@ -186,6 +186,17 @@ def test_quantised_numbers_may_be_a_step_off_where_floats_are_wide() -> None:
     assert loose.difference((near, want[1])) and not loose.difference((near, want[1]), wide_floats=True)
 
 
+def test_floats_behind_quantised_numbers_may_be_off_where_floats_are_wide() -> None:
+    """By a hundredth of their range, and only where the network rounds."""
+    want = (np.asarray([-1, 0, 3], np.float32),)
+    near, far = (np.asarray([-1, x, 3], np.float32) for x in (0.03, 0.05))
+    for rounds in (False, True):
+        expectation = Expectation("case", (want,), (Tolerance(1e-4),), rounds)
+        assert bool(expectation.difference((near,), wide_floats=True)) is not rounds
+        assert expectation.difference((near,))
+        assert expectation.difference((far,), wide_floats=True)
+
+
 def test_random_flags_are_drawn_from_what_the_compilers_list() -> None:
     """The same ones for a seed, others for another; nothing of another language."""
     first, again, other = (list(random_columns(seed, 6)) for seed in ("a", "a", "b"))

@@ -19,8 +19,13 @@ class Tolerance:
     share: float = 1.0
     integers: bool = False
 
-    def by_a_step(self, want: np.ndarray) -> Tolerance:
-        """The same where quantised numbers, of a byte or two, may be one off."""
+    def by_a_step(self, want: np.ndarray, rounds: bool) -> Tolerance:
+        """The same where quantised numbers, of a byte or two, may be one off; floats behind such numbers
+        (rounds) by a hundredth of their range.
+        """
+        if rounds and want.dtype.kind == "f":
+            finite = want[np.isfinite(want)]
+            return replace(self, atol=max(self.atol, 0.01 * float(np.ptp(finite)) if finite.size else 0.0))
         if want.dtype.kind not in "iu" or want.dtype.itemsize > 2:
             return self
         return replace(self, integers=True, atol=max(self.atol, 1.0))
@@ -56,11 +61,13 @@ class Expectation:
     name: str
     oracles: tuple[tuple[np.ndarray, ...], ...]
     tolerances: tuple[Tolerance, ...]
+    rounds: bool = False
+    """Whether floats become integers on the way."""
 
     def difference(self, outputs: Sequence[np.ndarray], wide_floats: bool = False) -> str:
         """What is different from the nearest oracle; empty when nothing is.
 
-        wide_floats: quantised outputs may be a step off.
+        wide_floats: quantised numbers may be a step off, outputs and those inside of the network.
         """
         found = "no oracle"
         for oracle in self.oracles:
@@ -68,7 +75,7 @@ class Expectation:
                 found = f"{len(outputs)} outputs and not {len(oracle)}"
                 continue
             allowed = [
-                t.by_a_step(want) if wide_floats else t
+                t.by_a_step(want, self.rounds) if wide_floats else t
                 for t, want in zip(self.tolerances, oracle, strict=True)
             ]
             rows = zip(outputs, oracle, allowed, strict=True)

@@ -90,9 +90,14 @@ def model_program(group: str, file: str, target: str, folder: Path) -> Program:
         folder,
         [item],
         [inputs],
-        [Expectation(file, tuple(oracles), tuple(rule(file, w) for w in wanted))],
+        [Expectation(file, tuple(oracles), tuple(rule(file, w) for w in wanted), _rounds(texts["m0.c"]))],
         macs=view.macs,
     )
+
+
+def _rounds(text: str) -> bool:
+    """Whether C makes integers of floats."""
+    return "aot_model_quantise_r" in text
 
 
 def _arguments(group: str, file: str) -> tuple[dict[str, str], dict[str, int]]:
