@@ -21,7 +21,7 @@ from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.int8 import depthwise_taps_mve
 from aot_model.kernels.int8.patch_mve import BLOCK
-from aot_model.kernels.int16 import depthwise_dsp, depthwise_lanes_mve, depthwise_mve, groups_mve
+from aot_model.kernels.int16 import bytes_mve, depthwise_dsp, depthwise_lanes_mve, depthwise_mve, groups_mve
 from aot_model.kernels.int16.conv import Conv, conv
 from aot_model.kernels.int16.depthwise import depthwise
 from aot_model.kernels.int16.dots import INT32, Dots
@@ -370,7 +370,8 @@ def _activations(family: Family, site: Site) -> None:
     tail = site.tail(coordinates, after=after, low=low, high=high)
     place = tail.place if tail.is_identity else None
     tail = by_vectors(tail) if dots.mve else tail
-    code = matmul(Product(shape, operands, dots, finish, tail, place))
+    made = Product(shape, operands, dots, finish, tail, place)
+    code = bytes_mve.byte_matmul(made) if bytes_mve.takes(made) else matmul(made)
     a, b = site.input(0), site.input(1)
     site.emit("integer_matmul", code, tail, f"{a.type} * {b.type} -> {site.result.type}", shape.macs, windows)
 

@@ -108,7 +108,7 @@ def matmul(p: Product) -> KernelCode:
     """The kernel of activations x0 and x1."""
     s, k, dots = p.shape, p.dots.taps, p.dots
     text = CText()
-    repeated = all(stride == 0 or count == 1 for stride, count in zip(s.b_strides, s.batch, strict=False))
+    repeated = repeats(s)
     if dots.mve:
         text.line("\n".join(block_mve.declared(p.finish)))
     if repeated:
@@ -116,7 +116,7 @@ def matmul(p: Product) -> KernelCode:
     with text.turns("i", str(s.batch[0])) as i, text.turns("j", str(s.batch[1])) as j:
         if not repeated:
             _pack(text, p, (i, j))
-        for first, count, height in _parts(s.m, p.rows):
+        for first, count, height in parts(s.m, p.rows):
             with text.block(f"for (int32_t m = {first}; m < {first + count * height}; m += {height})"):
                 _rows(text, Rows(p, (i, j)), height)
     pieces = [Scratch("packed", 2 * k * s.n, 4, "int16_t")]
@@ -132,7 +132,13 @@ def matmul(p: Product) -> KernelCode:
     )
 
 
-def _parts(size: int, width: int) -> list[tuple[int, int, int]]:
+def repeats(s: MatmulShape) -> bool:
+    """Whether the second matrix is the same for all of the batch."""
+    return all(stride == 0 or count == 1 for stride, count in zip(s.b_strides, s.batch, strict=False))
+
+
+def parts(size: int, width: int) -> list[tuple[int, int, int]]:
+    """(first, how many, as wide as) of what whole pieces of `width` take, and of the rest."""
     full, rest = divmod(size, width)
     return ([(0, full, width)] if full else []) + ([(full * width, 1, rest)] if rest else [])
 
@@ -153,7 +159,7 @@ def _pack(text: CText, p: Product, at: tuple[str, str]) -> None:
             to = f"packed + n * {k}"
             text.line(block_mve.collected(b.dtype, to, start, s.b_strides[2], b.shift, k))
         return
-    for first, count, width in _parts(s.n, columns):
+    for first, count, width in parts(s.n, columns):
         with text.block(f"for (int32_t n = {first}; n < {first + count * width}; n += {width})"):
             for j in range(width):
                 where = total(product("n" if j == 0 else f"(n + {j})", s.b_strides[3]))
@@ -186,7 +192,7 @@ def _rows(text: CText, rows: Rows, height: int) -> None:
     _sources(text, p, rows.at, height)
     text.line("const int16_t *w = packed;")
     if p.together and finish is not None:
-        for first, count, width in _parts(s.n, TOGETHER):
+        for first, count, width in parts(s.n, TOGETHER):
             with text.block(f"for (int32_t c = {first}; c < {first + count * width}; c += {width})"):
                 _two_rows(text, dots, height, width)
                 text.line(block_mve.put_rows(finish.to, rows.places(height, "c"), width))
@@ -195,7 +201,7 @@ def _rows(text: CText, rows: Rows, height: int) -> None:
         for i, y in enumerate(rows.places(height, "0")):
             text.line(f"{finish.to.c_type} *to{i} = {y};")
     blocks = Blocks(dots, finish, p.operands.accumulator, rows, "n")
-    for first, count, width in _parts(s.n, p.columns):
+    for first, count, width in parts(s.n, p.columns):
         with text.block(f"for (int32_t n = {first}; n < {first + count * width}; n += {width})"):
             starts = [f"const int16_t *r{i} = row{i};" for i in range(height)]
             text.line("\n".join([*starts, *blocks.lines(height, width)]))
@@ -229,7 +235,7 @@ def _sources(text: CText, p: Product, at: tuple[str, str], height: int) -> None:
 
 def _two_rows(text: CText, dots: Dots, height: int, columns: int) -> None:
     """The sums of a row or two with the next `columns` of the packed rows."""
-    for first, count, width in _parts(columns, dots.width):
+    for first, count, width in parts(columns, dots.width):
         with text.block(f"for (int32_t n = {first}; n < {first + count * width}; n += {width})"):
             text.line("\n".join(f"const int16_t *r{i} = row{i};" for i in range(height)))
             text.line("\n".join(block_mve.sums_at(dots, height, width, "sums + 2 * n")))
