@@ -1,5 +1,5 @@
 """A tile of eight columns of a matrix of 4 or 8 bits times rows of floats, in Helium: blocks.py has it in
-plain C.
+plain C. Zero points are multiplied by the sum of a block's elements.
 """
 
 from __future__ import annotations
@@ -23,27 +23,30 @@ def sums(
     those of a block, of zero_type.
     """
     with text.loop("b", blocks, needed=many):
+        if zero != 0:
+            for r in range(rows):
+                text.line(f"const float all{r} = aot_model_sum_of_floats(at{r}, {length});")
         for r in range(rows):
             text.line(f"float32x4_t low{r} = vdupq_n_f32(0.0f), high{r} = vdupq_n_f32(0.0f);")
-        if zero is None:
-            for name, at in zip(("low", "high"), _HALVES, strict=True):
-                load = (
-                    "const float32x4_t z_{} = aot_model_load_f32(z{});"
-                    if zero_type == "float"
-                    else "const int32x4_t z_{} = vldrhq_s32(aot_model_read_int16_t(z{}));"
-                )
-                text.line(load.format(name, at))
         with text.block(f"for (const float *const end = at0 + {length}; at0 != end;)"):
             for r in range(rows):
                 text.line(f"const float v{r} = *at{r}++;")
             _weights(text, bits)
             for name in ("low", "high"):
-                text.line(f"const float32x4_t w_{name} = {_real(name, zero, zero_type)};")
+                text.line(f"const float32x4_t w_{name} = vcvtq_f32_s32(q_{name});")
                 for r in range(rows):
                     text.line(f"{name}{r} = vfmaq_n_f32({name}{r}, w_{name}, v{r});")
             text.line(f"w += {bits};")
-        for r in range(rows):
-            for name, at in zip(("low", "high"), _HALVES, strict=True):
+        for name, at in zip(("low", "high"), _HALVES, strict=True):
+            if zero is None:
+                load = "aot_model_load_f32(z{})" if zero_type == "float" else (
+                    "vcvtq_f32_s32(vldrhq_s32(aot_model_read_int16_t(z{})))")  # fmt: skip
+                text.line(f"const float32x4_t z_{name} = {load.format(at)};")
+            for r in range(rows):
+                if zero is None:
+                    text.line(f"{name}{r} = vfmaq_n_f32({name}{r}, z_{name}, -all{r});")
+                elif zero:
+                    text.line(f"{name}{r} = vsubq_n_f32({name}{r}, {zero}.0f * all{r});")
                 total = f"vfmaq_f32(aot_model_load_f32(sum{r}{at}), {name}{r}, aot_model_load_f32(s{at}))"
                 text.line(f"aot_model_store_f32(sum{r}{at}, {total});")
         text.line(f"s += {TILE};")
@@ -63,10 +66,3 @@ def _weights(text: CText, bits: int) -> None:
         return
     text.line(f"const int32x4_t both = {load('')};")
     text.line("const int32x4_t q_low = vandq_s32(both, vdupq_n_s32(15)), q_high = vshrq_n_s32(both, 4);")
-
-
-def _real(name: str, zero: int | None, zero_type: str) -> str:
-    if zero is None and zero_type == "float":
-        return f"vsubq_f32(vcvtq_f32_s32(q_{name}), z_{name})"
-    less = f"vsubq_s32(q_{name}, z_{name})" if zero is None else f"vsubq_n_s32(q_{name}, {zero})"
-    return f"vcvtq_f32_s32({less if zero != 0 else f'q_{name}'})"

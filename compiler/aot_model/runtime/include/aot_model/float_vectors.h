@@ -69,6 +69,21 @@ AOT_MODEL_INLINE float aot_model_plus_four(float sum, float32x4_t x)
     return sum + vgetq_lane_f32(x, 3);
 }
 
+/* The sum of n floats, n >= 0, four partial sums of neighbours. */
+AOT_MODEL_INLINE float aot_model_sum_of_floats(const float *x, int32_t n)
+{
+    float32x4_t four = vdupq_n_f32(0.0f);
+    float sum;
+    for (int32_t k = 0; k < n / 4; k++) {
+        four = vaddq_f32(four, aot_model_load_f32(x + 4 * k));
+    }
+    sum = aot_model_plus_four(0.0f, four);
+    for (int32_t k = n / 4 * 4; k < n; k++) {
+        sum += x[k];
+    }
+    return sum;
+}
+
 /* x / d as two products, where the compiler has compared them with quotients: high + low is 1 / d. */
 AOT_MODEL_INLINE float32x4_t aot_model_four_divided(float32x4_t x, float high, float low)
 {
