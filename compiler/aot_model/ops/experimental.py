@@ -11,6 +11,7 @@ import numpy as np
 from aot_model.ir.operator import Inputs, OperatorError, Sample
 from aot_model.ir.values import Value
 from aot_model.ops.composition import Algebra, Composition
+from aot_model.ops.normalisation import scalar
 from aot_model.ops.registry import Build, operator, required
 
 
@@ -50,7 +51,8 @@ class Scale(Composition):
     scale: float = 1.0
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        return [Algebra(build).add(Algebra(build).mul(required(inputs), self.scale), 0.0)]
+        x = required(inputs)
+        return [Algebra(build).of("Mul", x, scalar(build, self.scale, x.dtype))]
 
     @classmethod
     def samples(cls) -> list[Sample]:
