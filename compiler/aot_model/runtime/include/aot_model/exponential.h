@@ -132,7 +132,7 @@ AOT_MODEL_INLINE float aot_model_log_normal(uint32_t bits, int32_t more)
 /* For x that is no normal number larger than 0. */
 AOT_MODEL_FUNCTION float aot_model_log_beyond(float x)
 {
-    float y = x; /* infinity, NaN */
+    float y;
     if (x < 0.0f) {
         y = NAN;
     } else if (x <= 0.0f) {
@@ -142,6 +142,8 @@ AOT_MODEL_FUNCTION float aot_model_log_beyond(float x)
         y = x * 8388608.0f;
         memcpy(&bits, &y, sizeof bits);
         y = aot_model_log_normal(bits, -23);
+    } else { /* infinity, NaN */
+        y = x;
     }
     return y;
 }
