@@ -91,6 +91,7 @@ int main(void)
 """
 COMPILERS = {
     "gcc": [["gcc"], []], "m32": [["gcc", "-m32"], []], "clang": [["clang-22"], []],
+    "packed": [["gcc", "-fpack-struct"], []],
     "s390x": [["s390x-linux-gnu-gcc"], ["qemu-s390x", "-L", "/usr/s390x-linux-gnu"]],
 }  # fmt: skip
 

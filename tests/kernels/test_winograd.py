@@ -205,3 +205,12 @@ def test_a_wrong_coefficient_is_seen(tmp_path: Path) -> None:
     wrong = tuple(h.replace("0x38e38e39", "0x38e38e3b") if h is text else h for h in case.code.helpers)
     with pytest.raises(AssertionError):
         run_host([replace(case, code=replace(case.code, helpers=wrong))], tmp_path)
+
+
+def test_every_depth_holds_all_channels() -> None:
+    """In whole turns of the product; those in parts fill nothing up, the others less than a turn."""
+    for channels in range(1, 200):
+        pairs = 2 * -(-channels // 4)
+        for filled, turn, in_parts in winograd.depths(ConvShape(1, 6, 6, channels, 4, 4, 4, 3, 3)):
+            assert filled % turn == 0, channels
+            assert filled == pairs if in_parts else pairs <= filled < pairs + turn, channels

@@ -47,6 +47,7 @@ _BY_PART: dict[str, tuple[str, ...]] = {
     "kernels/int16|kernels/int8/.*_mve": ("tests/kernels/test_int16_mve.py",),
     "kernels/int16/depthwise|kernels/int8/plane": ("tests/kernels/test_depthwise_int16.py",),
     "kernels": ("tests/kernels/test_parts.py", "tests/kernels/test_instruction_tables.py"),
+    "kernels/recurrent": ("tests/operators/test_scratch.py",),
     "kernels/(float32|reading)": ("tests/kernels/test_float32.py", "tests/kernels/test_float32_copies.py"),
     "passes/dead": ("tests/passes/test_dead_channels.py",),
     "passes/.*qdq": ("tests/passes/test_fuse_qdq.py",),

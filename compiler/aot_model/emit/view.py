@@ -325,6 +325,11 @@ class ModelView:
             f" AOT_MODEL_SECTION({string_literal(pool.section)})" if pool is not None and pool.section else ""
         )
 
+    def member_attributes(self, constant: Buffer) -> str:
+        """... of one in a union, which compilers pack where -fpack-struct asks for it."""
+        alignment = constant.type.dtype.alignment
+        return f" AOT_MODEL_ALIGNED({alignment})" if alignment > 1 else ""
+
     # --- external parameters --------------------------------------------------------------------------------
 
     @property

@@ -344,6 +344,10 @@ class ConvolutionTranspose(Operator):
         inputs = [  # weights that are no constants
             Sample((draw(f, 2, 3, 4, 4), draw(f, 6, 3, 2, 4)), {"strides": (2, 3), "pads": (1, 0, 0, 1)}),
             Sample((draw(f, 1, 4, 4, 4), draw(f, 6, 3, 3, 2)), {"group": 2, "strides": (2, 2)}),
+            *(
+                Sample((draw(a, 2, 5, 4, 4), draw(a, 6, 3, 2, 4)), {"strides": (3, 1), "dilations": (2, 2)})
+                for a in (f, np.int8, np.int16, np.float64)
+            ),
         ]
         # and more cases than a kernel has (kernels/cases.py)
         loops = [

@@ -169,10 +169,13 @@ class Binarizer(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         x = _draw(4, 3)
+        whole = [x.astype(t) for t in (np.int64, np.int32)]
+        for v in whole:
+            v[0, :2] = np.iinfo(v.dtype).min, np.iinfo(v.dtype).max
         return [
             Sample((v,), {"threshold": t})
-            for t in (0.0, 0.5, -1.25)
-            for v in (x, x.astype(np.float64), x.astype(np.int64), x.astype(np.int32))
+            for t in (0.0, 0.5, -1.25, 3e9, -3e9, float("inf"), float("-inf"))
+            for v in (x, x.astype(np.float64), *whole)
         ]
 
 

@@ -265,6 +265,7 @@ class ScatterND(_Scatter):
         more = {"reduction": "max"}
         rows.append(Sample((x, int64([[[1, 1], [1, 2]]]), ramp(1, 2) + 5), more, known))
         rows.append(Sample((x, int64(apart[2]), ramp(2, 3)), {"reduction": "add"}, known))
+        rows.append(Sample((x, np.zeros((0, 1), np.int64), ramp(0, 3))))
         return [*rows, Sample((x, int64([[0, 1], [3, 2]]), ramp(2) - 7))]
 
 

@@ -297,11 +297,11 @@ class MelWeightMatrix(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        values = (
-            np.asarray(8, np.int64),
-            np.asarray(16, np.int64),
-            np.asarray(8192, np.int64),
-            np.asarray(0, np.float32),
-            np.asarray(4096, np.float32),
-        )
-        return [Sample(values, {}, frozenset(range(5)))]
+        sizes = ((8, 16, 8192, 0.0, 4096.0), (40, 512, 16000, 20.0, 8000.0))
+        types = (np.int64, np.int64, np.int64, np.float32, np.float32)
+        return [
+            Sample(
+                tuple(np.asarray(v, t) for v, t in zip(values, types, strict=True)), {}, frozenset(range(5))
+            )
+            for values in sizes
+        ]
