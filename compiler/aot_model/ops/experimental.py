@@ -11,6 +11,7 @@ import numpy as np
 from aot_model.ir.operator import Inputs, OperatorError, Sample
 from aot_model.ir.values import Value
 from aot_model.ops.composition import Algebra, Composition
+from aot_model.ops.microsoft_activation import activated
 from aot_model.ops.normalisation import scalar
 from aot_model.ops.registry import Build, operator, required
 
@@ -36,8 +37,7 @@ class Affine(Composition):
     beta: float = 0.0
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        a = Algebra(build)
-        return [a.add(a.mul(required(inputs), self.alpha), self.beta)]
+        return [activated(build, required(inputs), "Affine", self.alpha, self.beta)]
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -67,8 +67,7 @@ class ScaledTanh(Composition):
     beta: float = 0.0
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        a = Algebra(build)
-        return [a.mul(a.of("Tanh", a.mul(required(inputs), self.beta)), self.alpha)]
+        return [activated(build, required(inputs), "ScaledTanh", self.alpha, self.beta)]
 
     @classmethod
     def samples(cls) -> list[Sample]:

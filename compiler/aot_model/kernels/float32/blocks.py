@@ -42,6 +42,39 @@ class Blocks:
         )
         return int(self.zeros.flat[0]) if same else None
 
+    @property
+    def zero_type(self) -> str:
+        """C type of zero points that differ."""
+        return "float" if self.zeros.dtype.kind == "f" else "int16_t"
+
+    @property
+    def length(self) -> str:
+        """C of the elements of block b."""
+        depth, last = self.q.shape[1], self.scales.shape[1] - 1
+        rest = depth % self.block
+        if rest and last > 0:
+            return f"(b == {last} ? {rest} : {self.block})"
+        return str(min(self.block, depth))
+
+    def left(self, column: str, tile: int) -> str:
+        """C of the columns of a tile that there are, from C of the first one on."""
+        columns = len(self.q)
+        if column == "0":
+            return str(min(columns, tile))
+        return (
+            f"({columns} - {column} < {tile} ? {columns} - {column} : {tile})"
+            if columns % tile
+            else str(tile)
+        )
+
+    def numbers(self, tile: int) -> list[Packed]:
+        """Scales, and zero points where they differ, in the order of tiles."""
+        found = [Packed("scales", tiles(self.scales.astype(np.float32), tile).reshape(-1))]
+        if self.zero is None:
+            kind = np.float32 if self.zero_type == "float" else np.int16
+            found.append(Packed("zeros", tiles(self.zeros.astype(kind), tile).reshape(-1)))
+        return found
+
 
 def tiles(values: np.ndarray, tile: int) -> np.ndarray:
     """(columns, n) as (tiles, n, columns of a tile), filled up with zeros."""
@@ -62,13 +95,7 @@ def block_matmul(
     weights = tiles(m.q, tile)
     if m.bits == 4:
         weights = weights[..., :half] | weights[..., half:] << 4
-    constants = [
-        Packed("weights", np.ascontiguousarray(weights).reshape(-1), admissible=ANYTHING),
-        Packed("scales", np.ascontiguousarray(tiles(m.scales.astype(np.float32), tile)).reshape(-1)),
-    ]
-    if m.zero is None:
-        kind = np.float32 if m.zeros.dtype.kind == "f" else np.int16
-        constants.append(Packed("zeros", np.ascontiguousarray(tiles(m.zeros.astype(kind), tile)).reshape(-1)))
+    constants = [Packed("weights", weights.reshape(-1), admissible=ANYTHING), *m.numbers(tile)]
     writer = _Writer(m, tail, tile, columns, depth, blocks, m.zero, helium and tile == blocks_mve.TILE)
     text = CText()
     whole = rows - rows % together
@@ -101,13 +128,9 @@ class _Writer:
         text.line("const uint8_t *w = weights;")
         text.line("const float *s = scales;")
         if self.zero is None:
-            text.line(f"const {self._zero_type} *z = zeros;")
+            text.line(f"const {self.m.zero_type} *z = zeros;")
         with text.loop("column", str(self.columns), self.tile, self.columns > self.tile):
             self._tile(text, row, "column" if self.columns > self.tile else "0", count)
-
-    @property
-    def _zero_type(self) -> str:
-        return "float" if self.m.zeros.dtype.kind == "f" else "int16_t"
 
     def _tile(self, text: CText, row: str, column: str, count: int) -> None:
         for r in range(count):
@@ -117,10 +140,7 @@ class _Writer:
                 if row != "0"
                 else f"const float *at{r} = x + {r * self.depth};"
             )
-        rest = self.depth % self.m.block
-        length = str(min(self.m.block, self.depth))
-        if rest and self.blocks > 1:
-            length = f"(b == {self.blocks - 1} ? {rest} : {self.m.block})"
+        length = self.m.length
         if self.helium:
             text.line("#if AOT_MODEL_FLOAT_VECTORS")
             blocks_mve.sums(
@@ -131,17 +151,13 @@ class _Writer:
                 length,
                 self.m.bits,
                 self.zero,
-                self._zero_type,
+                self.m.zero_type,
             )
             text.line("#else")
         self._sums(text, count, length)
         if self.helium:
             text.line("#endif")
-        left = str(self.tile)
-        if self.columns % self.tile:
-            left = f"({self.columns} - {column} < {self.tile} ? {self.columns} - {column} : {self.tile})"
-        left = str(min(self.columns, self.tile)) if column == "0" else left
-        with text.loop("j", left):
+        with text.loop("j", self.m.left(column, self.tile)):
             for r in range(count):
                 text.line(
                     self.tail.store(
@@ -186,6 +202,6 @@ class _Writer:
     def _real(self, weight: str, at: str) -> str:
         if self.zero is not None:
             return f"(float)((int32_t)({weight}) - {self.zero})" if self.zero else f"(float)({weight})"
-        if self._zero_type == "float":
+        if self.m.zero_type == "float":
             return f"(float)({weight}) - z[{at}]"
         return f"(float)((int32_t)({weight}) - z[{at}])"

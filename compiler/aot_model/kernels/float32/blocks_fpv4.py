@@ -36,13 +36,10 @@ def block_matmul(rows: int, m: Blocks, tail: Tail, apart: bool) -> KernelCode:
     tile = 8 if together == 1 and -columns % 8 * 5 <= columns else 4
     words = _words(m.q, m.bits)
     constants = [
-        Packed("weights", np.ascontiguousarray(tiles(words, tile)).reshape(-1), admissible=ANYTHING,
+        Packed("weights", tiles(words, tile).reshape(-1), admissible=ANYTHING,
                layout=f"for each {tile} columns: for each step a word of each column"),
-        Packed("scales", np.ascontiguousarray(tiles(m.scales.astype(np.float32), tile)).reshape(-1)),
+        *m.numbers(tile),
     ]  # fmt: skip
-    if m.zero is None:
-        kind = np.float32 if m.zeros.dtype.kind == "f" else np.int16
-        constants.append(Packed("zeros", np.ascontiguousarray(tiles(m.zeros.astype(kind), tile)).reshape(-1)))
     writer, text = _Writer(m, tail, tile, apart), CText()
     whole = rows - rows % together
     with text.loop("row", str(whole), together) if whole > together else text.block():
@@ -77,7 +74,7 @@ class _Writer:
         text.line("const uint32_t *w = weights;")
         text.line("const float *s = scales;")
         if m.zero is None:
-            text.line(f"const {'float' if m.zeros.dtype.kind == 'f' else 'int16_t'} *z = zeros;")
+            text.line(f"const {m.zero_type} *z = zeros;")
         many = columns > self.tile
         with text.loop("column", str(columns), self.tile, many):
             for r in range(count):
@@ -87,27 +84,20 @@ class _Writer:
                 text.line(f"const float *at{r} = {total('x', product(place, depth))};")
             with text.loop("b", str(m.scales.shape[1]), needed=m.scales.shape[1] > 1):
                 self._block(text, count)
-            left = str(min(columns, self.tile))
-            if many and columns % self.tile:
-                left = f"({columns} - column < {self.tile} ? {columns} - column : {self.tile})"
-            with text.loop("j", left):
+            with text.loop("j", m.left("column" if many else "0", self.tile)):
                 for r in range(count):
                     index = ("0", "0", _sum(row, r), total("column", "j") if many else "j")
                     text.line(self.tail.store(f"sum{r}[j]", index, 1))
 
     def _block(self, text: CText, count: int) -> None:
         """Adds the products of a block to the sums of the rows."""
-        m, depth, step = self.m, self.m.q.shape[1], 32 // self.m.bits
+        m, step = self.m, 32 // self.m.bits
         kind, columns = _KINDS[m.bits], range(self.tile)
-        rest = depth % m.block
-        length = str(min(m.block, depth))
-        if rest and depth > m.block:
-            length = f"(b == {m.scales.shape[1] - 1} ? {rest} : {m.block})"
         for r in range(count):
             if m.zero != 0:
                 text.line(f"float all{r} = 0.0f;")
             text.line(f"float part{r}[{self.tile}] = {{0.0f}};")
-        with text.block(f"for (const float *const end = at0 + {length}; at0 != end;)"):
+        with text.block(f"for (const float *const end = at0 + {m.length}; at0 != end;)"):
             for r in range(count):
                 text.line(f"float made{r}[{step}];")
                 made = f"aot_model_for_{kind}(at{r}, made{r});"

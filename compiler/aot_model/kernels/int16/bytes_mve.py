@@ -11,7 +11,7 @@ from __future__ import annotations
 from aot_model.c.text import CText, product, total
 from aot_model.kernels.base import KernelCode, Scratch
 from aot_model.kernels.int16 import block_mve
-from aot_model.kernels.int16.matmul import TOGETHER, Product, Rows, parts, repeats
+from aot_model.kernels.int16.matmul import TOGETHER, Product, Rows, loops, parts
 
 HEADER = "aot_model/bytes_mve.h"
 DEPTHS = range(12, 8193)
@@ -30,15 +30,7 @@ def byte_matmul(p: Product) -> KernelCode:
     """The kernel of activations x0 and x1, which `takes` allows."""
     s, text = p.shape, CText()
     text.line("\n".join(block_mve.declared(p.finish)))
-    once = repeats(s)
-    if once:
-        _columns(text, p, ("0", "0"))
-    with text.turns("i", str(s.batch[0])) as i, text.turns("j", str(s.batch[1])) as j:
-        if not once:
-            _columns(text, p, (i, j))
-        for first, count, height in parts(s.m, p.rows):
-            with text.block(f"for (int32_t m = {first}; m < {first + count * height}; m += {height})"):
-                _rows(text, Rows(p, (i, j)), height)
+    loops(text, p, _columns, _rows)
     scratch = [
         Scratch("sums", 32 * -(-min(s.n, TOGETHER) // p.columns), 4, "int32_t"),
         Scratch("begin", 4 * (s.n + s.n % 2), 4, "int32_t"),
@@ -77,7 +69,8 @@ def _columns(text: CText, p: Product, at: tuple[str, str]) -> None:
             text.line(f"aot_model_collect_bytes({to}, {start}, {s.b_strides[2]}, {s.k});")
         begin = str(s.k * a.zero * b.zero)
         if a.zero:
-            begin += f" - {a.zero} * aot_model_sum_{b.dtype}(columns + {place}, {s.k})".replace("- -", "+ ")
+            sign = "-" if a.zero > 0 else "+"
+            begin += f" {sign} {abs(a.zero)} * aot_model_sum_{b.dtype}(columns + {place}, {s.k})"
         text.line(f"begin[n] = {begin};")
     if s.n % 2:
         text.line(f"begin[{s.n}] = 0;")

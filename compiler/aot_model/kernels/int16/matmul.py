@@ -108,17 +108,9 @@ def matmul(p: Product) -> KernelCode:
     """The kernel of activations x0 and x1."""
     s, k, dots = p.shape, p.dots.taps, p.dots
     text = CText()
-    repeated = repeats(s)
     if dots.mve:
         text.line("\n".join(block_mve.declared(p.finish)))
-    if repeated:
-        _pack(text, p, ("0", "0"))
-    with text.turns("i", str(s.batch[0])) as i, text.turns("j", str(s.batch[1])) as j:
-        if not repeated:
-            _pack(text, p, (i, j))
-        for first, count, height in parts(s.m, p.rows):
-            with text.block(f"for (int32_t m = {first}; m < {first + count * height}; m += {height})"):
-                _rows(text, Rows(p, (i, j)), height)
+    loops(text, p, _pack, _rows)
     pieces = [Scratch("packed", 2 * k * s.n, 4, "int16_t")]
     if not p.direct:
         pieces.append(Scratch("rows", 2 * k * p.rows, 4, "int16_t"))
@@ -132,9 +124,25 @@ def matmul(p: Product) -> KernelCode:
     )
 
 
-def repeats(s: MatmulShape) -> bool:
-    """Whether the second matrix is the same for all of the batch."""
-    return all(stride == 0 or count == 1 for stride, count in zip(s.b_strides, s.batch, strict=False))
+def loops(
+    text: CText,
+    p: Product,
+    prepare: Callable[[CText, Product, tuple[str, str]], None],
+    rows: Callable[[CText, Rows, int], None],
+) -> None:
+    """The batch and the rows of a product: `prepare` the second matrix, once where it is the same for all of
+    the batch, and then `rows` of the result, as many as its last argument says.
+    """
+    s = p.shape
+    repeated = all(stride == 0 or count == 1 for stride, count in zip(s.b_strides, s.batch, strict=False))
+    if repeated:
+        prepare(text, p, ("0", "0"))
+    with text.turns("i", str(s.batch[0])) as i, text.turns("j", str(s.batch[1])) as j:
+        if not repeated:
+            prepare(text, p, (i, j))
+        for first, count, height in parts(s.m, p.rows):
+            with text.block(f"for (int32_t m = {first}; m < {first + count * height}; m += {height})"):
+                rows(text, Rows(p, (i, j)), height)
 
 
 def parts(size: int, width: int) -> list[tuple[int, int, int]]:

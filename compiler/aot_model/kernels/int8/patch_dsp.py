@@ -244,7 +244,7 @@ class Slices:
     @property
     def depth(self) -> int:
         """Input channels of a group."""
-        return self.shape.in_c // self.shape.groups
+        return self.shape.group_in
 
     @property
     def taps(self) -> int:
