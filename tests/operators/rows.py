@@ -7,7 +7,7 @@ make it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -89,6 +89,22 @@ def rows_of(kind: type[Operator]) -> list[Row]:
 def registry_rows() -> Iterator[Row]:
     for _, kind in sorted(OPERATORS.items()):
         yield from rows_of(kind)
+
+
+def rows_of_sequences() -> Iterator[Row]:
+    """Recurrent layers over sequences of different lengths, forwards and backwards."""
+    for name in ("LSTM", "GRU", "RNN"):
+        for row in rows_of(OPERATORS["", name]):
+            inputs = [*row.sample.inputs, None][: max(len(row.sample.inputs), 5)]
+            if inputs[4] is None and len(inputs) >= 5:
+                for direction, lengths in (("forward", (0, 5)), ("reverse", (3, 0))):
+                    inputs[4] = np.asarray(lengths, np.int32)
+                    sample = replace(
+                        row.sample,
+                        inputs=tuple(inputs),
+                        attributes={**row.sample.attributes, "direction": direction},
+                    )
+                    yield Row(f"{row.label}-lengths-{direction}", row.kind, row.number, sample)
 
 
 # --- as a graph of ours -------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from oracles import ONNX_RUNTIME, expected
-from rows import Row, label_of, rows_of
+from rows import Row, label_of, rows_of, rows_of_sequences
 from verdict import ERRS, verdict
 
 from aot_model.ir.operator import Operator
@@ -50,22 +50,6 @@ def _variants() -> Iterator[Row]:
                 yield Row(f"{row.label}-{name}", kind, row.number, sample)
 
 
-def _sequences() -> Iterator[Row]:
-    """Recurrent layers over sequences of different lengths, forwards and backwards."""
-    for name in ("LSTM", "GRU", "RNN"):
-        for row in rows_of(OPERATORS["", name]):
-            inputs = [*row.sample.inputs, None][: max(len(row.sample.inputs), 5)]
-            if inputs[4] is None and len(inputs) >= 5:
-                for direction, lengths in (("forward", (0, 5)), ("reverse", (3, 0))):
-                    inputs[4] = np.asarray(lengths, np.int32)
-                    sample = replace(
-                        row.sample,
-                        inputs=tuple(inputs),
-                        attributes={**row.sample.attributes, "direction": direction},
-                    )
-                    yield Row(f"{row.label}-lengths-{direction}", row.kind, row.number, sample)
-
-
 def _tensors() -> Iterator[Row]:
     """Lists of numbers as the tensors that an operator takes in their place."""
     for _, kind in sorted(OPERATORS.items()):
@@ -91,7 +75,7 @@ def _array(value: Any) -> np.ndarray | None:
 
 def test_attributes_that_no_sample_sets() -> None:
     """Refused by us, or computed by nobody else: nothing is said."""
-    rows = [*_variants(), *_sequences()]
+    rows = [*_variants(), *rows_of_sequences()]
     outcomes = run_cases([row.case for row in rows], "c", flags=("-O0",), sanitize=False)
     compared, wrong = 0, []
     for row, outcome in zip(rows, outcomes, strict=True):

@@ -1,5 +1,5 @@
-"""What operators refuse: every sample with the shape or the type of one input changed, against what is
-recorded.
+"""What operators refuse: every sample with the shape, the type or the numbers of one input changed, or the
+numbers of an attribute, against what is recorded.
 
 Whatever is accepted has the types that are recorded. pytest tests/operators/test_refusals.py --update-golden
 records new operators and samples, and what was changed on purpose: read the difference.
@@ -9,21 +9,25 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from rows import Row, graph, label_of, registry_rows
+from rows import Row, graph, label_of, registry_rows, rows_of_sequences
 
 from aot_model.errors import CompileError
-from aot_model.ir.operator import OperatorError
+from aot_model.ir.operator import Inputs, Operator, OperatorError
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value, constant
 from aot_model.ops.registry import Build
 
 FILE = Path(__file__).with_name("refusals.json")
 QUANTISED = {"QLinearSoftmax", "QLinearSigmoid", "QLinearAdd", "QLinearGlobalAveragePool", "QLinearConcat"}
+MOST_NUMBERS = 100
+"""Of a constant that says something about lengths, axes or scales; more are weights."""
 OTHER_TYPES = {"f": np.int8, "i": np.float32, "u": np.float32, "b": np.float32, "S": np.int64}
 
 
@@ -53,25 +57,69 @@ def _value(value: Value, shape: tuple[int, ...], dtype: DType) -> Value:
     )
 
 
+def _other_numbers(value: Value) -> Iterator[Value]:
+    """A constant whose numbers are all zero, of the other sign, or larger, as no length, axis, scale or
+    table is.
+    """
+    data = value.data
+    if data is None or data.dtype.kind not in "iuf" or data.size > MOST_NUMBERS:
+        return
+    with np.errstate(over="ignore"):
+        for numbers in (np.zeros_like(data), -data, data + data.dtype.type(7)):
+            yield constant(value.name, numbers)
+
+
+def _variants(value: Value) -> Iterator[Value]:
+    for shape in changed(value.shape):
+        yield _value(value, shape, value.dtype)
+    other = OTHER_TYPES.get(value.dtype.numpy.kind)
+    if other is not None:
+        yield _value(value, value.shape, DType.of(np.dtype(other)))
+    yield from _other_numbers(value)
+
+
+def _other_values(value: object, model: bool) -> Iterator[object]:
+    """What an attribute may be instead. model: the number may come from a file as it is; those of our own
+    operators are made by frontends and passes.
+    """
+    if isinstance(value, (list, tuple)):
+        if value and all(isinstance(v, (int, float)) for v in value):
+            yield from ((), value[1:], (*value, value[-1]))
+            yield from (tuple(factor * v + more for v in value) for factor, more in ((-1, 0), (0, 0), (1, 7)))
+    elif isinstance(value, float):
+        yield from (-value, value + 7, *((0.0, float("nan"), float("inf")) if model else ()))
+    elif isinstance(value, int) and not isinstance(value, bool):
+        yield from (-1, value + 7, *((0,) if model else ()))
+
+
 def outcomes(row: Row) -> str:
-    """A letter for each change, x refused or . accepted, and a number made of the types of what is accepted.
-    Anything else that is raised is an error of ours.
+    """A letter for each change of an input, and of an attribute, x refused or . accepted, and a number made
+    of the types of what is accepted. Anything else that is raised is an error of ours.
     """
     node = graph(row).nodes[-1]
-    letters, types = "", ""
+    types = ""
+
+    def letter(operator: Callable[[], Operator], inputs: Inputs) -> str:
+        nonlocal types
+        try:
+            made = operator()
+            found = made.infer(inputs)
+            if type(made).expand is not Operator.expand:
+                made.expand(Build([], "n"), inputs)
+        except (OperatorError, CompileError):
+            return "x"
+        types += str([str(t) for t in found])
+        return "."
+
+    letters = ""
     for k, value in enumerate(node.inputs):
-        if value is None:
-            continue
-        variants = [(shape, value.dtype) for shape in changed(value.shape)]
-        other = OTHER_TYPES.get(value.dtype.numpy.kind)
-        variants += [(value.shape, DType.of(np.dtype(other)))] if other is not None else []
-        for shape, dtype in variants:
-            try:
-                inputs = [*node.inputs[:k], _value(value, shape, dtype), *node.inputs[k + 1 :]]
-                types += str([str(t) for t in row.operator.infer(inputs)])
-                letters += "."
-            except (OperatorError, CompileError):
-                letters += "x"
+        for variant in _variants(value) if value is not None else ():
+            letters += letter(lambda: row.operator, [*node.inputs[:k], variant, *node.inputs[k + 1 :]])
+    letters += "|"
+    for f in fields(row.kind):
+        for other in _other_values(getattr(row.operator, f.name), row.kind.domain != "aot"):
+            changed = {**row.sample.attributes, f.name: other}
+            letters += letter(partial(row.kind, **changed), node.inputs)
     return f"{letters} {zlib.crc32(types.encode()):08x}"
 
 
@@ -87,7 +135,7 @@ def key(row: Row) -> str:
 
 @pytest.mark.filterwarnings("error")
 def test_what_is_refused_and_what_is_accepted(request: pytest.FixtureRequest) -> None:
-    now = {key(row): outcomes(row) for row in registry_rows()}
+    now = {key(row): outcomes(row) for row in (*registry_rows(), *rows_of_sequences())}
     if request.config.getoption("--update-golden"):
         FILE.write_text(json.dumps(now, indent=0, sort_keys=True) + "\n")
         return

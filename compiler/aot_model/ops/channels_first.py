@@ -47,7 +47,7 @@ def resolved_pads(
     if len(shape) != d:
         raise OperatorError(f"a window of {d} axes over {len(shape)}")
     if auto_pad in ("NOTSET", "VALID", ""):
-        return (0,) * (2 * d) if pads is None or auto_pad == "VALID" else tuple(pads)
+        return padding(None if auto_pad == "VALID" else pads, d)
     begins, ends = [], []
     for k in range(d):
         out = -(-shape[k] // strides[k])
@@ -59,7 +59,19 @@ def resolved_pads(
 
 
 def spatial(values: Ints | None, d: int) -> Ints:
-    return (1,) * d if values is None else tuple(values)
+    """Strides or dilations along `d` axes, 1 by default. OperatorError when a number is missing or below 1."""
+    found = (1,) * d if values is None else tuple(values)
+    if len(found) != d or min(found, default=1) < 1:
+        raise OperatorError(f"{list(found)} are not strides or dilations of {d} axes: a number >= 1 for each")
+    return found
+
+
+def padding(values: Ints | None, d: int) -> Ints:
+    """Explicit pads before and behind `d` axes, 0 by default. OperatorError when one is missing."""
+    found = (0,) * (2 * d) if values is None else tuple(values)
+    if len(found) != 2 * d:
+        raise OperatorError(f"pads {list(found)} are not two for each of {d} axes")
+    return found
 
 
 def check_bias(inputs: Inputs, channels: int) -> None:
@@ -171,7 +183,12 @@ class ConvTranspose(Operator):
         d = x.type.rank - 2
         strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
         extra = (0,) * d if self.output_padding is None else tuple(self.output_padding)
-        pads = (0,) * (2 * d) if self.pads is None else tuple(self.pads)
+        pads = padding(self.pads, d)
+        if len(extra) != d or (self.output_shape is not None and len(self.output_shape) < d):
+            raise OperatorError(
+                f"output_padding {list(extra)} or output_shape {self.output_shape} is not one number for each "
+                f"of {d} axes"
+            )
         if self.output_shape is not None or self.auto_pad.startswith("SAME"):
             begins, ends = [], []
             for k in range(d):
@@ -212,6 +229,7 @@ class ConvTranspose(Operator):
             x.type.rank < 3
             or w.type.rank != x.type.rank
             or w.shape[0] != x.shape[1]
+            or self.group < 1
             or w.shape[0] % self.group
         ):
             raise OperatorError(f"weights {w.type} with {self.group} groups do not fit {x.type}")

@@ -294,6 +294,11 @@ class Scan(Operator):
         count = self.num_scan_inputs
         sequences = values[len(values) - count :]
         axes, directions = self.scan_input_axes or (0,) * count, self.scan_input_directions or (0,) * count
+        if not 0 <= count <= len(values) or not len(axes) == len(directions) == count:
+            raise OperatorError(
+                f"{count} of {len(values)} inputs are scanned, along {len(axes)} axes in {len(directions)} "
+                "directions"
+            )
         found = [
             (v, normal_axis(a, v.type.rank), d) for v, a, d in zip(sequences, axes, directions, strict=True)
         ]

@@ -120,7 +120,10 @@ def forest_of(node: Operator, prefix: str) -> Forest:
     roots = tuple(next(k for k, t in enumerate(trees) if t == tree) for tree in dict.fromkeys(trees))
     votes: list[list[int]] = [[] for _ in modes]
     targets = tuple(int(str(v)) for v in get(f"{prefix}_ids"))
-    for k, key in enumerate(zip(get(f"{prefix}_treeids"), get(f"{prefix}_nodeids"), strict=True)):
+    voters = [get(f"{prefix}_{part}") for part in ("treeids", "nodeids")]
+    if len(voters[0]) != len(voters[1]):
+        raise OperatorError(f"the votes are of {len(voters[0])} trees and {len(voters[1])} nodes")
+    for k, key in enumerate(zip(*voters, strict=True)):
         if key not in place:
             raise OperatorError(f"a vote is of node {key[1]} of tree {key[0]}, which is not there")
         votes[place[key]].append(k)

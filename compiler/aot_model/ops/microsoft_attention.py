@@ -24,7 +24,7 @@ LOWEST = float(np.finfo(np.float32).min)
 
 def heads(a: Algebra, x: Value, count: int) -> Value:
     """(B, S, N * H) as (B, N, S, H)."""
-    if x.type.rank != 3 or x.shape[2] % count:
+    if x.type.rank != 3 or count < 1 or x.shape[2] % count:
         raise OperatorError(f"{x.type} cannot be split into {count} heads")
     return a.transpose(a.reshape(x, *x.shape[:2], count, x.shape[2] // count), 0, 2, 1, 3)
 

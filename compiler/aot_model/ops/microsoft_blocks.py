@@ -89,6 +89,8 @@ class MatMulNBits(Composition):
             )
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        if self.block_size < 1:
+            raise OperatorError(f"blocks of {self.block_size} elements")
         a, n, blocks = Algebra(build), self.N, -(-self.K // self.block_size)
         self._check(inputs, blocks)
         data = static(inputs, 1, "the matrix")

@@ -112,7 +112,7 @@ class GroupQueryAttention(Composition):
         """Queries, keys and values with their heads apart."""
         query, key, value = ranked(required(inputs, 0), 3), present(inputs, 1), present(inputs, 2)
         n, k = self.num_heads, self.kv_num_heads
-        if n % k:
+        if min(n, k) < 1 or n % k:
             raise OperatorError(f"{n} heads of queries cannot share {k} of keys")
         if key is None or value is None:
             width = query.shape[2] // (n + 2 * k)

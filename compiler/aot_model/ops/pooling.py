@@ -15,7 +15,14 @@ from aot_model.ir.index import add, flatten_index, floordiv, less, mod, mul, sub
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
-from aot_model.ops.channels_first import Pooling, WindowPooling, channels_first, channels_last, spatial
+from aot_model.ops.channels_first import (
+    Pooling,
+    WindowPooling,
+    channels_first,
+    channels_last,
+    padding,
+    spatial,
+)
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Pad
 from aot_model.ops.normalisation import scalar
@@ -243,9 +250,9 @@ class MaxUnpool(Operator):
 
     def _inner(self, x: Value) -> Ints:
         d = len(self.kernel_shape)
-        strides, pads = spatial(self.strides, d), self.pads or (0,) * (2 * d)
-        if d < 1 or len(strides) != d or len(pads) != 2 * d:
-            raise OperatorError(f"strides {strides} and pads {pads} do not fit {d} spatial axes")
+        strides, pads = spatial(self.strides, d), padding(self.pads, d)
+        if d < 1:
+            raise OperatorError("kernel_shape has no axes")
         return (
             *ranked(x, 2 + d).shape[:2],
             *(
@@ -302,12 +309,9 @@ class Col2Im(Operator):
         h, k = ints(image), ints(block)
         d = len(h)
         strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
-        pads = self.pads or (0,) * (2 * d)
-        if not len(k) == len(strides) == len(dilations) == d or len(pads) != 2 * d:
-            raise OperatorError(
-                f"a window {list(k)}, strides {strides}, dilations {dilations} and pads "
-                f"{pads} do not fit an image {list(h)}"
-            )
+        pads = padding(self.pads, d)
+        if len(k) != d or min(*h, *k, 1) < 0 or 0 in k:
+            raise OperatorError(f"a window {list(k)} does not fit an image {list(h)}")
         counts = tuple(
             (h[i] + pads[i] + pads[d + i] - dilations[i] * (k[i] - 1) - 1) // strides[i] + 1 for i in range(d)
         )

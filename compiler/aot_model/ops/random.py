@@ -10,6 +10,7 @@ ACM TOMACS 8, 1998; ONNX operator specification; numpy.random.RandomState for th
 
 from __future__ import annotations
 
+import math
 import zlib
 
 import numpy as np
@@ -129,6 +130,8 @@ class RandomNumbers(Operator):
 def numbers(build: Build, shape: tuple[int, ...], seed: float | None, normal: bool = False) -> Value:
     """Random doubles of a shape, from a generator of their own."""
     state = Value(f"{build.prefix}.generator", TensorType(DType.UINT32, (_WORDS + 1,)), state=True)
+    if seed is not None and not math.isfinite(seed):
+        raise OperatorError(f"a seed of {seed}")
     number = zlib.crc32(build.prefix.encode()) if seed is None else int(seed) & 0xFFFFFFFF
     return build(RandomNumbers(shape, normal, number), state)
 

@@ -298,6 +298,8 @@ class Resize(Operator):
         """Positions [out, taps], clamped, and weights."""
         if self.mode == "linear" and not self.antialias and not self.exclude_outside:
             return _between(x, n)
+        if not math.isfinite(self.cubic_coeff_a):
+            raise OperatorError(f"a cubic_coeff_a of {self.cubic_coeff_a}")
         x = x.astype(np.float64)
         shrink = min(scale, 1.0) if self.antialias and x.size else 1.0
         reach = 1 if self.mode == "linear" else 2

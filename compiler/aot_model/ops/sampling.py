@@ -13,6 +13,7 @@ from aot_model.ir.index import add, floordiv, mul
 from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
+from aot_model.ops.channels_first import padding, spatial
 from aot_model.ops.movement import bounded
 from aot_model.ops.registry import ints, operator, required, static
 
@@ -181,7 +182,7 @@ class DeformConv(Operator):
     strides: tuple[int, ...] | None = None
 
     def _geometry(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-        return self.strides or (1, 1), self.dilations or (1, 1), self.pads or (0, 0, 0, 0)
+        return spatial(self.strides, 2), spatial(self.dilations, 2), padding(self.pads, 2)
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, w, offset = (required(inputs, k) for k in range(3))

@@ -269,6 +269,8 @@ class MelWeightMatrix(Operator):
                 f"its bands lie between {low:g} and {high:g} Hz, not between 0 and the rate, {rate:g} Hz"
             )
         count, bins = int(bands), int(length) // 2 + 1
+        if min(count, length) < 0:
+            raise OperatorError(f"{count} bands of a transform of {length:g} samples")
         edges = np.linspace(2595 * np.log10(1 + low / 700), 2595 * np.log10(1 + high / 700), count + 2)
         # As the reference: the top edge is not part of the division.
         step = (edges[-1] - edges[0]) / (count + 2)

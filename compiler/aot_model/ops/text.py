@@ -166,6 +166,8 @@ class TfIdfVectorizer(Operator):
         """(words, place in the output, weight) of every n-gram of the pool."""
         pool: Sequence[Any] = [w.encode() for w in self.pool_strings] or self.pool_int64s
         found: list[tuple[Any, ...]] = []
+        if not self.ngram_counts:
+            raise OperatorError("ngram_counts is empty")
         for n, (begin, end) in enumerate(
             zip(self.ngram_counts, (*self.ngram_counts[1:], len(pool)), strict=True), 1
         ):
