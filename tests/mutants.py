@@ -210,7 +210,7 @@ def _judge_layers(names: list[str], known: dict[str, Any], found: dict[str, Any]
 
 
 def failure(files: list[str], place: Path, seconds: float) -> dict[str, Any]:
-    """The first test that fails of some arguments of pytest."""
+    """The first test that fails of some arguments of pytest, or computes on and on: seconds of CPU time."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(place),
@@ -221,10 +221,18 @@ def failure(files: list[str], place: Path, seconds: float) -> dict[str, Any]:
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *file.split()]
         try:
             done = subprocess.run(
-                command, cwd=TESTS.parent, env=environment, capture_output=True, text=True, timeout=seconds
+                command,
+                cwd=TESTS.parent,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=SLOWEST * seconds,
+                preexec_fn=partial(resource.setrlimit, resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5)),
             )
         except subprocess.TimeoutExpired:
             return {"status": "open", "by": f"the machine is too slow for {file}"}
+        if done.returncode == -signal.SIGXCPU:
+            return {"status": "caught", "by": f"time limit: {file}"}
         if done.returncode not in (0, 5):  # 5: none was selected
             failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
             return {"status": "caught", "by": (failed or [file])[0][:200]}
@@ -265,7 +273,7 @@ class Judge:
             record.seconds = round(time.time() - started, 1)
 
     def _near(self, record: Record, original: str, mutant: Mutant) -> dict[str, Any]:
-        return failure(near_files(record.file), self.place, SLOWEST * self.seconds)
+        return failure(near_files(record.file), self.place, self.seconds)
 
     def _loaded(
         self, record: Record, original: str, mutant: Mutant, stage: Stage, seconds: float
@@ -303,7 +311,7 @@ class Judge:
         return found
 
     def _tests(self, record: Record, original: str, mutant: Mutant) -> dict[str, Any]:
-        return failure(pytest_files(record.file), self.place, 3 * SLOWEST * self.seconds)
+        return failure(pytest_files(record.file), self.place, 6 * self.seconds)
 
 
 def asked_for(options: argparse.Namespace) -> list[Mutant]:

@@ -100,7 +100,7 @@ class Operator:
         all outputs come their actual shapes."""
         return {}
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         """The element of output number `output` at `index`; `at(value, index)` is an element of an input."""
         raise NotImplementedError(f"{self.name}.express")
 

@@ -155,7 +155,7 @@ class PRelu(Operator):
             raise OperatorError(f"slope {slope.type} and input {x.type} have different types")
         return [TensorType(x.dtype, shared_shape(inputs, 2))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, slope = at(required(inputs), index), required(inputs, 1)
         scaled = call("mul", x, at(slope, broadcast_index(slope.shape, index)))
         return select(call("lt", x, one(x, 0), dtype=DType.BOOL), scaled, x)

@@ -46,7 +46,7 @@ class ScaledWindow(Operator):
         shift_count(self.shift)
         return [x.type]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, window = two_widened(at, inputs, index)
         y = call("sar", call("mul", x, window), const(self.shift))
         return cast(clamp(y, const(-32768), const(32767)), DType.INT16)
@@ -136,7 +136,7 @@ class SpectrumEnergy(Operator):
             raise OperatorError(f"energies {self.start} to {self.end} of {x.type}")
         return [TensorType(DType.UINT32, (x.shape[0] // 2,))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, (i,) = required(inputs), index
         parts = [cast(at(x, (add(mul(i, 2), k),)), DType.INT32) for k in range(2)]
         squares = [cast(call("mul", p, p), DType.UINT32) for p in parts]

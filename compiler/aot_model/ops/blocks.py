@@ -59,7 +59,7 @@ class BlockMatMul(Operator):
             )
         return [TensorType(x.dtype, (*x.shape[:-1], q.shape[0]))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, q, s = (required(inputs, k) for k in range(3))
         zero = inputs[3] if len(inputs) > 3 else None
         k = fresh("k", q.shape[1])

@@ -55,7 +55,7 @@ class Cast(Operator):
             raise OperatorError(why, "E202", "numbers as text need a formatter that firmware does not have")
         return [TensorType(self.to, x.shape)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x = at(required(inputs), index)
         if self.to is DType.FLOAT8E8M0 and x.dtype is not self.to:
             if self.round_mode != "up":
@@ -87,7 +87,7 @@ class BitCast(Operator):
             raise OperatorError(f"{x.dtype.label} and {self.to.label} have different widths")
         return [TensorType(self.to, x.shape)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x = at(required(inputs), index)
         return x if x.dtype is self.to else call("bitcast", x, dtype=self.to)
 

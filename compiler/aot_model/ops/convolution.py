@@ -172,7 +172,7 @@ class Convolution(Operator):
             raise OperatorError(f"the window is larger than the padded input {x.type}")
         return [TensorType(accumulator(x.dtype), (x.shape[0], *spatial, w.shape[0]))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         w = required(inputs, 1)
 
         def met(k: int) -> _Met:
@@ -310,7 +310,7 @@ class ConvolutionTranspose(Operator):
             raise OperatorError(f"weights {w.type} with {self.group} groups do not fit {x.type}")
         return [TensorType(accumulator(x.dtype), (x.shape[0], *spatial, w.shape[0]))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         w = required(inputs, 1)
 
         def met(k: int) -> _Met:

@@ -74,7 +74,7 @@ class ConstantOfShape(Operator):
         shape = static(inputs, 0, "the shape")
         return [TensorType(DType.of(self._fill().dtype), () if shape is None else ints(shape))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         fill = self._fill()
         return const(fill.reshape(-1)[0].item(), DType.of(fill.dtype))
 
@@ -110,7 +110,7 @@ class Range(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [TensorType(required(inputs).dtype, (self._count(inputs),))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         start, delta = (at(v, (const(0),) * v.type.rank) for v in (required(inputs, 0), required(inputs, 2)))
         return call("add", start, call("mul", cast(index[0], start.dtype), delta))
 

@@ -241,7 +241,7 @@ class Elementwise(Operator):
             raise OperatorError(f"{self.name} of {values[0].type} is not supported", "E202")
         return [TensorType(self.result or values[0].dtype, broadcast(*(v.shape for v in values)))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         args = [at(v, broadcast_index(v.shape, index)) for v in inputs if v is not None]
         return type(self).meaning(*args)
 
@@ -301,7 +301,7 @@ class Unary(Operator, ABC):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [required(inputs).type]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         return self.scalar(at(required(inputs), index))
 
     @classmethod
@@ -339,7 +339,7 @@ class Mod(Operator):
         a, b = required(inputs, 0), required(inputs, 1)
         return [TensorType(a.dtype, broadcast(a.shape, b.shape))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         a, b = (at(v, broadcast_index(v.shape, index)) for v in (required(inputs, 0), required(inputs, 1)))
         return call("fmod" if self.fmod else "mod", a, b)
 
@@ -372,7 +372,7 @@ class BitShift(Operator):
         a, b = required(inputs, 0), required(inputs, 1)
         return [TensorType(a.dtype, broadcast(a.shape, b.shape))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         a, b = (at(v, broadcast_index(v.shape, index)) for v in (required(inputs, 0), required(inputs, 1)))
         return call("shl" if self.direction == "LEFT" else "shr", a, b)
 
@@ -401,7 +401,7 @@ class Clip(Operator):
                 raise OperatorError(f"a bound {bound.type} is not one element of the type of {x.type}")
         return [x.type]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         low, high = (inputs[i] if len(inputs) > i else None for i in (1, 2))
         return clamp(
             at(required(inputs), index),
@@ -431,7 +431,7 @@ class Where(Operator):
         c, x, y = (required(inputs, i) for i in range(3))
         return [TensorType(x.dtype, broadcast(c.shape, x.shape, y.shape))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         c, x, y = (at(v, broadcast_index(v.shape, index)) for v in (required(inputs, i) for i in range(3)))
         return select(c, x, y)
 

@@ -45,7 +45,7 @@ class ExactQuotient(Operator):
             raise OperatorError(f"{self.most} and a divisor of {self.divisor} are too large", "E202")
         return [TensorType(self.to, x.shape)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         up, d = self._up(), self.divisor
         acc = cast(widened(at(required(inputs), index), self.x_zero_point), DType.INT32)
         above = call("add", acc, const(up + d // 2))

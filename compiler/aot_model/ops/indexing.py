@@ -37,7 +37,7 @@ class GatherElements(Operator):
             raise OperatorError(f"indices {indices.type} reach beyond data {x.type} beside axis {axis}")
         return [TensorType(x.dtype, indices.shape)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, indices = required(inputs, 0), required(inputs, 1)
         a = normal_axis(self.axis, x.type.rank)
         picked = bounded(at(indices, index), x.shape[a])
@@ -72,7 +72,7 @@ class GatherND(Operator):
             raise OperatorError(f"indices {indices.type} with {b} batch axes do not fit {x.type}")
         return [TensorType(x.dtype, indices.shape[:-1] + x.shape[b + indices.shape[-1] :])]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, indices = required(inputs, 0), required(inputs, 1)
         b, k, lead = self.batch_dims, indices.shape[-1], indices.type.rank - 1
         picked = tuple(bounded(at(indices, (*index[:lead], const(n))), x.shape[b + n]) for n in range(k))
@@ -107,7 +107,7 @@ class OneHot(Operator):
         a = normal_axis(self.axis, indices.type.rank + 1)
         return [TensorType(values.dtype, (*indices.shape[:a], self._depth(inputs), *indices.shape[a:]))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         indices, values = required(inputs, 0), required(inputs, 2)
         a, depth = normal_axis(self.axis, indices.type.rank + 1), self._depth(inputs)
         picked = cast(at(indices, (*index[:a], *index[a + 1 :])), DType.INT64)
@@ -146,7 +146,7 @@ class ReverseSequence(Operator):
             )
         return [x.type]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, lens = required(inputs, 0), required(inputs, 1)
         steps, t = x.shape[self.time_axis], index[self.time_axis]
         length = cast(at(lens, (index[self.batch_axis],)), DType.INT64)

@@ -24,7 +24,7 @@ class InterpolatedLookup(Operator):
             raise OperatorError(f"a table of {len(self.table.values)} does not fit {x.type}")
         return [x.type]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         return cast(interpolated(self.table, cast(at(required(inputs), index), DType.INT32)), DType.INT16)
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:

@@ -98,7 +98,7 @@ class Trilu(Operator):
             raise OperatorError(f"takes matrices, not {x.type}")
         return [x.type]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x = required(inputs)
         k = inputs[1] if len(inputs) > 1 else None
         diagonal = (
@@ -132,7 +132,7 @@ class EyeLike(Operator):
             raise OperatorError(f"takes a matrix, not {x.type}")
         return [TensorType(self.dtype or x.dtype, x.shape)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         dtype = self.dtype or required(inputs).dtype
         rows, columns = required(inputs).shape
         # A diagonal beyond the matrix has no element, however far away it is.
@@ -173,7 +173,7 @@ class Contraction(Operator):
         extents = self._extents(inputs)
         return [TensorType(required(inputs).dtype, tuple(extents[label] for label in self.result))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         extents = self._extents(inputs)
         place = dict(zip(self.result, index, strict=True))
         over = {label: fresh("e", n) for label, n in extents.items() if label not in place}
@@ -333,7 +333,7 @@ class Det(Operator):
             raise OperatorError("matrices larger than 5 x 5 are not supported", "E202")
         return [TensorType(x.dtype, x.shape[:-2])]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x = required(inputs)
 
         def minor(row: int, columns: tuple[int, ...]) -> Expr:

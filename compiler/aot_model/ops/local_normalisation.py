@@ -52,7 +52,7 @@ class LRN(Operator):
             )
         return [x.type]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x = required(inputs)
         k = fresh("k", self.size)
         c = add(add(index[1], k), -((self.size - 1) // 2))

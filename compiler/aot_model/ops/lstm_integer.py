@@ -34,7 +34,7 @@ def function_text(name: str, op: SigmoidInt16, condition: str = "") -> str:
 
     access: At = at
     writer = CWriter(lambda cell, position: f"table[{position}]")
-    (text,) = writer.compute(flatten(op.express(access, [x], ())))
+    (text,) = writer.compute(flatten(op.express(access, [x], (), 0)))
     body = "\n".join([*writer.lines, f"    return {text};"])
     text = f"static inline int16_t {name}(const uint16_t *table, int16_t x)\n{{\n{body}\n}}"
     return f"{condition}\n{text}\n#endif" if condition else text

@@ -40,7 +40,7 @@ class MatMul(Operator):
         columns = (sb[-1],) if b.type.rank > 1 else ()
         return [TensorType(accumulator(a.dtype), broadcast(a.shape[:-2], sb[:-2]) + a.shape[-2:-1] + columns)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         a, b = required(inputs, 0), required(inputs, 1)
         k = fresh("k", a.shape[-1])
         column = (index[-1],) if b.type.rank > 1 else ()

@@ -40,7 +40,7 @@ class CacheAppend(Operator):
             raise OperatorError(f"a cache {past.type} of lengths {lengths.type} does not take {new.type}")
         return [TensorType(past.dtype, (*new.shape[:2], self.room, new.shape[3]))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         past, new, lengths = (required(inputs, k) for k in range(3))
         b, k, t, d = index
         length = at(lengths, (b,))

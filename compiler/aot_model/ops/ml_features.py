@@ -145,7 +145,7 @@ class Binarizer(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [required(inputs).type]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x = at(required(inputs), index)
         if x.dtype.is_float:
             above = call("lt", const(self.threshold, x.dtype), x, dtype=DType.BOOL)

@@ -60,7 +60,7 @@ class Probit(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [required(inputs).type]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         def c(value: float) -> Expr:
             return const(value, DType.FLOAT32)
 

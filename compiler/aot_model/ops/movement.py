@@ -45,7 +45,7 @@ class Transpose(Operator):
         x = required(inputs)
         return [TensorType(x.dtype, tuple(x.shape[p] for p in self.permutation(x.type.rank)))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x = required(inputs)
         source: list[Expr] = [const(0)] * len(index)
         for k, p in enumerate(self.permutation(x.type.rank)):
@@ -89,7 +89,7 @@ class Slice(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [TensorType(required(inputs).dtype, tuple(n for _, _, n in self._ranges(inputs)))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         return at(
             required(inputs),
             tuple(
@@ -136,7 +136,7 @@ class Concat(Operator):
             )
         ]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         values = [required(inputs, i) for i in range(len(inputs))]
         a = normal_axis(self.axis, values[0].type.rank)
         pieces: list[tuple[Expr, int]] = []
@@ -191,7 +191,7 @@ class Split(Operator):
         a = normal_axis(self.axis, x.type.rank)
         return [TensorType(x.dtype, (*x.shape[:a], s, *x.shape[a + 1 :])) for s in self._sizes(inputs)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x = required(inputs)
         a = normal_axis(self.axis, x.type.rank)
         data = static(inputs, 1, "the sizes")
@@ -218,7 +218,7 @@ class Expand(Operator):
         shape = static(inputs, 1, "the shape")
         return [TensorType(x.dtype, broadcast(x.shape, () if shape is None else ints(shape)))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x = required(inputs)
         return at(x, broadcast_index(x.shape, index))
 
@@ -241,7 +241,7 @@ class Tile(Operator):
             raise OperatorError(f"repeats do not fit {x.type}")
         return [TensorType(x.dtype, tuple(d * r for d, r in zip(x.shape, ints(repeats), strict=True)))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x = required(inputs)
         return at(x, tuple(mod(i, d) for i, d in zip(index, x.shape, strict=True)))
 
@@ -285,7 +285,7 @@ class Pad(Operator):
             raise OperatorError(f"{x.type} is padded with one element of its type, not {fill.type}")
         return [TensorType(x.dtype, shape)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x = required(inputs)
         source: list[Expr] = []
         inside: Expr = const(True, DType.BOOL)
@@ -349,7 +349,7 @@ class Gather(Operator):
         a = axis_of(x, self.axis)
         return [TensorType(x.dtype, x.shape[:a] + indices.shape + x.shape[a + 1 :])]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, indices = required(inputs, 0), required(inputs, 1)
         a = normal_axis(self.axis, x.type.rank)
         picked = at(indices, index[a : a + indices.type.rank])

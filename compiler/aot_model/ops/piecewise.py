@@ -50,7 +50,7 @@ class Piecewise(Operator):
             raise OperatorError(f"{pieces} pieces do not fit {x.type}")
         return [TensorType(self.to, x.shape)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, half = cast(at(required(inputs), index), DType.INT32), 1 << (self.bits - 1)
         for table in (self.values, self.slopes, self.curves):  # whose extremes do not overflow, see _integers
             assert table.value.data is not None

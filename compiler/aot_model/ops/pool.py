@@ -63,7 +63,7 @@ class Pool(Operator):
             raise OperatorError(f"the window {self.kernel} is larger than the padded input {x.type}")
         return [TensorType(x.dtype, (x.shape[0], *spatial, x.shape[-1]))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x = required(inputs)
         d = len(self.kernel)
         taps = tuple(fresh("k", self.kernel[k]) for k in range(d))

@@ -84,7 +84,7 @@ class MaximumPlace(Operator):
             raise OperatorError(f"maxima {y.type} are not of windows of {x.type}")
         return [TensorType(DType.INT64, y.shape)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, y = required(inputs, 0), required(inputs, 1)
         d = len(self.kernel)
         taps = tuple(fresh("k", n) for n in self.kernel)
@@ -325,7 +325,7 @@ class Col2Im(Operator):
             raise OperatorError(f"{x.type} does not hold {list(counts)} windows of {list(k)}")
         return [TensorType(x.dtype, (x.shape[0], x.shape[1] // taps, *h))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x = required(inputs)
         _, k, strides, dilations, pads, counts = self._shapes(inputs)
         taps = tuple(fresh("k", n) for n in k)

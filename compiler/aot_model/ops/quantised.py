@@ -74,7 +74,7 @@ class QuantisedSum(Operator):
             and before + self.result.shift == 1
         )
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         terms = []
         form, dtype = self.affine(required(inputs).dtype), required(inputs).dtype
         if self._plain and form is None:
@@ -174,7 +174,7 @@ class QuantisedMul(Operator):
             raise OperatorError(f"cannot multiply {a.type} and {b.type}")
         return [TensorType(self.to, broadcast(a.shape, b.shape))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         a, b = required(inputs, 0), required(inputs, 1)
         left = widened(at(a, broadcast_index(a.shape, index)), self.a_zero_point)
         right = widened(at(b, broadcast_index(b.shape, index)), self.b_zero_point)
@@ -241,7 +241,7 @@ class QuantisedPRelu(Operator):
         x, alpha = required(inputs, 0), required(inputs, 1)
         return [TensorType(x.dtype, broadcast(x.shape, alpha.shape))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, slope = required(inputs, 0), required(inputs, 1)
         real = widened(at(x, broadcast_index(x.shape, index)), self.x_zero_point)
         alpha = widened(at(slope, broadcast_index(slope.shape, index)), self.alpha_zero_point)

@@ -105,7 +105,7 @@ class Curve(Operator):
             raise OperatorError(f"{x.type} * {self.multiplier} + {self.offset} is no curve of {self.to}")
         return [TensorType(self.to, x.shape)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         def sar(v: Expr, bits: int) -> Expr:
             return call("sar", v, const(bits))
 

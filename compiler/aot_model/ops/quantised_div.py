@@ -34,7 +34,7 @@ class QuantisedDiv(Operator):
             raise OperatorError(f"cannot divide {a.type} by {b.type}")
         return [TensorType(self.to, broadcast(a.shape, b.shape))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         values = (required(inputs, 0), self.a_zero_point), (required(inputs, 1), self.b_zero_point)
         a, b = (widened(at(v, broadcast_index(v.shape, index)), zero) for v, zero in values)
         turned = call("lt", b, const(0), dtype=DType.BOOL)

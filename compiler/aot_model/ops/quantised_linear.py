@@ -106,7 +106,7 @@ class QuantizeLinear(Operator):
         check_positive(scale)
         return [TensorType(to, x.shape)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, scale = required(inputs, 0), required(inputs, 1)
         zero = inputs[2] if len(inputs) > 2 else None
         s = at(scale, parameter_index(scale, x, self.axis, self.block_size, index))
@@ -189,7 +189,7 @@ class RoundAway(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [required(inputs).type]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         return call("round", at(required(inputs), index))
 
     @classmethod
@@ -217,7 +217,7 @@ class RoundWithin(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [TensorType(self.to, required(inputs).shape)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         return quantised("round", at(required(inputs), index), 0, self.low, self.high, self.to)
 
     @classmethod
@@ -284,7 +284,7 @@ class DequantizeLinear(Operator):
         check_parameters(x, scale, zero, self.axis, self.block_size)
         return [TensorType(self._to(scale), x.shape)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, scale = required(inputs, 0), required(inputs, 1)
         zero = inputs[2] if len(inputs) > 2 else None
         s = at(scale, parameter_index(scale, x, self.axis, self.block_size, index))

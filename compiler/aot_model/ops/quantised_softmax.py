@@ -100,7 +100,7 @@ class Exponential(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [TensorType(self.table.dtype, broadcast(required(inputs, 0).shape, required(inputs, 1).shape))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         a, b = two_widened(at, inputs, index)
         values = self.table.value
         assert values.data is not None
@@ -135,7 +135,7 @@ class RoundingShift(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [required(inputs).type]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         return call("rounding_shift", at(required(inputs), index), const(self.bits))
 
     @classmethod
@@ -175,7 +175,7 @@ class SoftmaxRatio(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [TensorType(self.to, shared_shape(inputs, 3))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         e, total, reciprocal = (
             at(v, broadcast_index(v.shape, index)) for v in (required(inputs, k) for k in range(3))
         )
@@ -284,7 +284,7 @@ class Saturate(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [TensorType(self.to, required(inputs).shape)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         return saturated(at(required(inputs), index), self.zero_point, self.low, self.high, self.to)
 
     @classmethod

@@ -58,7 +58,7 @@ class Lookup(Operator):
             )
         return [TensorType(self.table.dtype, x.shape)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         return self.table.at(at(required(inputs), index))
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
@@ -105,7 +105,7 @@ class SigmoidInt16(Operator):
             raise OperatorError(f"{required(inputs).type} is not int16")
         return [required(inputs).type]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         def sar(v: Expr, bits: int) -> Expr:
             return call("sar", v, const(bits)) if bits else v
 

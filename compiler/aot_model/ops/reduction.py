@@ -71,7 +71,7 @@ class Reduction(Operator):
         shape = tuple(1 if i in axes else d for i, d in enumerate(x.shape) if self.keepdims or i not in axes)
         return [TensorType(x.dtype, shape)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, axes = required(inputs), self.axes(inputs)
         over = {a: fresh("r", x.shape[a]) for a in sorted(axes)}
         kept = iter(i for k, i in enumerate(index) if not self.keepdims or k not in axes)
@@ -140,7 +140,7 @@ class WideSum(Operator):
             )
         ]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x = required(inputs)
         over = {a: fresh("r", x.shape[a]) for a in self.axes}
         kept = iter(i for k, i in enumerate(index) if not self.keepdims or k not in self.axes)

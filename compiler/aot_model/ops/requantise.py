@@ -96,7 +96,7 @@ class Requantise(Operator):
             raise OperatorError(f"multipliers {m.type} do not fit {x.type}")
         return [TensorType(self.to, x.shape)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, m, s = (required(inputs, k) for k in range(3))
         acc = widened(at(x, index), self.x_zero_point)
         acc = cast(acc, DType.INT64 if self.rounding == "wide" else DType.INT32)
@@ -162,7 +162,7 @@ class RequantiseFloat(Operator):
             raise OperatorError(f"cannot requantise {x.type} by {factor.type}")
         return [TensorType(self.to, x.shape)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, factor = required(inputs, 0), required(inputs, 1)
         f = at(factor, broadcast_index(factor.shape, index))
         real = call("mul", cast(at(x, index), f.dtype), f)

@@ -68,7 +68,7 @@ class NearestSample(Resampling):
 
     axes: tuple[int, ...] = ()
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         place = list(index)
         for k, a in enumerate(self.axes):
             place[a] = _source(at, required(inputs, 1 + k), index[a])
@@ -123,7 +123,7 @@ class Interpolation(Resampling):
         (found,) = super().infer(inputs)
         return [TensorType(required(inputs, 2).dtype, found.shape)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x = required(inputs)
         taps = [required(inputs, 1 + 2 * k).shape[1] for k in range(len(self.axes))]
 

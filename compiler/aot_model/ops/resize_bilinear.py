@@ -100,7 +100,7 @@ class ResizeBilinear(Operator):
             constant("weight", weight),
         )
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x = required(inputs)
         real = x.dtype.is_float
         wide = x.dtype if real else DType.INT32

@@ -137,7 +137,7 @@ class ExponentialProduct(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [TensorType(DType.INT32, broadcast(required(inputs, 0).shape, required(inputs, 1).shape))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         a, b = two_widened(at, inputs, index)
         for table in (self.coarse, self.fine):  # sums of rows have an inverse
             assert table.value.data is not None

@@ -91,7 +91,7 @@ class GridSample(Operator):
     def _mode(self) -> str:
         return {"bilinear": "linear", "bicubic": "cubic"}.get(self.mode, self.mode)
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, grid = required(inputs, 0), required(inputs, 1)
         d, mode = x.type.rank - 2, self._mode()
         place: list[Expr] = [index[0], index[1]]
@@ -204,7 +204,7 @@ class DeformConv(Operator):
             raise OperatorError(f"mask {mask.type} does not fit offset {offset.type}")
         return [TensorType(x.dtype, (x.shape[0], w.shape[0], *out))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, w, offset = (required(inputs, k) for k in range(3))
         bias, mask = (inputs[k] if len(inputs) > k else None for k in (3, 4))
         strides, dilations, pads = self._geometry()
@@ -277,7 +277,7 @@ class RoiAlign(Operator):
             raise OperatorError(f"a sampling_ratio of {self.sampling_ratio} is more than {MAX_RATIO}", "E202")
         return [TensorType(x.dtype, (rois.shape[0], x.shape[1], self.output_height, self.output_width))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, rois, batch = (required(inputs, k) for k in range(3))
         roi, channel, *bin_index = index
         half = self.coordinate_transformation_mode == "half_pixel"
@@ -361,7 +361,7 @@ class CropAndResize(Operator):
             raise OperatorError(f"mode '{self.mode}' is not known")
         return [TensorType(x.dtype, (boxes.shape[0], x.shape[1], *ints(size)))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, boxes, batch = (required(inputs, k) for k in range(3))
         size = static(inputs, 3, "the size of the crops")
         assert size is not None

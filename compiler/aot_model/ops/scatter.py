@@ -315,7 +315,7 @@ class TensorScatter(Operator):
             )
         return [cache.type]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         cache, update = required(inputs, 0), required(inputs, 1)
         begin = inputs[2] if len(inputs) > 2 else None
         a = normal_axis(self.axis, cache.type.rank)

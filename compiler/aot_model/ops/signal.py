@@ -50,7 +50,7 @@ class Fourier(Operator):
         shape = (*x.shape[: self.axis], self.bins, *x.shape[self.axis + 1 : -1], 1 if self.real else 2)
         return [TensorType(x.dtype, shape)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, cosines, sines = (required(inputs, k) for k in range(3))
         length = cosines.shape[0]
         half = self.real and x.shape[self.axis] != length
@@ -190,7 +190,7 @@ class Frames(Operator):
             )
         ]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         return at(required(inputs), (index[0], add(mul(index[1], self.step), index[2]), *index[3:]))
 
     @classmethod

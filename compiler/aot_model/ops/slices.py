@@ -38,7 +38,7 @@ class SliceAt(Operator):
         _check(x.type, begins.type, self.sizes)
         return [TensorType(x.dtype, self.sizes)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, begins = required(inputs, 0), required(inputs, 1)
         place = []
         for k, (i, size, extent) in enumerate(zip(index, self.sizes, x.shape, strict=True)):

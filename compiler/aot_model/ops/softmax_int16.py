@@ -102,7 +102,7 @@ class ExponentialInt16(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [TensorType(DType.INT32, broadcast(required(inputs, 0).shape, required(inputs, 1).shape))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         a, b = two_widened(at, inputs, index)
         scaled = call("requantise", call("sub", b, a), const(self.multiplier), const(self.shift))
         return interpolated(exponential_table(), saturated16(call("add", scaled, const(32767))))
@@ -152,7 +152,7 @@ class SoftmaxRatioInt16(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [TensorType(DType.INT16, shared_shape(inputs, 3))]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         e, total, reciprocal = (
             at(v, broadcast_index(v.shape, index)) for v in (required(inputs, k) for k in range(3))
         )
@@ -187,7 +187,7 @@ class L2Normalise(Operator):
     def _zero(self) -> int:
         return 128 + self.to.limits[0]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, total = (
             at(v, broadcast_index(v.shape, index)) for v in (required(inputs, 0), required(inputs, 1))
         )

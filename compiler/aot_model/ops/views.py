@@ -36,7 +36,7 @@ class Reshaping(Operator, ABC):
             raise OperatorError(f"{x.type.elements} elements do not fit shape {shape}")
         return [TensorType(x.dtype, shape)]
 
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, shape = required(inputs), self.infer(inputs)[0].shape
         if [d for d in x.shape if d != 1] == [d for d in shape if d != 1]:
             # Only extents of 1 come and go: the indices are the same, also where they are outside (padding).

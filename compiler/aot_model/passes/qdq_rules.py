@@ -399,7 +399,7 @@ def table(n: QdqSite) -> Answer:
         return evaluate(element, (i,), arguments.shape, {argument: arguments})
 
     zeros = tuple(const(0) for _ in n.quantise.outputs[0].shape)
-    wanted = values(n.quantise.op.express(at, n.quantise.inputs, zeros), reals)
+    wanted = values(n.quantise.op.express(at, n.quantise.inputs, zeros, 0), reals)
     if dtype.bits == 8:
         return n.build(lookup(dtype, [int(v) for v in wanted], n.to.dtype), source.value)
     real = n.quantise.inputs[0]
