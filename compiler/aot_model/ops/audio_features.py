@@ -37,7 +37,7 @@ def shift_count(bits: int, most: int = 31) -> None:
 class ScaledWindow(Operator):
     """x * window >> shift, saturated; int16."""
 
-    shift: int = 0
+    shift: int
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, window = required(inputs, 0), required(inputs, 1)
@@ -126,8 +126,8 @@ class AutoScale(Operator):
 class SpectrumEnergy(Operator):
     """Squared absolute values of int16 pairs from `start` to before `end`; 0 outside."""
 
-    start: int = 0
-    end: int = 0
+    start: int
+    end: int
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)

@@ -36,7 +36,7 @@ class RealFourier(Operator):
     Of integers the spectrum is divided by the length.
     """
 
-    length: int = 4
+    length: int
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs).type
@@ -128,7 +128,7 @@ class InverseRealFourier(Operator):
     The result is divided by the length, that of integers because every stage of the transform divides.
     """
 
-    length: int = 4
+    length: int
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs).type

@@ -36,14 +36,14 @@ class SpectralSubtraction(Operator):
     the point.
     """
 
-    smoothing: tuple[int, int] = (0, 0)
+    smoothing: tuple[int, int]
     """Weight of the newest energy in the noise, in channels with even and with odd numbers."""
-    remaining: tuple[int, int] = (0, 0)
+    remaining: tuple[int, int]
     """Weight of the older noise."""
-    least: int = 0
+    least: int
     """The part that is left at least."""
-    bits: int = 0
-    extra: int = 0
+    bits: int
+    extra: int
     """Bits that the noise has behind the point."""
     clamping: bool = False
     """Whether noise falls to the energy when that is less."""
@@ -123,7 +123,7 @@ class OverlapAdd(Operator):
     complete sums, the others.
     """
 
-    step: int = 1
+    step: int
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, kept = required(inputs, 0).type, required(inputs, 1).type
@@ -204,8 +204,8 @@ class Framer(Operator):
     where there are too few samples; whether there were enough for all; the samples to keep, and how many.
     """
 
-    size: int = 1
-    step: int = 1
+    size: int
+    step: int
 
     @property
     def kept(self) -> int:
@@ -320,9 +320,9 @@ class Stacker(Operator):
     and how many.
     """
 
-    frames: int = 1
-    before: int = 0
-    step: int = 1
+    frames: int
+    before: int
+    step: int
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, kept, count = (required(inputs, k).type for k in range(3))

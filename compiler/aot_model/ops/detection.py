@@ -80,8 +80,8 @@ class BoxSuppression(Operator):
     first, 0 where there is none; how many there are.
     """
 
-    most: int = 1
-    per_class: int = 1
+    most: int
+    per_class: int
     skipped: int = 0
     overlap: float = 0.5
     """Boxes that overlap a better one by more are dropped."""
@@ -190,8 +190,8 @@ class SoftSuppression(Operator):
     none; how many.
     """
 
-    most: int = 1
-    overlap: float = 0.5
+    most: int
+    overlap: float
     score: float = 0.0
     """Boxes at or below are left out."""
     sigma: float = 0.0

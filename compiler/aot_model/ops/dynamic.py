@@ -195,7 +195,7 @@ class Compress(Operator):
 class RangeUpTo(Operator):
     """Range of which start, limit or delta are known at run time only: at most `most` numbers."""
 
-    most: int = 0
+    most: int
 
     def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
         return {0: 0}

@@ -181,7 +181,7 @@ class GainControl(Operator):
     the channel, then x^2 / 4 below 2 and x - 1 above. Inputs: energies and noise uint32, the gain's table
     int16."""
 
-    shift: int = 0
+    shift: int
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, noise, table = (required(inputs, k) for k in range(3))
@@ -258,8 +258,8 @@ AOT_MODEL_OPAQUE static int16_t gain_of(const int16_t *table, uint32_t x)
 class FilterBankLog(Operator):
     """Natural logarithm of uint32 << shift, times scale, as int16; 0 of 0 and 1."""
 
-    scale: int = 0
-    shift: int = 0
+    scale: int
+    shift: int
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)

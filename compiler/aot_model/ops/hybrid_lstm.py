@@ -32,8 +32,8 @@ class HybridLstm(Operator):
     x is (B, T, I), or (T, B, I) when time_major. Results: y, h after the last step, c after the last step.
     """
 
-    w_scales: Floats = ()
-    r_scales: Floats = ()
+    w_scales: Floats
+    r_scales: Floats
     asymmetric: bool = False
     time_major: bool = False
     cell_clip: float = 0.0

@@ -16,7 +16,7 @@ from aot_model.ops.softmax_int16 import interpolated
 class InterpolatedLookup(Operator):
     """The upper 9 bits of x choose one of 512 pieces, the lower 7 interpolate in it."""
 
-    table: Table = Table((), DType.INT16, 0)
+    table: Table
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)

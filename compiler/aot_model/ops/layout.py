@@ -155,8 +155,8 @@ class EyeLike(Operator):
 class Contraction(Operator):
     """Einsum over all inputs at once, as one loop nest: `terms` are the labels of each input's axes."""
 
-    terms: tuple[str, ...] = ()
-    result: str = ""
+    terms: tuple[str, ...]
+    result: str
 
     def _extents(self, inputs: Inputs) -> dict[str, int]:
         extents: dict[str, int] = {}

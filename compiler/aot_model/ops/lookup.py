@@ -46,7 +46,7 @@ class FindKey(Operator):
     of them ends the run with AOT_MODEL_ERROR_CATEGORY.
     """
 
-    keys: Keys = ()
+    keys: Keys
     must: bool = False
 
     def infer(self, inputs: Inputs) -> list[TensorType]:

@@ -248,7 +248,7 @@ class SVMClassifier(_Machine):
 class PairwiseCoupling(Operator):
     """Probabilities of classes from those of the first of each pair."""
 
-    classes: int = 2
+    classes: int
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [TensorType(DType.FLOAT32, (required(inputs).shape[0], self.classes))]

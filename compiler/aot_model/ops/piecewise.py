@@ -32,12 +32,12 @@ class Piecewise(Operator):
     unit of d, curves in 2^-curved of these for each unit of d squared.
     """
 
-    values: Table = Table((), DType.INT32, 0)
-    slopes: Table = Table((), DType.INT16, 0)
-    curves: Table = Table((), DType.INT16, 0)
-    point: int = 1
-    curved: int = 0
-    to: DType = DType.INT16
+    values: Table
+    slopes: Table
+    curves: Table
+    point: int
+    curved: int
+    to: DType
 
     @property
     def bits(self) -> int:

@@ -71,10 +71,10 @@ def _windows(x: np.ndarray, given: dict[str, Any]) -> list[tuple[list[float], li
 class MaximumPlace(Operator):
     """Position in x of each window's maximum y: the first of them. Channels first. Inputs: x, y."""
 
-    kernel: Ints = ()
-    strides: Ints = ()
-    pads: Ints = ()
-    dilations: Ints = ()
+    kernel: Ints
+    strides: Ints
+    pads: Ints
+    dilations: Ints
     column_major: int = 0
 
     def infer(self, inputs: Inputs) -> list[TensorType]:

@@ -232,10 +232,10 @@ class QuantisedMul(Operator):
 class QuantisedPRelu(Operator):
     """x >= 0 ? x : alpha * x of quantised tensors, each side with its own factor."""
 
-    x_zero_point: int = 0
-    alpha_zero_point: int = 0
-    positive: Rescale = Rescale(0, 0, 0)
-    negative: Rescale = Rescale(0, 0, 0)
+    x_zero_point: int
+    alpha_zero_point: int
+    positive: Rescale
+    negative: Rescale
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, alpha = required(inputs, 0), required(inputs, 1)

@@ -94,8 +94,8 @@ def fit(levels: Sequence[int], low: int) -> tuple[int, int] | None:
 class Curve(Operator):
     """The logistic curve in 256 levels of an 8-bit argument, multiplier * x + offset within 32 bits."""
 
-    multiplier: int = 1 << 20
-    offset: int = 1 << 27
+    multiplier: int
+    offset: int
     to: DType = DType.INT8
 
     def infer(self, inputs: Inputs) -> list[TensorType]:

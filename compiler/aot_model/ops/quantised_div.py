@@ -21,9 +21,9 @@ class QuantisedDiv(Operator):
     a word has there.
     """
 
-    a_zero_point: int = 0
-    b_zero_point: int = 0
-    result: Rescale = Rescale(0, 0, 0)
+    a_zero_point: int
+    b_zero_point: int
+    result: Rescale
     low: int = -128
     high: int = 127
     to: DType = DType.INT8

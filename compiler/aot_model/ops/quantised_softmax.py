@@ -53,7 +53,7 @@ class QuantisedSoftmax(_OfBytes):
     in Q12.19 and inverted by Newton's method.
     """
 
-    scale: float = 1.0
+    scale: float
     beta: float = 1.0
     axis: int = -1
     to: DType = DType.INT8
@@ -95,7 +95,7 @@ class QuantisedSoftmax(_OfBytes):
 class Exponential(Operator):
     """table[a - b] for a >= b."""
 
-    table: Table = Table((), DType.INT32, 0)
+    table: Table
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [TensorType(self.table.dtype, broadcast(required(inputs, 0).shape, required(inputs, 1).shape))]
@@ -130,7 +130,7 @@ class Exponential(Operator):
 class RoundingShift(Operator):
     """x / 2^bits, ties away from zero."""
 
-    bits: int = 0
+    bits: int
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [required(inputs).type]
@@ -170,7 +170,7 @@ class FixedReciprocal(Unary):
 class SoftmaxRatio(Operator):
     """exponential / total given the reciprocal of total, scaled to the whole range of `to`."""
 
-    to: DType = DType.INT8
+    to: DType
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [TensorType(self.to, shared_shape(inputs, 3))]
@@ -214,7 +214,7 @@ class QuantisedLogSoftmax(_OfBytes):
     its zero at the top.
     """
 
-    scale: float = 1.0
+    scale: float
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)

@@ -48,7 +48,7 @@ def _table_value(table: Table) -> Value:
 class Lookup(Operator):
     """table[x] for 8-bit x: any function of one quantised value."""
 
-    table: Table = Table((), DType.INT8, 0)
+    table: Table
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
@@ -96,9 +96,9 @@ class SigmoidInt16(Operator):
     The argument is |x| * multiplier / 2^shift in steps of 1 / (24 * 512); tanh(x) = 2 * logistic(2 * x) - 1.
     """
 
-    hyperbolic: bool = False
-    multiplier: int = 3
-    shift: int = 0
+    hyperbolic: bool
+    multiplier: int
+    shift: int
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         if required(inputs).dtype is not DType.INT16:

@@ -69,9 +69,9 @@ class RandomNumbers(Operator):
     state.
     """
 
-    shape: tuple[int, ...] = ()
-    normal: bool = False
-    seed: int = 0
+    shape: tuple[int, ...]
+    normal: bool
+    seed: int
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         if not required(inputs).state:

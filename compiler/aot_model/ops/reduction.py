@@ -122,8 +122,8 @@ class WideSum(Operator):
 
     reducing: ClassVar[bool] = True
 
-    axes: tuple[int, ...] = ()
-    keepdims: bool = True
+    axes: tuple[int, ...]
+    keepdims: bool
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)

@@ -150,7 +150,7 @@ class RequantiseFloat(Operator):
     factor: a constant that broadcasts. rounding: "round" (ties away from zero) or "rint" (ties to even).
     """
 
-    zero_point: int = 0
+    zero_point: int
     low: int = -128
     high: int = 127
     to: DType = DType.INT8

@@ -66,7 +66,7 @@ class Resampling(Operator):
 class NearestSample(Resampling):
     """y[…, i, …] = x[…, table[i], …] along each axis; a table of whole steps is written as arithmetic."""
 
-    axes: tuple[int, ...] = ()
+    axes: tuple[int, ...]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         place = list(index)
@@ -114,7 +114,7 @@ class Interpolation(Resampling):
     weights, which have the type of the sums.
     """
 
-    axes: tuple[int, ...] = ()
+    axes: tuple[int, ...]
 
     def step(self) -> int:
         return 2

@@ -57,10 +57,10 @@ def _weights(size: int, wanted: int, unit: int, aligned: bool, centred: bool) ->
 class ResizeBilinear(Operator):
     """x (N, H, W, C) to (N, height, width, C)."""
 
-    height: int = 1
-    width: int = 1
-    align_corners: bool = False
-    half_pixel_centers: bool = False
+    height: int
+    width: int
+    align_corners: bool
+    half_pixel_centers: bool
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)

@@ -32,7 +32,7 @@ class RoundedSoftmax(Operator):
     has 16 bits).
     """
 
-    scale: float = 1.0
+    scale: float
     to_scale: float = 1.0 / 256
     axis: int = -1
     zero_point: int = 0
@@ -130,9 +130,9 @@ class ExponentialProduct(Operator):
     beyond the end of `coarse` its last entry.
     """
 
-    coarse: Table = Table((), DType.INT32, 0)
-    fine: Table = Table((), DType.INT32, 0)
-    bits: int = 8
+    coarse: Table
+    fine: Table
+    bits: int
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [TensorType(DType.INT32, broadcast(required(inputs, 0).shape, required(inputs, 1).shape))]

@@ -179,8 +179,8 @@ class DFT(Operator):
 class Frames(Operator):
     """Overlapping pieces of a signal: y[b, f, n, …] = x[b, f * step + n, …]."""
 
-    length: int = 1
-    step: int = 1
+    length: int
+    step: int
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = ranked(required(inputs), 2, 3)

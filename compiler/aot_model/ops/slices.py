@@ -31,7 +31,7 @@ def _check(x: TensorType, begins: TensorType, sizes: tuple[int, ...]) -> None:
 class SliceAt(Operator):
     """y[i, …] = x[begins[0] + i, …] for `sizes` elements along each axis."""
 
-    sizes: tuple[int, ...] = ()
+    sizes: tuple[int, ...]
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, begins = required(inputs, 0), required(inputs, 1)

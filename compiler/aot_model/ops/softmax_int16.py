@@ -58,8 +58,8 @@ class SoftmaxInt16(Operator):
     65535. double: with LiteRT's table of reciprocals, not that of TensorFlow Lite Micro.
     """
 
-    multiplier: int = 0
-    shift: int = 0
+    multiplier: int
+    shift: int
     double: bool = False
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
@@ -96,8 +96,8 @@ class SoftmaxInt16(Operator):
 class ExponentialInt16(Operator):
     """exp(b - a) in Q0.15 as int32, for a >= b."""
 
-    multiplier: int = 0
-    shift: int = 0
+    multiplier: int
+    shift: int
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [TensorType(DType.INT32, broadcast(required(inputs, 0).shape, required(inputs, 1).shape))]

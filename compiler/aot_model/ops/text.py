@@ -31,9 +31,9 @@ Gram = tuple[tuple[int, ...], int]
 class CountGrams(Operator):
     """How often each n-gram occurs in a row, its words up to `skips` others apart from each other."""
 
-    grams: tuple[tuple[Gram, ...], ...] = ()
+    grams: tuple[tuple[Gram, ...], ...]
     """For each length: sorted."""
-    outputs: int = 0
+    outputs: int
     skips: int = 0
     weights: tuple[float, ...] | None = None
     """Factor of each output."""

@@ -35,14 +35,13 @@ AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 class TreeSums(Operator):
     """Sums (averages, extremes) of the votes of the leaves that a sample reaches, for each target."""
 
-    forest: Forest | None = None
-    targets: int = 1
+    forest: Forest
+    targets: int
     aggregate: str = "SUM"
     base: tuple[float, ...] = ()
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, forest = matrix(inputs), self.forest
-        assert forest is not None
         # The generated code reads and writes as far as these lists go.
         if {len(forest.threshold), len(forest.missing)} != {len(forest.mode)} or len(forest.target) != len(
             forest.weight
@@ -60,7 +59,6 @@ class TreeSums(Operator):
 
     def lower(self, site: Site) -> None:
         x = site.input(0)
-        assert self.forest is not None
         forest = sorted_forest(self.forest)
         dtype, c_type = x.dtype.numpy, x.dtype.c_type
         branches = sorted({m for m in forest.mode if m != LEAF})
@@ -167,7 +165,6 @@ class TreeSums(Operator):
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, forest = np.asarray(arrays[0]), self.forest
-        assert forest is not None
         decide: dict[str, Callable[[Any, Any], Any]] = dict(
             zip(COMPARE, (o.le, o.lt, o.ge, o.gt, o.eq, o.ne), strict=True)
         )

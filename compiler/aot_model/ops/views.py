@@ -81,7 +81,7 @@ class Reshape(Reshaping):
 class ReshapeTo(Reshaping):
     """Reshape to a shape that is an attribute."""
 
-    to: tuple[int, ...] = ()
+    to: tuple[int, ...]
 
     def shape(self, inputs: Inputs) -> tuple[int, ...]:
         return self.to
