@@ -59,7 +59,7 @@ def resolved_pads(
 
 
 def spatial(values: Ints | None, d: int) -> Ints:
-    """Strides or dilations along `d` axes, 1 by default. OperatorError when a number is missing or below 1."""
+    """Strides or dilations along `d` axes, 1 by default. OperatorError when one is missing or below 1."""
     found = (1,) * d if values is None else tuple(values)
     if len(found) != d or min(found, default=1) < 1:
         raise OperatorError(f"{list(found)} are not strides or dilations of {d} axes: a number >= 1 for each")
@@ -186,7 +186,7 @@ class ConvTranspose(Operator):
         pads = padding(self.pads, d)
         if len(extra) != d or (self.output_shape is not None and len(self.output_shape) < d):
             raise OperatorError(
-                f"output_padding {list(extra)} or output_shape {self.output_shape} is not one number for each "
+                f"output_padding {list(extra)} or output_shape {self.output_shape} is not one for each "
                 f"of {d} axes"
             )
         if self.output_shape is not None or self.auto_pad.startswith("SAME"):
