@@ -233,8 +233,8 @@ class Loop(Operator):
             else ENDLESS
         )
         limit_from = site.buffer(limit) if limit is not None and limit.data is None else None
-        if limit_from is None and condition is None and fixed < ENDLESS:
-            _count_turns(steps, fixed)
+        if turns is not None:
+            _count_turns(steps, turns)
         site.add(LoopStep(steps, fixed, limit_from, condition, counter, (*stacks, *shapes)))
 
     @classmethod

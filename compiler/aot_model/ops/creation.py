@@ -76,7 +76,7 @@ class ConstantOfShape(Operator):
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         fill = self._fill()
-        return const(fill.reshape(-1)[0].item(), DType.of(fill.dtype))
+        return const(fill.item(), DType.of(fill.dtype))
 
     @classmethod
     def samples(cls) -> list[Sample]:

@@ -83,7 +83,17 @@ class SpaceToDepth(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((_draw(1, 2, 4, 6),), {"blocksize": 2})]
+        return [
+            Sample((_draw(1, 2, 4, 6),), {"blocksize": 2}),
+            Sample((_draw(2, 3, 6, 3),), {"blocksize": 3, "mode": "CRD"}),
+        ]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x, b = np.asarray(arrays[0]), self.blocksize
+        n, c, h, w = x.shape
+        blocks = [x[:, :, i::b, j::b] for i in range(b) for j in range(b)]
+        y = np.stack(blocks, axis=1 if self.mode == "DCR" else 2)
+        return [y.reshape(n, c * b * b, h // b, w // b)]
 
 
 @operator("Trilu", strings=True)

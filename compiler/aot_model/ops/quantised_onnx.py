@@ -360,6 +360,9 @@ class ConvInteger(Windowed):
             Sample((x, w, zero), {"pads": (1, 1, 1, 1)}, frozenset({1, 2})),
             Sample((x, w, zero, point), {"pads": (1, 0, 2, 1), "strides": (2, 1)}, weights),
             Sample((x, w, np.asarray(255, np.uint8), point), {}, weights),
+            Sample(
+                (x, w, zero, np.asarray([131, 0, 7], np.uint8)), {"pads": (1, 1, 0, 0)}, frozenset({1, 2, 3})
+            ),
             Sample((line, deep, zero), {"group": 2, "pads": (3, 0), "dilations": (3,)}, weights),
             Sample(
                 (line, deep[:, :1], np.asarray([0], np.uint8)),

@@ -271,10 +271,9 @@ class MelWeightMatrix(Operator):
         count, bins = int(bands), int(length) // 2 + 1
         if min(count, length) < 0:
             raise OperatorError(f"{count} bands of a transform of {length:g} samples")
-        edges = np.linspace(2595 * np.log10(1 + low / 700), 2595 * np.log10(1 + high / 700), count + 2)
+        lowest, highest = (2595 * np.log10(1 + edge / 700) for edge in (low, high))
         # As the reference: the top edge is not part of the division.
-        step = (edges[-1] - edges[0]) / (count + 2)
-        mel = np.arange(count + 2) * step + edges[0]
+        mel = np.arange(count + 2) * ((highest - lowest) / (count + 2)) + lowest
         place = np.floor(((length + 1) * (700 * (10 ** (mel / 2595) - 1))) / rate).astype(int)
         if place[-1] >= bins:
             raise OperatorError(f"its bands reach {high:g} Hz, beyond the last of {bins} frequencies")

@@ -64,7 +64,7 @@ def repacked(
         place = "t"
         if not np.array_equal(order, np.arange(taps)):
             place = "order[t]"
-            kind = "uint8_t" if of_channel <= 256 else "uint16_t" if of_channel <= 65536 else "int32_t"
+            kind = f"{np.min_scalar_type(of_channel - 1)}_t"
             text.line(f"static const {kind} order[{taps}] = {{{', '.join(str(t) for t in order.tolist())}}};")
         text.line("float *to = weights;")
         with text.loop("g", str(groups), needed=groups > 1):

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from aot_model.c.text import CText
 from aot_model.kernels.float32.axis import Axis
 
@@ -32,7 +34,7 @@ class Segments:
             return
         fields = _FIELDS if self.averages else _FIELDS[:-1]
         rows = [[int(getattr(g, field)) for field in fields] for g in self.axis.segments]
-        ctype = "int16_t" if max(map(max, rows)) < 2**15 else "int32_t"
+        ctype = f"{np.promote_types(np.int16, np.min_scalar_type(-1 - max(map(max, rows))))}_t"
         text.line(f"/* {self.name}: {', '.join(_TITLES[: len(fields)])} */")
         text.line(f"static const struct {{ {ctype} {', '.join(fields)}; }} {self.name}[{len(rows)}] = {{")
         for row in rows:
