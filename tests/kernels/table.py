@@ -6,6 +6,7 @@ behind); what it gives is what the operators' references give, one after the oth
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -673,24 +674,29 @@ def pairs_of_int16(name: str) -> list[Layer]:
     return found
 
 
-def images_of_int8() -> list[Layer]:
-    """Those of images_of_table.py, which is written over this module."""
-    import images_of_table
+def _written_over_this(module: str, name: str) -> list[Layer]:
+    """Layers of a module that is written over this one."""
+    found: list[Layer] = getattr(importlib.import_module(module), name)()
+    return found
 
-    return images_of_table.images_of_int8()
+
+images_of_int8 = partial(_written_over_this, "images_of_table", "images_of_int8")
+large_int8 = partial(_written_over_this, "large_layers", "large_int8")
+large_pools = partial(_written_over_this, "large_layers", "large_pools")
+columns_of_floats = partial(_written_over_this, "large_layers", "columns_of_floats")
 
 
 GROUPS: dict[str, Callable[[], list[Layer]]] = {
     "integer convolution": partial(pairs_of_int16, "integer_convolutions"),
     "integer transposed convolution": partial(pairs_of_int16, "integer_transposed"),
     "integer matrix product": partial(pairs_of_int16, "integer_products"),
-    "int8 convolution": lambda: int8_convolutions() + images_of_int8(),
+    "int8 convolution": lambda: int8_convolutions() + images_of_int8() + large_int8(),
     "int8 transposed convolution": int8_transposed,
     "int8 matrix product": int8_products,
-    "int8 pooling": integer_pools,
+    "int8 pooling": lambda: integer_pools() + large_pools(),
     "float32 convolution": partial(float_convolutions, False),
     "float32 transposed convolution": partial(float_convolutions, True),
-    "float32 pooling": partial(pools, ("max", np.float32), ("average", np.float32)),
+    "float32 pooling": lambda: pools(("max", np.float32), ("average", np.float32)) + columns_of_floats(),
     "float32 matrix product": float_products,
     "float32 times blocks of 4 or 8 bits": partial(samples_of, "BlockMatMul"),
 }
