@@ -19,6 +19,8 @@ DEPTHWISE: tuple[tuple[tuple[int, ...], tuple[int, int], dict[str, Any]], ...] =
     ((1, 5, 4, 1028), (3, 3), {"pads": (1, 1, 1, 1)}),  # channels times four are more than 12 bits
     ((1, 5, 6, 1028), (2, 3), {"strides": (1, 2)}),
     ((1, 6, 1400, 3), (3, 1), {}),  # a row, and one of words
+    ((1, 5, 3300, 2), (3, 3), {}),
+    ((1, 5, 3300, 2), (3, 3), {"strides": (1, 2)}),
     ((1, 6, 350, 3), (3, 1), {"strides": (2, 1)}),
     ((1, 5, 4200, 1), (3, 3), {}),
     ((1, 9, 130, 1), (2, 3), {"dilations": (3, 1)}),
@@ -49,14 +51,15 @@ def large_int8() -> list[Layer]:
         kind, channels = (np.int8, np.uint8)[turn % 3 == 2], shape[-1]
         zero = int(draw.rng.integers(-20, 20)) + (128 if kind is np.uint8 else 0)
         node = Convolution(**window, x_zero_point=zero, group=channels)
-        x, w = draw.tensor(kind, *shape), draw.tensor(np.int8, channels, *kernel, 1)
+        outs = 4 * channels if channels < 3 and turn % 2 else channels  # of which several read the same
+        x, w = draw.tensor(kind, *shape), draw.tensor(np.int8, outs, *kernel, 1)
         add(node, x, w, raw=turn % 5 == 4)
     for ins, outs, group in DEEP:
         x = draw.tensor(np.int8, 1, 1, 2 if ins < 50_000 else 1, ins)
         add(Convolution(x_zero_point=-7, group=group), x, draw.tensor(np.int8, outs, 1, 1, ins // group))
-    # lines of channels whose sums stay as they are
-    x, w = draw.tensor(np.int8, 2, 1, 19, 9), draw.tensor(np.int8, 9, 1, 5, 1)
-    add(Convolution(x_zero_point=3, group=9), x, w, raw=True)
+    for width in (6, 19):  # lines of channels whose sums stay as they are
+        x, w = draw.tensor(np.int8, 2, 1, width, 9), draw.tensor(np.int8, 9, 1, 5, 1)
+        add(Convolution(x_zero_point=3, group=9), x, w, raw=True)
     return layers
 
 

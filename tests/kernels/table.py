@@ -682,6 +682,7 @@ def _written_over_this(module: str, name: str) -> list[Layer]:
 
 images_of_int8 = partial(_written_over_this, "images_of_table", "images_of_int8")
 large_int8 = partial(_written_over_this, "large_layers", "large_int8")
+layers_of_all_forms = partial(_written_over_this, "forms_of_layers", "layers_of_all_forms")
 large_pools = partial(_written_over_this, "large_layers", "large_pools")
 columns_of_floats = partial(_written_over_this, "large_layers", "columns_of_floats")
 
@@ -690,7 +691,7 @@ GROUPS: dict[str, Callable[[], list[Layer]]] = {
     "integer convolution": partial(pairs_of_int16, "integer_convolutions"),
     "integer transposed convolution": partial(pairs_of_int16, "integer_transposed"),
     "integer matrix product": partial(pairs_of_int16, "integer_products"),
-    "int8 convolution": lambda: int8_convolutions() + images_of_int8() + large_int8(),
+    "int8 convolution": lambda: int8_convolutions() + images_of_int8() + large_int8() + layers_of_all_forms(),
     "int8 transposed convolution": int8_transposed,
     "int8 matrix product": int8_products,
     "int8 pooling": lambda: integer_pools() + large_pools(),

@@ -1,0 +1,72 @@
+"""Every kind of integer layer with every form of what follows the sums: roundings, one factor for all
+channels or each its own, factors that shift to the left beyond 32 bits, clamps, a table, a sum with a tensor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from table import Draw, Layer, Step
+
+from aot_model.ir.types import DType
+from aot_model.ops.convolution import Convolution
+from aot_model.ops.quantised import QuantisedSum
+from aot_model.ops.quantised_tables import Lookup, Table
+from aot_model.ops.requantise import Requantise, Rescale
+
+Window = dict[str, Any]
+KINDS: tuple[tuple[tuple[int, ...], tuple[int, ...], Window], ...] = (
+    ((1, 3, 5, 16), (6, 1, 1, 16), {}),
+    ((1, 5, 6, 5), (7, 3, 3, 5), {"pads": (1, 1, 1, 1)}),
+    ((2, 4, 7, 8), (4, 2, 2, 8), {"strides": (2, 1)}),
+    ((1, 6, 8, 1), (9, 3, 3, 1), {"pads": (1, 0, 1, 0)}),
+    ((1, 5, 6, 8), (8, 3, 3, 4), {"group": 2}),
+    ((1, 1, 1, 40), (10, 1, 1, 40), {}),
+    ((1, 6, 9, 12), (12, 3, 3, 1), {"group": 12, "pads": (1, 1, 1, 1)}),
+    ((1, 7, 9, 20), (20, 3, 3, 1), {"group": 20, "strides": (2, 2)}),
+    ((1, 8, 8, 6), (6, 5, 5, 1), {"group": 6, "pads": (2, 2, 2, 2)}),
+    ((1, 5, 7, 3), (12, 3, 2, 1), {"group": 3}),
+    ((2, 1, 7, 9), (9, 1, 5, 1), {"group": 9}),
+    ((1, 4, 5, 24), (24, 4, 5, 1), {"group": 24}),
+    ((1, 1, 30, 4), (4, 1, 3, 1), {"group": 4, "dilations": (1, 2)}),
+)
+"""Input, weights, window."""
+
+
+def layers_of_all_forms() -> list[Layer]:
+    draw, layers = Draw(51), []
+    table = Table(
+        tuple(int(v) for v in np.clip(100 - np.arange(-128, 128) ** 2 // 90, -128, 127)), DType.INT8, -128
+    )
+    both = QuantisedSum("add", Rescale(5, 2**30, 0), Rescale(-7, 1932735283, -1), Rescale(2, 1503238553, -18))
+    for k, (shape, weights, window) in enumerate(KINDS):
+        kind, outs, depth = (np.int8, np.uint8)[k % 3 == 1], weights[0], int(np.prod(weights[1:]))
+        limits, node = np.iinfo(kind), Convolution(**window, x_zero_point=3 if kind is np.int8 else 130)
+        to = DType.of(np.dtype(kind))
+        fit = -round(np.log2(60.0 * np.sqrt(depth))) + 1
+        own, each = draw.rng.integers(1 << 30, 1 << 31, outs), draw.rng.integers(-1, 2, outs) + fit
+        even = np.full(outs, 1 << 30)
+        forms: dict[str, tuple[str, Any, Any, int, int]] = {
+            "each": ("double", own, each, limits.min, limits.max),
+            "one, clamped": ("double", own[:1], each[:1], limits.min + 70, limits.max - 50),
+            "single": ("single", own, each, limits.min, limits.max),
+            "even": ("even", even if k % 2 else own, each, limits.min, limits.max),
+            "beyond": ("double", own, 9 + np.arange(outs) % 12, limits.min, limits.max),
+        }
+        x, w = draw.tensor(kind, *shape), draw.tensor(np.int8, *weights)
+        sums = Step(node, (w,))
+        for name, (rounding, m, s, low, high) in forms.items():
+            zero = int(draw.rng.integers(low, high))
+            step = Step(
+                Requantise(zero, low, high, to, rounding), (np.asarray(m, np.int32), np.asarray(s, np.int32))
+            )
+            layer = Layer(f"form {k} {name}", x, (sums, step))
+            layers.append(layer)
+            if kind is np.int8 and name in ("each", "beyond"):
+                fed = Step(both, (draw.tensor(np.int8, *layer.expected().shape),), fed=True)
+                more, last = (
+                    ("sum", fed) if (name == "each") == (k % 2 == 0) else ("table", Step(Lookup(table)))
+                )
+                layers.append(Layer(f"form {k} {name}, {more}", x, (sums, step, last)))
+    return layers
