@@ -11,6 +11,7 @@ from table import Draw, Layer, Step
 
 from aot_model.ir.types import DType
 from aot_model.ops.convolution import Convolution
+from aot_model.ops.elementwise import op
 from aot_model.ops.quantised import QuantisedSum
 from aot_model.ops.quantised_tables import Lookup, Table
 from aot_model.ops.requantise import Requantise, Rescale
@@ -69,4 +70,17 @@ def layers_of_all_forms() -> list[Layer]:
                     ("sum", fed) if (name == "each") == (k % 2 == 0) else ("table", Step(Lookup(table)))
                 )
                 layers.append(Layer(f"form {k} {name}, {more}", x, (sums, step, last)))
+    return layers
+
+
+def layers_before_floats() -> list[Layer]:
+    """Convolutions of floats with a sum behind: with a tensor that is the same along some axes."""
+    draw, layers = Draw(53), []
+    for k, shape in enumerate(((2, 1, 1, 1), (1, 4, 6, 1), (1, 1, 1, 16), (1, 4, 1, 16), (2, 1, 6, 1))):
+        fed = Step(op("Add"), (draw.tensor(np.float32, *shape),), fed=True)
+        for group in (1, 16):
+            x, w = draw.tensor(np.float32, 2, 4, 6, 16), draw.tensor(np.float32, 16, 1, 1, 16 // group)
+            layers.append(
+                Layer(f"sum {k} {list(shape)} {group}", x, (Step(Convolution(group=group), (w,)), fed))
+            )
     return layers

@@ -683,6 +683,7 @@ def _written_over_this(module: str, name: str) -> list[Layer]:
 images_of_int8 = partial(_written_over_this, "images_of_table", "images_of_int8")
 large_int8 = partial(_written_over_this, "large_layers", "large_int8")
 layers_of_all_forms = partial(_written_over_this, "forms_of_layers", "layers_of_all_forms")
+layers_before_floats = partial(_written_over_this, "forms_of_layers", "layers_before_floats")
 large_pools = partial(_written_over_this, "large_layers", "large_pools")
 columns_of_floats = partial(_written_over_this, "large_layers", "columns_of_floats")
 
@@ -695,7 +696,7 @@ GROUPS: dict[str, Callable[[], list[Layer]]] = {
     "int8 transposed convolution": int8_transposed,
     "int8 matrix product": int8_products,
     "int8 pooling": lambda: integer_pools() + large_pools(),
-    "float32 convolution": partial(float_convolutions, False),
+    "float32 convolution": lambda: float_convolutions(False) + layers_before_floats(),
     "float32 transposed convolution": partial(float_convolutions, True),
     "float32 pooling": lambda: pools(("max", np.float32), ("average", np.float32)) + columns_of_floats(),
     "float32 matrix product": float_products,

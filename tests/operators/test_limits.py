@@ -158,6 +158,21 @@ def test_leaves_vote_for_targets_that_there_are(targets: tuple[int, ...], fits: 
 
 
 @pytest.mark.parametrize(
+    ("inputs", "strides", "strided"),
+    [(4, (24, 8, 1), True), (4, (1, 16, 4), False), (4, (8, 1, 2), False), (1, (24, 8, 3), True)],
+)
+def test_elements_of_a_step_lie_one_behind_the_other(
+    inputs: int, strides: tuple[int, ...], strided: bool
+) -> None:
+    """Of a recurrent layer, whatever is between steps and between sequences."""
+    x = Value("x", TensorType(DType.FLOAT32, (3, 2, inputs)))
+    layer = OPERATORS["", "GRU"](hidden_size=5)  # type: ignore[call-arg]
+    others = [constant(n, np.ones((1, 15, k), np.float32)) for n, k in (("w", inputs), ("r", 5))]
+    assert layer.reads_strided([x, *others], 0, strides) is strided
+    assert not layer.reads_strided([x, *others], 1, strides)
+
+
+@pytest.mark.parametrize(
     ("shape", "strides", "strided"),
     [
         ((2, 3, 4), (24, 8, 1), True),

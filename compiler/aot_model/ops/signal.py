@@ -60,8 +60,6 @@ class Fourier(Operator):
         c, s = at(cosines, (phase,)), at(sines, (phase,))
 
         def part(number: int) -> Expr:
-            if number >= x.shape[-1]:
-                return const(0, x.dtype)
             if not half:
                 return at(x, (*index[: self.axis], n, *index[self.axis + 1 : -1], const(number)))
             # The other half of the spectrum is the conjugate, backwards.
@@ -70,17 +68,14 @@ class Fourier(Operator):
             value = at(x, (*index[: self.axis], place, *index[self.axis + 1 : -1], const(number)))
             return value if number == 0 else select(first, value, call("neg", value))
 
-        re, im = part(0), part(1)
         s = s if self.sign > 0 else call("neg", s)
-        real = call("mul", re, c) if x.shape[-1] == 1 else call("sub", call("mul", re, c), call("mul", im, s))
+        real, imaginary = call("mul", part(0), c), call("mul", part(0), s)
+        if x.shape[-1] == 2:
+            real = call("sub", real, call("mul", part(1), s))
+            imaginary = call("add", imaginary, call("mul", part(1), c))
         if self.real:
             total = reduce("add", (n,), real)
         else:
-            imaginary = (
-                call("mul", re, s)
-                if x.shape[-1] == 1
-                else call("add", call("mul", re, s), call("mul", im, c))
-            )
             first_part = call("eq", index[-1], const(0), dtype=DType.BOOL)
             total = reduce("add", (n,), select(first_part, real, imaginary))
         return total if self.scale == 1 else call("mul", total, const(self.scale, x.dtype))
