@@ -103,6 +103,12 @@ class VectorDialect:
     gathers: bool = False
     """Whether a vector of elements that are apart from each other is loaded at once (`gather`)."""
 
+    divides_together: bool = False
+    """Whether gates are quotients that are divided together (aot_model/gates.h)."""
+
+    functions: bool = False
+    """Whether there are functions of vectors (aot_model/float_vectors.h)."""
+
     quantises: bool = False
     """Whether floats that become integers are stored as vectors (aot_model/float_vectors.h)."""
 

@@ -76,6 +76,7 @@ APART = VectorDialect(
     early_text="f32_early({a})",
     sums_fpv4=True,
     halves=True,
+    divides_together=True,
 )
 
 V4 = VectorDialect(
@@ -140,6 +141,7 @@ MVE = VectorDialect(
     includes=frozenset({"aot_model/helium.h"}),
     scalar_in_vector=False,
     gathers=True,
+    functions=True,
     quantises=True,
 )
 
