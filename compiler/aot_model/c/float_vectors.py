@@ -26,6 +26,7 @@ FUNCTIONS = {
     "expm1": "aot_model_four_expm1({0})",
     "log": "aot_model_four_log({0})",
     "log1p": "aot_model_four_log1p({0})",
+    "softplus_rest": "aot_model_four_softplus_rest({0})",
     "erf": "aot_model_four_erf({0})",
     "rational_tanh": "aot_model_four_tanh({0})",
     "rational_logistic": "aot_model_four_logistic({0})",

@@ -218,6 +218,9 @@ SCALAR_OPS: dict[str, ScalarOp] = {
         name: ScalarOp(_by_doubles(fn), c_float=f"aot_model_{name}_{{d}}({{0}})")
         for name, fn in (("exp", np.exp), ("expm1", np.expm1), ("log", np.log), ("log1p", np.log1p))
     },
+    "softplus_rest": ScalarOp(
+        _by_doubles(lambda x: np.log1p(np.exp(-np.abs(x)))), c_float="aot_model_softplus_rest_{d}({0})"
+    ),
     "tanh": ScalarOp(_by_doubles(np.tanh), c_float="aot_model_libm_tanh_{d}({0})"),
     "erf": ScalarOp(_erf, c_float="aot_model_erf_{d}({0})"),
     "rint": ScalarOp(np.rint, c_float="rint{f}({0})"),
