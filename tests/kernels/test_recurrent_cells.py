@@ -1,5 +1,6 @@
-"""Recurrent layers whose gates are divided together (Cortex-M4) or computed in vectors (Helium), beside ONNX
-Runtime: panels that are full and not, weights that are constants and inputs, sums that are far from 0, NaN.
+"""Recurrent layers whose gates are divided together (Cortex-M4, M7, M33) or computed in vectors (Helium), beside
+ONNX Runtime: panels that are full and not, weights that are constants and inputs, sums that are far from 0,
+NaN.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def cases() -> list[Case]:
 
 
 @pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
-@pytest.mark.parametrize("board", ["m4", "m55"])
+@pytest.mark.parametrize("board", ["m4", "m7", "m33", "m55"])
 def test_cells_of_recurrent_layers(board: str) -> None:
     rows = cases()
     outcomes = run_cases(rows, f"cortex-{board}", sanitize=False, board=board, flags=("-O2",), jobs=1)
@@ -71,7 +72,7 @@ def test_cells_of_recurrent_layers(board: str) -> None:
 
 
 @pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
-@pytest.mark.parametrize("board", ["m4", "m55"])
+@pytest.mark.parametrize("board", ["m4", "m7", "m33", "m55"])
 def test_a_nan_stays_one(board: str) -> None:
     rows = []
     for op in GATES:

@@ -103,7 +103,8 @@ class Cells:
         )
         plain = known and layer.dtype is DType.FLOAT32 and not layer.clip and not layer.couple
         plain = plain and "peephole" not in layer.has
-        self.divides_together = plain and dialect.divides_together
+        several = layer.cell != "RNN" or dialect.rounds_apart  # of one function nothing is divided together
+        self.divides_together = plain and dialect.divides_together and several
         self.vectors = plain and dialect.functions
 
     @property

@@ -1,7 +1,7 @@
 """tanh and the logistic function of sums of products, where products and sums are rounded one by one.
 
 They have the bits of ONNX Runtime's functions, of which each step is rounded once. A target that rounds the
-products and sums of its kernels one by one (`VectorDialect.divides_together`), because that takes it less
+products and sums of its kernels one by one (`VectorDialect.rounds_apart`), because that takes it less
 time, has other arguments than ONNX Runtime has, and computes the functions of them in the same way: of what
 is made of floats' sums alone. Functions of other numbers, such as quantised ones, keep their bits.
 """
@@ -25,7 +25,7 @@ class Sums:
     """
 
     def __init__(self, graph: Graph, kernels: Container[Node], dialect: VectorDialect) -> None:
-        self._apart = dialect.divides_together
+        self._apart = dialect.rounds_apart
         self._values: set[Value] = set()
         for node in graph.nodes if self._apart else ():
             floats = [v for v in node.inputs if v is not None and v.dtype is DType.FLOAT32]

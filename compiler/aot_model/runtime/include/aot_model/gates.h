@@ -1,9 +1,9 @@
 /* Gates of recurrent cells in single precision: the logistic function and tanh as quotients, of which a cell divides several at
- * once, for processors on which a division takes as long as seven products (Cortex-M4). Sums come in units of the powers of two
- * that exp() is made of, times log2(e) for the logistic function and 2 log2(e) for tanh: their weights are multiplied by it where
- * they are packed. Largest errors of a function by itself, in units in the last place, of its argument as it is rounded
- * (tests/runtime/test_gates.py): logistic 2.8, tanh 4.3; as differences 9e-8 and 2.6e-7. The logistic function is that of -126
- * below it.
+ * once, for processors on which a division takes as long as seven products (Cortex-M4, M7, M33). Sums come in units of the
+ * powers of two that exp() is made of, times log2(e) for the logistic function and 2 log2(e) for tanh: their weights are
+ * multiplied by it where they are packed. Largest errors of a function by itself, in units in the last place, of its argument
+ * as it is rounded (tests/runtime/test_gates.py): logistic 2.8, tanh 4.3; as differences 9e-8 and 2.6e-7. The logistic function
+ * is that of -126 below it.
  * Part of aot-model. */
 #ifndef AOT_MODEL_GATES_H
 #define AOT_MODEL_GATES_H
