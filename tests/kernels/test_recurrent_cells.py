@@ -1,6 +1,6 @@
-"""Recurrent layers whose gates are divided together (Cortex-M4, M7, M33) or computed in vectors (Helium), beside
-ONNX Runtime: panels that are full and not, weights that are constants and inputs, sums that are far from 0,
-NaN.
+"""Recurrent layers whose gates are divided together (Cortex-M4, M7, M33) or computed in vectors (Helium):
+beside ONNX Runtime, with panels that are full and not, weights that are constants and inputs, sums that are
+far from 0, NaN.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ two scratch rows.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,9 @@ from aot_model.ir.types import DType
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.dialects import SCALAR
 from aot_model.kernels.recurrent_cells import GATES, PASSES, CellPass, Cells, Recurrent
+
+FEW = 8
+"""Sums of a panel that are few: to come round takes a sixth of a turn."""
 
 
 @dataclass(frozen=True)
@@ -230,17 +234,9 @@ class _Writer:
                     text.line(f"{vector_type} a{a}_{v} = {load};")
             shared = len(one.gates) - 1
             for source, length, last in (("xt", layer.inputs, shared), (hidden, layer.hidden, count - 1)):
-                with text.loop("k", str(length)):
-                    self._multiply(
-                        f"w{number}k",
-                        source,
-                        [
-                            f"a{last if g == shared else g}_{v}"
-                            for g in range(len(one.gates))
-                            for v in range(vectors)
-                        ],
-                    )
-                    text.line(f"w{number}k += {len(one.gates) * panels.units};")
+                gates = [last if g == shared else g for g in range(len(one.gates))]
+                sums = [f"a{a}_{v}" for a in gates for v in range(vectors)]
+                self._products(f"w{number}k", source, length, sums)
             if self.cells.divides_together:
                 for a in range(count):
                     for v in range(vectors):
@@ -267,6 +263,21 @@ class _Writer:
         if panels.padded != layer.hidden:
             bound += f" && p * {panels.units} + j < {layer.hidden}"
         self.cells.updates(number, panels.units, vectors, bound)
+
+    def _products(self, weights: str, source: str, length: int, sums: list[str]) -> None:
+        """All elements of a source by their weights; of few sums two turns of the loop at once."""
+        text, step = self.text, len(sums) * self.panels.dialect.lanes
+        turns = 2 if self.panels.dialect.divides_together and len(sums) <= FEW and length > 1 else 1
+        whole = length - length % turns
+        with text.loop("k", str(whole), turns):
+            for at, of in ((weights, source), (f"({weights} + {step})", f"({source} + 1)"))[:turns]:
+                with text.block() if turns > 1 else nullcontext():
+                    self._multiply(at, of, sums)
+            text.line(f"{weights} += {turns * step};")
+        if whole < length:
+            with text.block(f"for (int32_t k = {whole}; k < {length}; k++)"):
+                self._multiply(weights, source, sums)
+                text.line(f"{weights} += {step};")
 
     def _multiply(self, weights: str, source: str, sums: list[str]) -> None:
         """Element k of a source by a weight for each sum, loads first as far as registers go."""
