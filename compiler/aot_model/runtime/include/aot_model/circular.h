@@ -1,5 +1,5 @@
 /* sin and cos of generated code. On a Cortex-M they are computed here, in single precision; a C library for such a core takes
- * twice as long. Elsewhere, and for |x| > 400, they are the C library's.
+ * up to twice as long, but not on those with Helium. There, elsewhere, and for |x| > 400, they are the C library's.
  * Largest errors, in units in the last place, all arguments up to 400 tried (tests/runtime/test_circular.py tries a part): sin
  * 2.9, cos 2.8. The polynomials are minimax approximations, each coefficient rounded before those of higher powers were found.
  * Part of aot-model. */
@@ -79,7 +79,7 @@ AOT_MODEL_INLINE float aot_model_short_cos(float x)
     return aot_model_of_quadrant(r, quadrant + 1u);
 }
 
-#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && !defined(__ARM_FEATURE_MVE)
 AOT_MODEL_INLINE float aot_model_sin_float32(float x) { return aot_model_short_sin(x); }
 AOT_MODEL_INLINE float aot_model_cos_float32(float x) { return aot_model_short_cos(x); }
 #else
