@@ -77,6 +77,7 @@ static void four(const float *x)
     TRY("expm1", aot_model_four_expm1, aot_model_short_expm1)
     TRY("log", aot_model_four_log, aot_model_short_log)
     TRY("log1p", aot_model_four_log1p, aot_model_short_log1p)
+    TRY("softplus_rest", aot_model_four_softplus_rest, aot_model_short_softplus_rest)
     TRY("erf", aot_model_four_erf, aot_model_short_erf)
     TRY("tanh", aot_model_four_tanh, aot_model_tanh_float32)
     TRY("logistic", aot_model_four_logistic, aot_model_logistic_float32)
@@ -168,6 +169,7 @@ def nests() -> list[LoopNest]:
             "expm1",
             "log",
             "log1p",
+            "softplus_rest",
             "erf",
             "rational_tanh",
             "rational_logistic",

@@ -21,11 +21,12 @@ from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 
 HEADER = "aot_model/float_vectors.h"
-_FUNCTIONS = {
+FUNCTIONS = {
     "exp": "aot_model_four_exp({0})",
     "expm1": "aot_model_four_expm1({0})",
     "log": "aot_model_four_log({0})",
     "log1p": "aot_model_four_log1p({0})",
+    "softplus_rest": "aot_model_four_softplus_rest({0})",
     "erf": "aot_model_four_erf({0})",
     "rational_tanh": "aot_model_four_tanh({0})",
     "rational_logistic": "aot_model_four_logistic({0})",
@@ -33,7 +34,7 @@ _FUNCTIONS = {
     "tanh": "aot_model_four_libm_tanh({0})",
 }
 _FORMS = {
-    **_FUNCTIONS,
+    **FUNCTIONS,
     "neg": "vnegq_f32({0})",
     "abs": "vabsq_f32({0})",
     "div": "aot_model_four_quotients({0}, {1})",
@@ -56,7 +57,7 @@ def float_loops(
     if not loops or loops[-1].extent < LANES or to is not DType.FLOAT32:
         return None
     changing = (n for n in walk(element) if isinstance(n, Reduce) or (isinstance(n, Call) and (
-        n.op in _FUNCTIONS or _from_integer(n) or _chooses(n))))  # fmt: skip
+        n.op in FUNCTIONS or _from_integer(n) or _chooses(n))))  # fmt: skip
     if not any(v is loops[-1] for n in changing for v in walk(n)):
         return None
     try:
@@ -111,7 +112,7 @@ def _sums_functions(x: Reduce) -> bool:
         and x.dtype is DType.FLOAT32
         and math.prod(v.extent for v in x.over) >= LANES
         and any(
-            isinstance(n, Call) and n.op in _FUNCTIONS and any(v is x.over[-1] for v in walk(n))
+            isinstance(n, Call) and n.op in FUNCTIONS and any(v is x.over[-1] for v in walk(n))
             for n in walk(x.body)
         )
     )

@@ -197,8 +197,6 @@ SCALAR_OPS: dict[str, ScalarOp] = {
         name: _libm(name, fn)
         for name, fn in [
             ("sqrt", np.sqrt),
-            ("sin", np.sin),
-            ("cos", np.cos),
             ("tan", np.tan),
             ("asin", np.arcsin),
             ("acos", np.arccos),
@@ -217,6 +215,15 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     **{
         name: ScalarOp(_by_doubles(fn), c_float=f"aot_model_{name}_{{d}}({{0}})")
         for name, fn in (("exp", np.exp), ("expm1", np.expm1), ("log", np.log), ("log1p", np.log1p))
+    },
+    "softplus_rest": ScalarOp(
+        _by_doubles(lambda x: np.log1p(np.exp(-np.abs(x)))), c_float="aot_model_softplus_rest_{d}({0})"
+    ),
+    **{
+        name: ScalarOp(
+            _by_doubles(fn), c_float=f"aot_model_{name}_{{d}}({{0}})", header="aot_model/circular.h"
+        )
+        for name, fn in (("sin", np.sin), ("cos", np.cos))
     },
     "tanh": ScalarOp(_by_doubles(np.tanh), c_float="aot_model_libm_tanh_{d}({0})"),
     "erf": ScalarOp(_erf, c_float="aot_model_erf_{d}({0})"),

@@ -13,72 +13,20 @@ two scratch rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.c.literal import float_literal
 from aot_model.c.text import CText
 from aot_model.ir.types import DType
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.dialects import SCALAR
+from aot_model.kernels.recurrent_cells import GATES, PASSES, CellPass, Cells, Recurrent
 
-Activation = Callable[[str], str]
-
-
-@dataclass(frozen=True)
-class CellPass:
-    """One pass over the panels. gates: rows of W and R that it takes; split_last: the last gate's products
-    with x and with h are kept apart (reset gate after the product)."""
-
-    gates: tuple[int, ...]
-    split_last: bool = False
-
-    @property
-    def accumulators(self) -> int:
-        return len(self.gates) + self.split_last
-
-
-PASSES: dict[str, tuple[CellPass, ...]] = {
-    "LSTM": (CellPass((0, 1, 2, 3)),),
-    "GRU": (CellPass((0, 1)), CellPass((2,))),
-    "GRU, reset after": (CellPass((0, 1, 2), split_last=True),),
-    "RNN": (CellPass((0,)),),
-}
-GATES = {"LSTM": 4, "GRU": 3, "GRU, reset after": 3, "RNN": 1}
-
-
-@dataclass(frozen=True)
-class Recurrent:
-    """One direction of a recurrent layer. Strides are in elements."""
-
-    cell: str
-    dtype: DType
-    steps: int
-    batch: int
-    inputs: int
-    hidden: int
-    reverse: bool
-    x_strides: tuple[int, int]
-    """(time, batch) of x."""
-    y_strides: tuple[int, int]
-    """(time, batch) of y."""
-    state_stride: int
-    """Batch stride of initial and final states."""
-    offset: int
-    """Of this direction's row in the states; y begins at direction * hidden."""
-    y_offset: int
-    activations: tuple[Activation, ...]
-    clip: float = 0.0
-    couple: bool = False
-    """Forget gate = 1 - input gate."""
-    has: frozenset[str] = frozenset()
-    """Which of lens, h0, c0, peephole, y, yh, yc are parameters."""
-    direction: int = 0
-
-    @property
-    def macs(self) -> int:
-        return self.steps * self.batch * GATES[self.cell] * self.hidden * (self.inputs + self.hidden)
+FEW = 8
+"""Sums of a panel that are few: to come round takes a sixth of a turn."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +45,10 @@ class Panels:
     def count(self) -> int:
         return -(-self.hidden // self.units)
 
+    @property
+    def padded(self) -> int:
+        return self.count * self.units
+
 
 def panels_for(layer: Recurrent, dialect: VectorDialect) -> Panels:
     """The panel with the least padding, the widest of those, within the registers."""
@@ -107,9 +59,7 @@ def panels_for(layer: Recurrent, dialect: VectorDialect) -> Panels:
         dialect = SCALAR
     most = max(1, min(16, dialect.registers - 2) // widest)
     choices = [v for v in (1, 2, 4, 8, 16) if v <= most]
-    return min(
-        (Panels(dialect, v, layer.hidden) for v in choices), key=lambda p: (p.count * p.units, -p.vectors)
-    )
+    return min((Panels(dialect, v, layer.hidden) for v in choices), key=lambda p: (p.padded, -p.vectors))
 
 
 def pack_weights(layer: Recurrent, panels: Panels, one: CellPass, w: np.ndarray, r: np.ndarray) -> np.ndarray:
@@ -117,9 +67,10 @@ def pack_weights(layer: Recurrent, panels: Panels, one: CellPass, w: np.ndarray,
     zeros.
     """
     h, u, n = layer.hidden, panels.units, panels.count
+    scales = Cells(layer, panels.dialect, CText()).scales(one)
     both = np.concatenate([w.reshape(-1, h, w.shape[-1]), r.reshape(-1, h, h)], axis=2)[list(one.gates)]
     padded = np.zeros((len(one.gates), n * u, both.shape[2]), dtype=w.dtype)
-    padded[:, :h] = both
+    padded[:, :h] = both if scales is None else both * scales[:, None, None]
     return np.ascontiguousarray(padded.reshape(len(one.gates), n, u, -1).transpose(1, 3, 0, 2))
 
 
@@ -133,6 +84,9 @@ def pack_bias(layer: Recurrent, panels: Panels, one: CellPass, b: np.ndarray) ->
     if one.split_last:
         rows[-1:] = [input_bias[one.gates[-1]], recurrent[one.gates[-1]]]
     padded = np.zeros((len(rows), n * u), dtype=b.dtype)
+    scales = Cells(layer, panels.dialect, CText()).scales(one)
+    if scales is not None:
+        rows = [row * scales[min(k, len(scales) - 1)] for k, row in enumerate(rows)]
     padded[:, :h] = np.stack(rows)
     return np.ascontiguousarray(padded.reshape(len(rows), n, u).transpose(1, 0, 2))
 
@@ -145,15 +99,19 @@ def packing_text(
     text = CText()
     k_all = i + h
     first = one.gates[0]
+    scales = Cells(layer, panels.dialect, text).scales(one)
     with text.loop("p", str(panels.count)), text.loop("j", str(u)):
         text.line(f"const int32_t unit = p * {u} + j;")
         with text.loop("g", str(len(one.gates))):
             text.line(f"const int32_t row = (g + {first}) * {h} + unit;")
+            times = "" if scales is None else f" * {_choice('g', scales)}"
             target = f"w{number}[((p * {k_all} + k) * {len(one.gates)} + g) * {u} + j]"
             with text.loop("k", str(i)):
-                text.line(f"{target} = unit < {h} ? wx[{direction * g * h * i} + row * {i} + k] : 0;")
+                text.line(f"{target} = unit < {h} ? wx[{direction * g * h * i} + row * {i} + k]{times} : 0;")
             with text.block(f"for (int32_t k = {i}; k < {k_all}; k++)"):
-                text.line(f"{target} = unit < {h} ? wr[{direction * g * h * h} + row * {h} + k - {i}] : 0;")
+                text.line(
+                    f"{target} = unit < {h} ? wr[{direction * g * h * h} + row * {h} + k - {i}]{times} : 0;"
+                )
         with text.loop("a", str(one.accumulators)):
             split = one.split_last
             gate = f"(a < {len(one.gates)} ? a : {len(one.gates) - 1})" if split else "a"
@@ -165,9 +123,16 @@ def packing_text(
                 both = f"bias[{base} + row] + bias[{base + g * h} + row]"
                 last = len(one.gates) - 1
                 apart = f"a == {last} ? bias[{base} + row] : a > {last} ? bias[{base + g * h} + row] : {both}"
-                value = f"unit < {h} ? ({apart if split else both}) : 0"
+                times = "" if scales is None else f" * {_choice(gate, scales)}"
+                value = f"unit < {h} ? ({apart if split else both}){times} : 0"
             text.line(f"b{number}[(p * {one.accumulators} + a) * {u} + j] = {value};")
     return str(text)
+
+
+def _choice(gate: str, scales: np.ndarray) -> str:
+    """C of a gate's scale; only the last one's is another."""
+    first, last = (float_literal(scale, DType.FLOAT32) for scale in (scales[0], scales[-1]))
+    return first if first == last else f"({gate} == {len(scales) - 1} ? {last} : {first})"
 
 
 class _Writer:
@@ -178,12 +143,7 @@ class _Writer:
         self.panels = panels
         self.text = CText()
         self.type = layer.dtype.c_type
-        self.suffix = "" if layer.dtype is DType.FLOAT64 else "f"
-
-    def literal(self, value: float) -> str:
-        from aot_model.c.literal import float_literal
-
-        return float_literal(value, self.layer.dtype)
+        self.cells = Cells(layer, panels.dialect, self.text)
 
     def body(self) -> str:
         layer, text = self.layer, self.text
@@ -274,34 +234,50 @@ class _Writer:
                     text.line(f"{vector_type} a{a}_{v} = {load};")
             shared = len(one.gates) - 1
             for source, length, last in (("xt", layer.inputs, shared), (hidden, layer.hidden, count - 1)):
-                with text.loop("k", str(length)):
-                    self._multiply(
-                        f"w{number}k",
-                        source,
-                        [
-                            f"a{last if g == shared else g}_{v}"
-                            for g in range(len(one.gates))
-                            for v in range(vectors)
-                        ],
-                    )
-                    text.line(f"w{number}k += {len(one.gates) * panels.units};")
-            text.line(f"{self.type} a[{count}][{panels.units}];")
-            for a in range(count):
-                for v in range(vectors):
-                    text.line(
-                        f"{d.store(f'&a[{a}][{v * d.lanes}]', f'a{a}_{v}')}"
-                        if d.lanes > 1
-                        else f"a[{a}][{v}] = a{a}_{v};"
-                    )
-            padded = panels.count * panels.units != layer.hidden
-            bound = (
-                f"{panels.units}"
-                if not padded
-                else (f"{panels.units} && p * {panels.units} + j < {layer.hidden}")
-            )
-            with text.block(f"for (int32_t j = 0; j < {bound}; j++)"):
-                text.line(f"const int32_t u = p * {panels.units} + j;")
-                _UPDATES[layer.cell][number](self)
+                gates = [last if g == shared else g for g in range(len(one.gates))]
+                sums = [f"a{a}_{v}" for a in gates for v in range(vectors)]
+                self._products(f"w{number}k", source, length, sums)
+            if self.cells.divides_together:
+                for a in range(count):
+                    for v in range(vectors):
+                        text.line(f"sums[{a * panels.padded + v} + p * {panels.units}] = a{a}_{v};")
+            else:
+                self._update(number, count)
+        if self.cells.divides_together:
+            self.cells.together(number, panels.padded)
+
+    def _update(self, number: int, count: int) -> None:
+        """The units of a panel, of its sums."""
+        layer, text, panels = self.layer, self.text, self.panels
+        d, vectors = panels.dialect, panels.vectors
+        text.line(f"{self.type} a[{count}][{panels.units}];")
+        self.cells.on_vectors(number, vectors)
+        for a in range(count):
+            for v in range(vectors):
+                text.line(
+                    f"{d.store(f'&a[{a}][{v * d.lanes}]', f'a{a}_{v}')}"
+                    if d.lanes > 1
+                    else f"a[{a}][{v}] = a{a}_{v};"
+                )
+        bound = f"{panels.units}"
+        if panels.padded != layer.hidden:
+            bound += f" && p * {panels.units} + j < {layer.hidden}"
+        self.cells.updates(number, panels.units, vectors, bound)
+
+    def _products(self, weights: str, source: str, length: int, sums: list[str]) -> None:
+        """All elements of a source by their weights; of few sums two turns of the loop at once."""
+        text, step = self.text, len(sums) * self.panels.dialect.lanes
+        turns = 2 if self.panels.dialect.divides_together and len(sums) <= FEW and length > 1 else 1
+        whole = length - length % turns
+        with text.loop("k", str(whole), turns):
+            for at, of in ((weights, source), (f"({weights} + {step})", f"({source} + 1)"))[:turns]:
+                with text.block() if turns > 1 else nullcontext():
+                    self._multiply(at, of, sums)
+            text.line(f"{weights} += {turns * step};")
+        if whole < length:
+            with text.block(f"for (int32_t k = {whole}; k < {length}; k++)"):
+                self._multiply(weights, source, sums)
+                text.line(f"{weights} += {step};")
 
     def _multiply(self, weights: str, source: str, sums: list[str]) -> None:
         """Element k of a source by a weight for each sum, loads first as far as registers go."""
@@ -326,58 +302,6 @@ class _Writer:
                 for place in some:
                     text.line(f"{sums[place]} = {d.fma_element(f'e{place}', 'v', sums[place])};")
 
-    def gate(self, name: str, value: str, activation: int) -> None:
-        """A gate's value: clipped, activated."""
-        if self.layer.clip > 0:
-            clip = self.literal(self.layer.clip)
-            label = self.layer.dtype.label
-            value = f"aot_model_max_{label}(aot_model_min_{label}({value}, {clip}), -{clip})"
-        self.text.line(f"const {self.type} {name}_in = {value};")
-        self.text.line(f"const {self.type} {name} = {self.layer.activations[activation](f'{name}_in')};")
-
-    def lstm(self) -> None:
-        text, layer = self.text, self.layer
-        h, peep = layer.hidden, "peephole" in layer.has
-        base = layer.direction * 3 * h
-        self.gate("i", "a[0][j]" + (f" + peephole[{base} + u] * c[u]" if peep else ""), 0)
-        if layer.couple:
-            text.line(f"const {self.type} f = 1 - i;")
-        else:
-            self.gate("f", "a[2][j]" + (f" + peephole[{base + 2 * h} + u] * c[u]" if peep else ""), 0)
-        self.gate("g", "a[3][j]", 1)
-        text.line(f"const {self.type} cell_new = f * c[u] + i * g;")
-        self.gate("o", "a[1][j]" + (f" + peephole[{base + h} + u] * cell_new" if peep else ""), 0)
-        text.line("c[u] = cell_new;")
-        text.line(f"next[u] = o * {layer.activations[2]('cell_new')};")
-
-    def gru_reset_after(self) -> None:
-        self.gate("z", "a[0][j]", 0)
-        self.gate("r", "a[1][j]", 0)
-        self.gate("g", "a[2][j] + r * a[3][j]", 1)
-        self.text.line("next[u] = (1 - z) * g + z * h[u];")
-
-    def gru_gates(self) -> None:
-        self.gate("z", "a[0][j]", 0)
-        self.gate("r", "a[1][j]", 0)
-        self.text.line("update[u] = z;")
-        self.text.line("gated[u] = r * h[u];")
-
-    def gru_candidate(self) -> None:
-        self.gate("g", "a[0][j]", 1)
-        self.text.line("next[u] = (1 - update[u]) * g + update[u] * h[u];")
-
-    def rnn(self) -> None:
-        self.gate("g", "a[0][j]", 0)
-        self.text.line("next[u] = g;")
-
-
-_UPDATES: dict[str, tuple[Callable[[_Writer], None], ...]] = {
-    "LSTM": (_Writer.lstm,),
-    "GRU": (_Writer.gru_gates, _Writer.gru_candidate),
-    "GRU, reset after": (_Writer.gru_reset_after,),
-    "RNN": (_Writer.rnn,),
-}
-
 
 def recurrent_text(layer: Recurrent, panels: Panels) -> str:
     """The body: reads x, w0 (w1), b0 (b1) and what `has` names; writes y, yh, yc. Scratch: see
@@ -386,7 +310,12 @@ def recurrent_text(layer: Recurrent, panels: Panels) -> str:
     return _Writer(layer, panels).body()
 
 
-def scratch_rows(layer: Recurrent) -> dict[str, int]:
+def cell_includes(layer: Recurrent, panels: Panels) -> frozenset[str]:
+    """Headers that take the place of those of the activations."""
+    return Cells(layer, panels.dialect, CText()).includes
+
+
+def scratch_rows(layer: Recurrent, panels: Panels) -> dict[str, int]:
     """Scratch parameters and their number of elements."""
     rows: dict[str, int] = {}
     if "h0" not in layer.has:
@@ -397,4 +326,6 @@ def scratch_rows(layer: Recurrent) -> dict[str, int]:
         rows["cell"] = layer.hidden
     if layer.cell == "GRU":
         rows["update"] = rows["gated"] = layer.hidden
+    if Cells(layer, panels.dialect, CText()).divides_together:
+        rows["sums"] = panels.padded * max(one.accumulators for one in PASSES[layer.cell])
     return rows

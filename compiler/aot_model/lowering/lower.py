@@ -19,6 +19,7 @@ from aot_model.ir.strided import Strided, dense, strided
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.ir.values import Value
 from aot_model.kernels.base import Packed
+from aot_model.kernels.float32.dialects import DIALECTS
 from aot_model.kernels.site import Site
 from aot_model.kernels.tail import Chain, find_chain
 from aot_model.kernels.target import Kernel, Target
@@ -26,6 +27,7 @@ from aot_model.lowering.generic import reasons
 from aot_model.lowering.held import held_tensors
 from aot_model.lowering.loops import LoopNest, loop_nest
 from aot_model.lowering.storage import stored_values
+from aot_model.lowering.sums import Sums
 from aot_model.ops.movement import Concat
 from aot_model.ops.registry import normal_axis
 from aot_model.ops.views import Reshaping
@@ -79,6 +81,7 @@ class Lowering:
         """Values that something reads; kernels do not compute the others."""
         self.kernels: dict[Node, Kernel] = {}
         self._chains = self._find_chains()
+        self._sums = Sums(graph, self.kernels, DIALECTS[target.dialect()])
         absorbed = {
             v: n for n, c in self._chains.items() for v in [*n.outputs[:1], *c.inner] if v is not c.result
         }
@@ -153,7 +156,7 @@ class Lowering:
 
         for node in chain.nodes:
             known[node.outputs[0]] = node.op.express(at, node.inputs, index, 0)
-        return known[chain.result]
+        return self._sums.rounded(known[chain.result], start)
 
     # --- buffers --------------------------------------------------------------------------------------------
 
@@ -345,7 +348,7 @@ class Lowering:
             self.buffer(out)
             return None
         index = index_variables(out.shape)
-        element = node.op.express(self.at, node.inputs, index, number)
+        element = self._sums.rounded(node.op.express(self.at, node.inputs, index, number))
         if node.op.movement and out not in self.buffers and self._view(node, out, element, index):
             return None
         if isinstance(node.op, Reshaping) and out in self.buffers and self._is_alias(node, out):
@@ -402,7 +405,7 @@ class Lowering:
                     out,
                     index,
                     position,
-                    self.at(value, index),
+                    self._sums.rounded(self.at(value, index)),
                     dialect=self.target.dialect(),
                     turns=self.target.turns(),
                 )

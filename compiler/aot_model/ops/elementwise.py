@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from aot_model.ir.expr import Const, Expr, Index, call, cast, const, select
+from aot_model.ir.expr import Call, Const, Expr, Index, call, cast, const, select
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise_samples import samples
@@ -77,7 +77,7 @@ def _mean(*args: Expr) -> Expr:
 
 def _softplus(x: Expr) -> Expr:
     # log(1 + e^x) without overflow: max(x, 0) + log1p(e^-|x|)
-    return call("add", relu(x), call("log1p", call("exp", call("neg", call("abs", x)))))
+    return call("add", relu(x), call("softplus_rest", x))
 
 
 def _hard_swish(x: Expr) -> Expr:
@@ -90,7 +90,11 @@ def _sign(x: Expr) -> Expr:
 
 
 def tanh(x: Expr) -> Expr:
-    """As ONNX Runtime computes it: of float32 a rational function."""
+    """As ONNX Runtime computes it: of float32 a rational function. That of softplus has no logarithm."""
+    if x.dtype is DType.FLOAT32 and isinstance(x, Call) and x.op == "add":
+        inner = x.args[1].args[0] if isinstance(x.args[1], Call) and x.args[1].op == "softplus_rest" else x
+        if x is _softplus(inner):
+            return _tanh_of_softplus(inner)
     return call("rational_tanh" if x.dtype is DType.FLOAT32 else "tanh", x)
 
 
@@ -99,10 +103,15 @@ def sigmoid(x: Expr) -> Expr:
     return call("rational_logistic" if x.dtype is DType.FLOAT32 else "sigmoid", x)
 
 
-def _mish(x: Expr) -> Expr:  # tanh(log(1 + e)) is w / (w + 2), w = e (e + 2), and 1 long before x is 20
+def _tanh_of_softplus(x: Expr) -> Expr:
+    """tanh(log(1 + e)) is w / (w + 2), w = e (e + 2), and 1 long before x is 20."""
     e = call("exp", call("min", x, one(x, 20)))
     w = call("mul", e, call("add", e, one(x, 2)))
-    return call("mul", x, call("div", w, call("add", w, one(x, 2))))
+    return call("div", w, call("add", w, one(x, 2)))
+
+
+def _mish(x: Expr) -> Expr:
+    return call("mul", x, _tanh_of_softplus(x))
 
 
 _T = Callable[..., Expr]
@@ -173,37 +182,9 @@ ai.onnx.ml)."""
 
 
 _REAL = frozenset(
-    (
-        *(name for name, _, _ in _LIBM),
-        "Sqrt",
-        "Exp",
-        "Log",
-        "Sin",
-        "Cos",
-        "Tan",
-        "Asin",
-        "Acos",
-        "Atan",
-        "Sinh",
-        "Cosh",
-        "Tanh",
-        "Asinh",
-        "Acosh",
-        "Atanh",
-        "Erf",
-        "Floor",
-        "Ceil",
-        "Round",
-        "Sigmoid",
-        "Reciprocal",
-        "Softplus",
-        "Softsign",
-        "HardSwish",
-        "Mish",
-        "IsNaN",
-        "Mean",
-    )
-)
+    "Sqrt Exp Log Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Asinh Acosh Atanh Erf Floor Ceil Round Sigmoid "
+    "Reciprocal Softplus Softsign HardSwish Mish IsNaN Mean".split()
+) | {name for name, _, _ in _LIBM}
 """Functions of real numbers: no integer has one as its result."""
 
 _LOGICAL = frozenset(("And", "Or", "Xor", "Not"))

@@ -23,9 +23,8 @@ from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Packed, Scratch
 from aot_model.kernels.float32.dialects import DIALECTS
 from aot_model.kernels.recurrent import (
-    PASSES,
     Panels,
-    Recurrent,
+    cell_includes,
     pack_bias,
     pack_weights,
     packing_text,
@@ -33,6 +32,7 @@ from aot_model.kernels.recurrent import (
     recurrent_text,
     scratch_rows,
 )
+from aot_model.kernels.recurrent_cells import PASSES, Recurrent
 from aot_model.kernels.site import Site
 from aot_model.ops.activation import Elu, HardSigmoid, LeakyRelu, ThresholdedRelu
 from aot_model.ops.elementwise import one, op, relu
@@ -73,6 +73,7 @@ class _Activations:
     """C texts of a direction's activations, and the headers that they need."""
 
     texts: tuple[Callable[[str], str], ...]
+    functions: tuple[str, ...]
     headers: frozenset[str]
 
 
@@ -183,6 +184,7 @@ class _Recurrence(RecurrentAttributes):
             bool(getattr(self, "input_forget", 0)),
             has,
             direction,
+            activations.functions,
         )
 
     def _lower(self, site: Site, direction: int) -> None:
@@ -206,14 +208,15 @@ class _Recurrence(RecurrentAttributes):
         arguments += weights
         size = x.dtype.size
         arguments += [
-            Argument(k, Scratch(k, n * size, size, x.dtype.c_type)) for k, n in scratch_rows(layer).items()
+            Argument(k, Scratch(k, n * size, size, x.dtype.c_type))
+            for k, n in scratch_rows(layer, panels).items()
         ]
         arguments += [written(k, v) for k, v in present.items() if k in results]
         body = prologue + recurrent_text(layer, panels)
         includes = {
             "string.h",
             *panels.dialect.includes,
-            *activations.headers,
+            *(cell_includes(layer, panels) or activations.headers),
             *(["aot_model/scalar.h"] if self.clip > 0 else []),
         }
         note = f"{layer.cell}, {panels.units} units at a time, {'reverse' if layer.reverse else 'forward'}"
@@ -298,10 +301,16 @@ class _Recurrence(RecurrentAttributes):
             )
         headers: set[str] = set()
         texts: list[Callable[[str], str]] = []
+        functions: list[str] = []
         for name, (alpha, beta) in zip(names, self.activation_numbers(names), strict=True):
-            texts.append(_text_of(self.functions[name.lower()][0], alpha, beta, dtype, headers, apart))
-        first = direction * len(self.defaults)
-        return _Activations(tuple(texts[first : first + len(self.defaults)]), frozenset(headers))
+            meaning = self.functions[name.lower()][0]
+            value = meaning(leaf("x", dtype), alpha, beta)
+            functions.append(
+                value.op if isinstance(value, Call) and value.args == (leaf("x", dtype),) else ""
+            )
+            texts.append(_text_of(meaning, alpha, beta, dtype, headers, apart))
+        mine = slice(direction * len(self.defaults), (direction + 1) * len(self.defaults))
+        return _Activations(tuple(texts[mine]), tuple(functions[mine]), frozenset(headers))
 
 
 def _text_of(

@@ -11,12 +11,13 @@
  *   step  function           MACs  layer
  *      1  00_lstm            560  lstm
  *
- * Memory (workspace: 32 bytes at a multiple of 16), and the steps in which it holds what:
+ * Memory (workspace: 96 bytes at a multiple of 16), and the steps in which it holds what:
  *
  *       first byte        bytes           steps  holds
  *
- *    workspace + 0           16               1  scratch of step 1: zeros
- *   workspace + 16           16               1  scratch of step 1: cell
+ *    workspace + 0           64               1  scratch of step 1: sums
+ *   workspace + 64           16               1  scratch of step 1: zeros
+ *   workspace + 80           16               1  scratch of step 1: cell
  */
 #include "recurrent.h"
 
@@ -41,7 +42,7 @@
 
 #include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
 #include <string.h>
-#include "aot_model/rational.h"
+#include "aot_model/gates.h"
 
 /* ---- constants: 512 bytes; their values are at the end of this file ---- */
 
@@ -74,9 +75,11 @@ static inline float f32_early(float a)
 
 /* LSTM, 4 units at a time, forward
  * step 1: lstm (LSTM):  -> float32[5,1,1,4], 560 MACs
- *   reads x at inputs->x; works in zeros at workspace + 0, cell at workspace + 16; writes y at outputs->y */
+ *   reads x at inputs->x; works in zeros at workspace + 64, cell at workspace + 80, sums at workspace + 0;
+ *   writes y at outputs->y */
 AOT_MODEL_OPAQUE static void recurrent_00_lstm(const float *restrict x, const float *restrict w0,
-    const float *restrict b0, float *restrict zeros, float *restrict cell, float *restrict y)
+    const float *restrict b0, float *restrict zeros, float *restrict cell, float *restrict sums,
+    float *restrict y)
 {
     const float *h = zeros;
     memset(zeros, 0, 4 * sizeof(*zeros));
@@ -176,38 +179,24 @@ AOT_MODEL_OPAQUE static void recurrent_00_lstm(const float *restrict x, const fl
                 a3_3 = a3_3 + f32_product(e15, v);
                 w0k += 16;
             }
-            float a[4][4];
-            a[0][0] = a0_0;
-            a[0][1] = a0_1;
-            a[0][2] = a0_2;
-            a[0][3] = a0_3;
-            a[1][0] = a1_0;
-            a[1][1] = a1_1;
-            a[1][2] = a1_2;
-            a[1][3] = a1_3;
-            a[2][0] = a2_0;
-            a[2][1] = a2_1;
-            a[2][2] = a2_2;
-            a[2][3] = a2_3;
-            a[3][0] = a3_0;
-            a[3][1] = a3_1;
-            a[3][2] = a3_2;
-            a[3][3] = a3_3;
-            for (int32_t j = 0; j < 4; j++) {
-                const int32_t u = j;
-                const float i_in = a[0][j];
-                const float i = aot_model_logistic_apart_float32(i_in);
-                const float f_in = a[2][j];
-                const float f = aot_model_logistic_apart_float32(f_in);
-                const float g_in = a[3][j];
-                const float g = aot_model_tanh_apart_float32(g_in);
-                const float cell_new = f * c[u] + i * g;
-                const float o_in = a[1][j];
-                const float o = aot_model_logistic_apart_float32(o_in);
-                c[u] = cell_new;
-                next[u] = o * aot_model_tanh_apart_float32(cell_new);
-            }
+            sums[0] = a0_0;
+            sums[1] = a0_1;
+            sums[2] = a0_2;
+            sums[3] = a0_3;
+            sums[4] = a1_0;
+            sums[5] = a1_1;
+            sums[6] = a1_2;
+            sums[7] = a1_3;
+            sums[8] = a2_0;
+            sums[9] = a2_1;
+            sums[10] = a2_2;
+            sums[11] = a2_3;
+            sums[12] = a3_0;
+            sums[13] = a3_1;
+            sums[14] = a3_2;
+            sums[15] = a3_3;
         }
+        aot_model_lstm_units(sums, 4, c, next, 4);
         h = next;
     }
 }
@@ -223,8 +212,8 @@ AOT_MODEL_OPAQUE int32_t recurrent_run(const recurrent_inputs *inputs, const rec
         return AOT_MODEL_ERROR_NULL;
     }
     /* step 1: lstm */
-    recurrent_00_lstm(inputs->x, recurrent_c_lstm_w0, recurrent_c_lstm_b0, AT(float, 0), AT(float, 16),
-        outputs->y);
+    recurrent_00_lstm(inputs->x, recurrent_c_lstm_w0, recurrent_c_lstm_b0, AT(float, 64), AT(float, 80),
+        AT(float, 0), outputs->y);
     return AOT_MODEL_OK;
 }
 

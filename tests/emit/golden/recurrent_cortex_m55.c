@@ -38,8 +38,8 @@
 
 #include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
 #include <string.h>
+#include "aot_model/float_vectors.h"
 #include "aot_model/helium.h"
-#include "aot_model/rational.h"
 
 /* ---- constants: 512 bytes; their values are at the end of this file ---- */
 
@@ -88,23 +88,23 @@ AOT_MODEL_OPAQUE static void recurrent_00_lstm(const float *restrict x, const fl
                 w0k += 16;
             }
             float a[4][4];
+            a0_0 = aot_model_four_logistic(a0_0);
+            a1_0 = aot_model_four_logistic(a1_0);
+            a2_0 = aot_model_four_logistic(a2_0);
+            a3_0 = aot_model_four_tanh(a3_0);
             aot_model_store_f32(&a[0][0], a0_0);
             aot_model_store_f32(&a[1][0], a1_0);
             aot_model_store_f32(&a[2][0], a2_0);
             aot_model_store_f32(&a[3][0], a3_0);
+            float cells[4] = {0};
             for (int32_t j = 0; j < 4; j++) {
                 const int32_t u = j;
-                const float i_in = a[0][j];
-                const float i = aot_model_logistic_float32(i_in);
-                const float f_in = a[2][j];
-                const float f = aot_model_logistic_float32(f_in);
-                const float g_in = a[3][j];
-                const float g = aot_model_tanh_float32(g_in);
-                const float cell_new = f * c[u] + i * g;
-                const float o_in = a[1][j];
-                const float o = aot_model_logistic_float32(o_in);
-                c[u] = cell_new;
-                next[u] = o * aot_model_tanh_float32(cell_new);
+                cells[j] = a[2][j] * c[u] + a[0][j] * a[3][j];
+                c[u] = cells[j];
+            }
+            aot_model_store_f32(cells, aot_model_four_tanh(aot_model_load_f32(cells)));
+            for (int32_t j = 0; j < 4; j++) {
+                next[j] = a[1][j] * cells[j];
             }
         }
         h = next;

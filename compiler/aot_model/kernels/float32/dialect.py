@@ -103,6 +103,15 @@ class VectorDialect:
     gathers: bool = False
     """Whether a vector of elements that are apart from each other is loaded at once (`gather`)."""
 
+    rounds_apart: bool = False
+    """Whether products and sums are rounded one by one, and functions of them, too (lowering/sums.py)."""
+
+    divides_together: bool = False
+    """Whether gates are quotients that are divided together (aot_model/gates.h)."""
+
+    functions: bool = False
+    """Whether there are functions of vectors (aot_model/float_vectors.h)."""
+
     quantises: bool = False
     """Whether floats that become integers are stored as vectors (aot_model/float_vectors.h)."""
 

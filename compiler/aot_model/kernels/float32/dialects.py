@@ -62,7 +62,7 @@ SCALAR = VectorDialect(
     "scalar", 1, "float", 28, Costs(in_order=True), fma_scalar_text="f32_fma({a}, {s}, {acc})"
 )
 
-FPV5 = replace(SCALAR, name="fpv5", halves=True)
+FPV5 = replace(SCALAR, name="fpv5", halves=True, divides_together=True)
 
 # Products and sums rounded one by one; on a Cortex-M4 VMUL and VADD take two cycles, VFMA three.
 APART = VectorDialect(
@@ -76,6 +76,8 @@ APART = VectorDialect(
     early_text="f32_early({a})",
     sums_fpv4=True,
     halves=True,
+    rounds_apart=True,
+    divides_together=True,
 )
 
 V4 = VectorDialect(
@@ -140,6 +142,7 @@ MVE = VectorDialect(
     includes=frozenset({"aot_model/helium.h"}),
     scalar_in_vector=False,
     gathers=True,
+    functions=True,
     quantises=True,
 )
 

@@ -1,8 +1,8 @@
-/* exp, log, tanh, erf, the logistic function, exp(x) - 1 and log(1 + x) of generated code. On a Cortex-M they are computed
+/* exp, log, tanh, erf, the logistic function, exp(x) - 1, log(1 + x) and softplus of generated code. On a Cortex-M they are computed
  * here, in single precision and without branches on the argument but one; a C library for such a core takes two to four times
  * as long for them. Elsewhere they are the C library's.
  * Largest errors, in units in the last place, all arguments tried (tests/runtime/test_exponential.py tries a part): exp 1.1,
- * tanh 1.6, erf 1.6, logistic 2.6, expm1 1.7, log 1.0, log1p 1.6. The polynomials are minimax approximations, each coefficient
+ * tanh 1.6, erf 1.6, logistic 2.6, expm1 1.7, log 1.0, log1p 1.6, softplus_rest 2.8. The polynomials are minimax approximations, each coefficient
  * rounded before those of higher powers were found. expm1 and log1p of -0 are 0.
  * Part of aot-model. */
 #ifndef AOT_MODEL_EXPONENTIAL_H
@@ -180,6 +180,36 @@ AOT_MODEL_INLINE float aot_model_short_log1p(float x)
     return aot_model_log_parts(x * power + less, n);
 }
 
+/* For large x. */
+AOT_MODEL_FUNCTION float aot_model_softplus_rest_beyond(float x) { return aot_model_short_exp(-fabsf(x)); }
+
+/* log(1 + exp(-|x|)): what softplus has more than the larger one of x and 0. exp(-|x|) is between 0 and 1: one polynomial. */
+AOT_MODEL_INLINE float aot_model_short_softplus_rest(float x)
+{
+    int32_t n;
+    uint32_t bits;
+    float e;
+    float square;
+    float even;
+    float odd;
+    memcpy(&bits, &x, sizeof bits);
+    if ((bits << 1) > 0x85000000u) { /* not |x| <= 64 */
+        return aot_model_softplus_rest_beyond(x);
+    }
+    e = 1.0f + aot_model_exp_parts(-fabsf(x), &n);
+    memcpy(&bits, &e, sizeof bits);
+    bits += (uint32_t)n << 23;
+    memcpy(&e, &bits, sizeof e);
+    square = e * e;
+    even = 0.10663869f + 0.0201045f * square;
+    odd = -0.057488006f - 0.003294917f * square;
+    even = 0.1969249f + even * square;
+    odd = -0.1534626f + odd * square;
+    even = 0.33330467f + even * square;
+    odd = -0.24958074f + odd * square;
+    return e * (1.0f + e * (-0.4999993f + e * (even + e * odd)));
+}
+
 AOT_MODEL_INLINE float aot_model_short_logistic(float x)
 {
     const float e = aot_model_short_exp(-fabsf(x));
@@ -236,6 +266,7 @@ AOT_MODEL_INLINE float aot_model_log1p_float32(float x) { return aot_model_short
 AOT_MODEL_INLINE float aot_model_libm_tanh_float32(float x) { return aot_model_short_tanh(x); }
 AOT_MODEL_INLINE float aot_model_erf_float32(float x) { return aot_model_short_erf(x); }
 AOT_MODEL_INLINE float aot_model_sigmoid_float32(float x) { return aot_model_short_logistic(x); }
+AOT_MODEL_INLINE float aot_model_softplus_rest_float32(float x) { return aot_model_short_softplus_rest(x); }
 #else
 AOT_MODEL_INLINE float aot_model_exp_float32(float x) { return expf(x); }
 AOT_MODEL_INLINE float aot_model_expm1_float32(float x) { return expm1f(x); }
@@ -243,6 +274,7 @@ AOT_MODEL_INLINE float aot_model_log_float32(float x) { return logf(x); }
 AOT_MODEL_INLINE float aot_model_log1p_float32(float x) { return log1pf(x); }
 AOT_MODEL_INLINE float aot_model_libm_tanh_float32(float x) { return tanhf(x); }
 AOT_MODEL_INLINE float aot_model_erf_float32(float x) { return erff(x); }
+AOT_MODEL_INLINE float aot_model_softplus_rest_float32(float x) { return log1pf(expf(-fabsf(x))); }
 AOT_MODEL_INLINE float aot_model_sigmoid_float32(float x)
 {
     const float e = expf(-fabsf(x));
@@ -256,6 +288,7 @@ AOT_MODEL_INLINE double aot_model_log_float64(double x) { return log(x); }
 AOT_MODEL_INLINE double aot_model_log1p_float64(double x) { return log1p(x); }
 AOT_MODEL_INLINE double aot_model_libm_tanh_float64(double x) { return tanh(x); }
 AOT_MODEL_INLINE double aot_model_erf_float64(double x) { return erf(x); }
+AOT_MODEL_INLINE double aot_model_softplus_rest_float64(double x) { return log1p(exp(-fabs(x))); }
 AOT_MODEL_INLINE double aot_model_sigmoid_float64(double x)
 {
     const double e = exp(-fabs(x));

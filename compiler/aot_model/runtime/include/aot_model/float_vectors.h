@@ -201,6 +201,7 @@ AOT_MODEL_FOUR_BEYOND(exp)
 AOT_MODEL_FOUR_BEYOND(expm1)
 AOT_MODEL_FOUR_BEYOND(log)
 AOT_MODEL_FOUR_BEYOND(log1p)
+AOT_MODEL_FOUR_BEYOND(softplus_rest)
 
 AOT_MODEL_INLINE float32x4_t aot_model_four_exp(float32x4_t x)
 {
@@ -254,6 +255,29 @@ AOT_MODEL_INLINE float32x4_t aot_model_four_log1p(float32x4_t x)
     n = vshrq_n_s32(vsubq_n_s32(bits, (int32_t)AOT_MODEL_HALF_ROOT), 23);
     power = aot_model_four_powers(vnegq_s32(n));
     return aot_model_four_log_parts(vaddq_f32(vmulq_f32(x, power), vsubq_f32(power, vdupq_n_f32(1.0f))), n);
+}
+
+AOT_MODEL_INLINE float32x4_t aot_model_four_softplus_rest(float32x4_t x)
+{
+    float32x4_t e;
+    float32x4_t square;
+    float32x4_t even;
+    float32x4_t odd;
+    if ((vcmpgeq_f32(vdupq_n_f32(64.0f), vabsq_f32(x)) & 0xffff) != 0xffff) {
+        return aot_model_four_softplus_rest_beyond(x);
+    }
+    e = aot_model_four_exp_within(vnegq_f32(vabsq_f32(x)));
+    square = vmulq_f32(e, e);
+    even = vaddq_n_f32(vmulq_n_f32(square, 0.0201045f), 0.10663869f);
+    odd = vaddq_n_f32(vmulq_n_f32(square, -0.003294917f), -0.057488006f);
+    even = vaddq_n_f32(vmulq_f32(even, square), 0.1969249f);
+    odd = vaddq_n_f32(vmulq_f32(odd, square), -0.1534626f);
+    even = vaddq_n_f32(vmulq_f32(even, square), 0.33330467f);
+    odd = vaddq_n_f32(vmulq_f32(odd, square), -0.24958074f);
+    even = vaddq_f32(even, vmulq_f32(e, odd));
+    even = vaddq_n_f32(vmulq_f32(e, even), -0.4999993f);
+    even = vaddq_n_f32(vmulq_f32(e, even), 1.0f);
+    return vmulq_f32(e, even);
 }
 
 AOT_MODEL_INLINE float32x4_t aot_model_four_sigmoid(float32x4_t x)
