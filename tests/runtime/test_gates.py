@@ -100,10 +100,10 @@ static void show(float y)
 }
 int main(void)
 {
-    volatile float from = -30.0f;
+    volatile float from = -60.0f;
     for (int32_t k = 0; k < 1501; k++) {
-        const float t = from + (float)k * 0.04f;
-        const float sums[4] = {t, 0.5f * t - 1.0f, -t, 1.0f + 0.3f * t};
+        const float t = from + (float)k * 0.08f;
+        const float sums[4] = {t, 0.5f * t - 1.0f, (k % 2 != 0) ? t : -t, 1.0f + 0.6f * t};
         float cell[1] = {0.01f * t};
         float h[1] = {0.7f};
         float y[7];
@@ -133,7 +133,10 @@ def _near(said: str) -> None:
     def tanh(x: np.ndarray) -> np.ndarray:
         return _exact(x)["tanh"]
 
-    i, o, f, g = t, 0.5 * t - 1, -t, 1 + 0.3 * t
+    odd = np.arange(len(t)) % 2 != 0
+    # odd turns: two logistic functions and a tanh at their ends are divided at once, with -Ofast by an FPU
+    # that flushes small numbers to zero
+    i, o, f, g = t, 0.5 * t - 1, np.where(odd, t, -t), 1 + 0.6 * t
     cell = logistic(f) * 0.01 * t + logistic(i) * tanh(g)
     z, r, h = logistic(i), logistic(o), 0.7
     want = [

@@ -48,7 +48,8 @@ AOT_MODEL_INLINE float aot_model_power_quotient(float t, float *even, float *odd
     return power;
 }
 
-/* The function is the result over `under`, and what it lacks to 1 `rest` over `under`: larger than 0, and at most 4e14. */
+/* The function is the result over `under`, and what it lacks to 1 `rest` over `under`: larger than 0, and at most 2e11. The
+ * product of two such and of one of tanh has a normal inverse, which no processor flushes to zero. */
 AOT_MODEL_INLINE float aot_model_logistic_quotient(float t, float *under, float *rest)
 {
     float even;
@@ -93,7 +94,7 @@ AOT_MODEL_INLINE float aot_model_logistic_argument(float t)
 {
     if (AOT_MODEL_SELDOM(aot_model_is_far_gate(t))) {
         t = (t < -126.0f) ? -126.0f : t;
-        t = (t > 43.0f) ? 43.0f : t;
+        t = (t > 32.0f) ? 32.0f : t;
     }
     return t;
 }
