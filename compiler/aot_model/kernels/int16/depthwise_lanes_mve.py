@@ -49,13 +49,12 @@ def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail 
     s = walk.shape
     name, text = _row_kernel(walk, ending)
     constants = [Packed("w", walk.packed(weights.reshape(-1, s.out_c), ending.record), admissible=ANYTHING)]
-    x, table = f"image + (oy * {s.stride_h} - {s.pad_top}) * {walk.row // 2} - {s.pad_left * s.in_c}", ""
-    moves = ""
+    x, moves, table = walk.first, "", ""
     if walk.slots:
         constants.append(Packed("moves", walk.table()))
         table = f"const int32_t slot = oy * {s.stride_h} % {walk.slots};\n"
         x, moves = f"ring + slot * {walk.row // 2}", f"moves + slot * {s.kernel_h}, "
-    return layer_code(walk.slots, walk.row, s, ending, tail, (name, text), constants, table,
+    return layer_code(walk, ending, tail, (name, text), constants, table,
                       lambda to: f"{name}({x}, w, {moves}{to});\n",
                       f"{walk.taps} taps of 8 channels, {walk.slots} buffered rows")  # fmt: skip
 

@@ -17,19 +17,17 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.channel_rows_mve import (
     channel_loop,
     covered,
-    ring_loop,
-    ring_unread,
     row_kernel,
     rows_twin,
     scattered,
     summed,
 )
 from aot_model.kernels.int8.depthwise_taps_mve import RESIDENT, TapPlan, tap_offsets, tap_plan, tap_sums
+from aot_model.kernels.int8.image_rows_mve import PaddedRows, image_loops, slack_of_rows
 from aot_model.kernels.int8.requantise_mve import HEADER
 from aot_model.kernels.int16 import block_mve
 from aot_model.kernels.int16.dots import INT32
 from aot_model.kernels.int16.finish_mve import Ending
-from aot_model.kernels.overlap import by_pixels, by_rows
 
 
 @dataclass(frozen=True)
@@ -87,11 +85,8 @@ def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail 
     constants = [Packed("w", records.reshape(-1), admissible=ANYTHING),
                  Packed("k", numbers.reshape(-1), admissible=ANYTHING),
                  Packed("offsets", tap_offsets(p, outputs))]  # fmt: skip
-    table, image_row, scatter = 8 * p.chunks, s.in_w * s.in_c, f"offsets + {max(p.slots, 1) * 8 * p.chunks}"
-    x, taps = f"image + (oy * {s.stride_h} - {s.pad_top}) * {image_row} - {s.pad_left * s.in_c}", ""
-    if p.slots:
-        x, taps = "ring", f"const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};\n"
-    places = f"{'taps' if p.slots else 'offsets'}, {scatter}"
+    x, table = ("ring", "taps") if p.slots else (p.first, "offsets")
+    places = f"{table}, offsets + {max(p.slots, 1) * 8 * p.chunks}"
 
     def calls(to: str) -> str:
         if p.multiplier == 1:
@@ -100,18 +95,8 @@ def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail 
         call = f"{name}({x}, {own_w}, {own_k}, {places}, {to} + m);\n"
         return f"for (int32_t m = 0; m < {p.multiplier}; m++) {{\n{call}}}\n"
 
-    return layer_code(
-        p.slots,
-        p.row,
-        s,
-        ending,
-        tail,
-        (name, text),
-        constants,
-        taps,
-        calls,
-        f"{p.chunks} gather(s) of 8 taps per output, {p.slots} buffered rows",
-    )
+    note = f"{p.chunks} gather(s) of 8 taps per output, {p.slots} buffered rows"
+    return layer_code(p, ending, tail, (name, text), constants, p.taps_now, calls, note)
 
 
 def _halved(ending: Ending) -> int:
@@ -203,9 +188,7 @@ def _finished(layer: _Layer, pixels: int) -> list[str]:
 
 
 def layer_code(
-    slots: int,
-    row: int,
-    s: ConvShape,
+    rows: PaddedRows,
     ending: Ending,
     tail: Tail | None,
     kernel: tuple[str, str],
@@ -214,75 +197,26 @@ def layer_code(
     calls: Callable[[str], str],
     note: str,
 ) -> KernelCode:
-    """The kernel around calls of a function, name and text, that makes a row of outputs. slots: rows of `row`
-    bytes in the ring; 0: there is none. table: C before the calls; calls: theirs, for where the results go.
+    """The kernel around calls of a function, name and text, that makes a row of outputs. table: C before the
+    calls, where there is a ring; calls: theirs, for where the results go.
     """
-    size = ending.finish.to.size
-    scratch = [Scratch("ring", slots * row, 4, "int16_t")] if slots else []
+    s, to, pointer = rows.shape, ending.finish.to, ending.pointer
+    out_row, ring = s.out_w * s.out_c, rows.ring(0, table)
+    scratch = [ring.scratch] if ring else []
+    place = f"y + (n * {s.out_h} + oy) * {out_row}"
+    row = calls(place if to.c_type + " *" == pointer else f"({pointer})({place})")
     if tail is not None:
-        scratch.append(Scratch("results", s.out_w * s.out_c * size, 4, ending.pointer[:-2]))
-    slack = (
-        by_pixels(s, s.out_w, reread=True, sizes=(2, size))
-        if not slots
-        else by_rows(
-            s.batch, s.in_h, 2 * s.in_w * s.in_c, s.out_h, size * s.out_w * s.out_c, 1, ring_unread(s)
-        )
-    )
-    return KernelCode(
-        _body(slots, row // 2, s, ending, tail, table, calls),
-        tuple(constants),
-        tuple(scratch),
-        frozenset({HEADER, block_mve.HEADER}),
-        (kernel[1],),
-        slack,
-        sizes=(2, size),
-        note=note,
-    )
-
-
-def _body(
-    slots: int,
-    row: int,
-    s: ConvShape,
-    ending: Ending,
-    tail: Tail | None,
-    table: str,
-    calls: Callable[[str], str],
-) -> str:
-    """row: elements of one in the ring."""
-    image_row, out_row = s.in_w * s.in_c, s.out_w * s.out_c
-    own, pointer = ending.finish.to.c_type, ending.pointer
-    cast = "" if own + " *" == pointer else f"({pointer})"
-    to = "results" if tail is not None else f"{cast}(y + (n * {s.out_h} + oy) * {out_row})"
-    inner, before = "", ""
-    if slots:
-        used = max(min(s.in_w, row // s.in_c - s.pad_left), 0) * s.in_c
-        inner = ring_loop(
-            s,
-            f"""\
-int16_t *slot = ring + filled % {slots} * {row} + {s.pad_left * s.in_c};
-if (line >= 0 && line < {s.in_h}) {{
-    aot_model_take_int16(slot, image + line * {image_row}, 0, {used});
-}} else {{
-    aot_model_fill_int16(slot, 0, {used});
-}}""",
-        )
-        before = f"int32_t filled = 0;\naot_model_fill_int16(ring, 0, {slots * row});\n"
-    inner += table + calls(to)
-    if tail is not None:
+        scratch.append(Scratch("results", out_row * to.size, 4, pointer[:-2]))
         pixel = f"(n * {s.out_h} + oy) * {s.out_w} + ox"
-        inner += f"""\
-for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
+        row = f"""\
+{calls("results")}for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
     for (int32_t c = 0; c < {s.out_c}; c++) {{
-        const {own} v = ({own})results[ox * {s.out_c} + c];
+        const {to.c_type} v = ({to.c_type})results[ox * {s.out_c} + c];
         {tail.store("v", ("0", "0", pixel, "c"), 1)}
     }}
 }}
 """
-    return f"""\
-for (int32_t n = 0; n < {s.batch}; n++) {{
-    const int16_t *image = x + n * {s.in_h * image_row};
-    {before}for (int32_t oy = 0; oy < {s.out_h}; oy++) {{
-{inner}}}
-}}
-"""
+    sizes = 2, to.size
+    return KernelCode(image_loops(s, "const int16_t *image = x", ring, row), tuple(constants), tuple(scratch),
+                      frozenset({HEADER, block_mve.HEADER}), (kernel[1],), slack_of_rows(s, ring, sizes),
+                      sizes=sizes, note=note)  # fmt: skip

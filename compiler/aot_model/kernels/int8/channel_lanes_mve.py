@@ -16,6 +16,7 @@ from aot_model.c.assembly import advance, constant
 from aot_model.c.words import counted
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.int8.channel_rows_mve import row_kernel
+from aot_model.kernels.int8.image_rows_mve import PaddedRows, ring_of
 from aot_model.kernels.int8.mve import ordered
 
 LANES = 8
@@ -28,23 +29,13 @@ take is not known as well as the instructions, of which these have more.
 
 
 @dataclass(frozen=True)
-class Walk:
+class Walk(PaddedRows):
     """Where the taps of a window lie."""
-
-    shape: ConvShape
-    slots: int
-    """Rows in the ring; 0: the image is read where it lies."""
-    row: int
-    """Bytes from a row to the next."""
-    size: int = 1
-    """Bytes of an element."""
 
     @staticmethod
     def of(s: ConvShape, size: int = 1, ring: bool = False) -> Walk:
         """ring: even where no window reaches beyond the image."""
-        if s.inside and not ring:
-            return Walk(s, 0, s.in_w * s.in_c * size, size)
-        return Walk(s, s.tall, ((s.out_w - 1) * s.stride_w + s.wide) * s.in_c * size, size)
+        return Walk(s, *ring_of(s, size, ring), size)
 
     @property
     def taps(self) -> int:

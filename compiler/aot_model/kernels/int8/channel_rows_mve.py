@@ -13,11 +13,10 @@ import numpy as np
 
 from aot_model.c.assembly import advance
 from aot_model.ir.admissible import ANYTHING
-from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
+from aot_model.kernels.int8.image_rows_mve import Ring, layer_code, rows_to_tail
 from aot_model.kernels.int8.mve import clobbers, mve_function
 from aot_model.kernels.int8.requantise_mve import HEADER, Ends, Requantiser
-from aot_model.kernels.int8.row_tail import tail_helpers, tail_loop
-from aot_model.kernels.overlap import by_pixels, by_rows
 
 FOUR, EIGHT = 4, 8
 ACCUMULATORS = ("r0", "r2", "r4", "r6")
@@ -182,19 +181,6 @@ for (int32_t c = 0; c < {channels}; c++) {{
 
 
 @dataclass(frozen=True)
-class Ring:
-    """Rows of an image on their way."""
-
-    nbytes: int
-    zero: int
-    """The input's zero point."""
-    fill: str
-    """As of `ring_loop`."""
-    table: str
-    """C that finds the offsets or weights for the place of the ring's oldest row."""
-
-
-@dataclass(frozen=True)
 class ChannelRows:
     """A layer whose kernel makes a row of outputs of some channels, from windows of weights and taps at given
     places: what it does whatever those places are.
@@ -320,81 +306,9 @@ class ChannelRows:
         header: str = HEADER,
     ) -> KernelCode:
         """The kernel. kernel: name and text of the micro-kernel. places: x of a call, and its arguments
-        between `k` and `y`. ring: what the image passes through; None: it is read where it lies. begin: C
-        before all. header: of the functions that the ring is filled with.
+        between `k` and `y`. ring: what the image passes through; None: it is read where it lies. begin,
+        header: as of `layer_code`.
         """
         inner = self.row(kernel[0], *places, tail, down)
         return layer_code(self.shape, self.ends, kernel[1], inner, constants, ring, tail, note, begin,
                           header)  # fmt: skip
-
-
-def layer_code(
-    s: ConvShape,
-    ends: Ends,
-    helper: str,
-    row: str,
-    constants: list[Packed],
-    ring: Ring | None,
-    tail: Tail | None,
-    note: str,
-    begin: str = "",
-    header: str = HEADER,
-) -> KernelCode:
-    """The kernel around C that makes the row of outputs `oy`, and hands it to the tail. helper: text of the
-    function that it calls; the rest is as of `ChannelRows.code`.
-    """
-    scratch = [Scratch("ring", ring.nbytes)] if ring else []
-    scratch += [ends.results(s.out_w * s.out_c)] if tail is not None else []
-    before, slack = "", by_pixels(s, s.out_w, reread=True)
-    if ring:
-        before = f"int32_t filled = 0;\naot_mve_fill(ring, {ring.zero}, {ring.nbytes});\n"
-        row = ring_loop(s, ring.fill) + ring.table + row
-        slack = by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, 1, ring_unread(s))
-    body = f"""\
-{begin}for (int32_t n = 0; n < {s.batch}; n++) {{
-    const int8_t *image = {ends.x} + n * {s.in_h * s.in_w * s.in_c};
-    {before}for (int32_t oy = 0; oy < {s.out_h}; oy++) {{
-{row}}}
-}}
-"""
-    return KernelCode(body, tuple(constants), tuple(scratch), frozenset({header}),
-                      (helper, *tail_helpers(tail)), slack, note=note)  # fmt: skip
-
-
-def rows_to_tail(s: ConvShape, rows: str, tail: Tail, index: tuple[str, str, str]) -> str:
-    """Hands a row of outputs at `rows` to the tail; index: (n, y, x) of output `ox` in it."""
-    each = tail_loop(s.out_c, f"{rows} + ox * {s.out_c}", index, tail)
-    return f"for (int32_t ox = 0; ox < {s.out_w}; ox++) {{\n{each}}}\n"
-
-
-def ring_unread(s: ConvShape) -> list[int]:
-    """`unread` of overlap.by_rows where a ring holds the rows of a window and each row of outputs is a
-    step.
-    """
-    return [(oy - 1) * s.stride_h + s.tall - s.pad_top if oy else 0 for oy in range(s.out_h)]
-
-
-def ring_loop(s: ConvShape, fill: str) -> str:
-    """Before row `oy` of outputs: the ring gets the rows up to the last one of its window. fill: statements
-    for input row `line`, which may lie outside of the image.
-    """
-    return f"""\
-/* The ring holds the rows up to the last one of this window. */
-for (; filled < oy * {s.stride_h} + {s.tall}; filled++) {{
-    const int32_t line = filled - {s.pad_top};
-    {fill}
-}}
-"""
-
-
-def ring_row(s: ConvShape, slots: int, row: int, used: int, fill: int, turn: str = "") -> str:
-    """`fill` of a ring whose rows lie as they are, `row` bytes each, of which the image fills `used`. turn:
-    statements for what was copied `to` it.
-    """
-    return f"""\
-int8_t *to = ring + filled % {slots} * {row} + {s.pad_left * s.in_c};
-if (line >= 0 && line < {s.in_h}) {{
-    aot_mve_copy(to, image + line * {s.in_w * s.in_c}, {used});
-{turn}}} else {{
-    aot_mve_fill(to, {fill}, {used});
-}}"""

@@ -23,10 +23,10 @@ from aot_model.kernels.int8.channel_rows_mve import (
     finished,
     load_numbers,
     row_kernel,
-    rows_to_tail,
     rows_twin,
     scalar_result,
 )
+from aot_model.kernels.int8.image_rows_mve import rows_to_tail
 from aot_model.kernels.int8.requantise_mve import DEPTHWISE_HEADER, Ends, Requantiser, requantiser
 from aot_model.kernels.int8.row_tail import tail_helpers
 from aot_model.kernels.int8.spec import QuantSpec

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.channel_rows_mve import (
     ACCUMULATORS,
     EIGHT,
     ChannelRows,
-    Ring,
     covered,
     scattered,
     summed,
 )
+from aot_model.kernels.int8.image_rows_mve import Ring
 from aot_model.kernels.int8.requantise_mve import DEPTHWISE_HEADER, Ends, padding, requantiser
 from aot_model.kernels.int8.spec import QuantSpec
 
@@ -125,7 +125,7 @@ def depthwise_columns(
     source = f"line >= 0 && line < {s.in_h} ? image + line * {s.in_w * s.in_c} : NULL"
     turn = f"aot_mve_turn(ring + {p.slots * s.pad_left} + filled % {p.slots}, &geometry, {source});"
     order = f"const uint8_t *order = taps + oy * {s.stride_h} % {p.slots} * {16 * p.chunks};\n"
-    ring = Ring(p.ring, zero, turn, order)
+    ring = Ring(Scratch("ring", p.ring), f"aot_mve_fill(ring, {zero}, {p.ring});", turn, order)
     x = "ring" if rows.apart else f"ring + m * {p.plane}"
     return rows.code(_row_kernel(p, rows), [*rows.packed(matrix), Packed("taps", _taps(p).reshape(-1)),
                                             Packed("scatter", scattered(p.eight, s.out_c))],

@@ -28,7 +28,7 @@ from aot_model.c.assembly import constant
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8.channel_lanes_mve import LANES, Walk, takes
-from aot_model.kernels.int8.channel_rows_mve import Ring, layer_code, ring_row, rows_to_tail
+from aot_model.kernels.int8.image_rows_mve import layer_code, rows_to_tail
 from aot_model.kernels.int8.requantise_mve import Ends, Requantiser, padding, requantiser
 from aot_model.kernels.int8.spec import QuantSpec
 
@@ -90,15 +90,12 @@ def depthwise_lanes(
     s = walk.shape
     kernel, text = _row_kernel(p, rq)
     constants = [Packed("w", _packed(p, rq, matrix), admissible=ANYTHING, layout=_LAYOUT)]
-    x, moves, ring = f"image + oy * {s.stride_h * walk.row}", "", None
+    x, moves, slot = walk.first, "", ""
     if walk.slots:
         constants.append(Packed("moves", walk.table()))
-        used, fill = max(min(s.in_w, walk.row // s.in_c - s.pad_left), 0) * s.in_c, padding(spec)
-        line = ring_row(s, walk.slots, walk.row, used, fill, ends.turned("to", used) if turned else "")
-        ring = Ring(
-            walk.slots * walk.row, fill, line, f"const int32_t slot = oy * {s.stride_h} % {walk.slots};\n"
-        )
+        slot = f"const int32_t slot = oy * {s.stride_h} % {walk.slots};\n"
         x, moves = f"ring + slot * {walk.row}", f"moves + slot * {s.kernel_h}, "
+    ring = walk.ring(padding(spec), slot, ends.turned("to", "{count}") if turned else "")
     to = ends.row if tail is not None else f"{ends.y} + (n * {s.out_h} + oy) * {s.out_w * s.out_c}"
     row = f"{kernel}({x}, w, {moves}{to});\n"
     if tail is not None:

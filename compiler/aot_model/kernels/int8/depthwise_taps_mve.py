@@ -20,13 +20,12 @@ from aot_model.kernels.int8.channel_rows_mve import (
     EIGHT,
     FOUR,
     ChannelRows,
-    Ring,
     covered,
     forward,
-    ring_row,
     scattered,
     summed,
 )
+from aot_model.kernels.int8.image_rows_mve import PaddedRows, ring_of
 from aot_model.kernels.int8.requantise_mve import Ends, constant_s16, padding, requantiser
 from aot_model.kernels.int8.spec import QuantSpec
 
@@ -35,19 +34,15 @@ RESIDENT = 2
 
 
 @dataclass(frozen=True)
-class TapPlan:
-    """Where the taps lie: a ring of `slots` padded rows of `row` bytes, or the image itself (slots = 0)."""
+class TapPlan(PaddedRows):
+    """Where the taps lie. Of elements of two bytes, a gather is of half-words, for one output."""
 
-    shape: ConvShape
     chunks: int
-    slots: int
-    row: int
+    """Gathers of eight taps that an output has."""
     multiplier: int
     compact: bool
     """Whether code and constants count more than time: there are no blocks of eight outputs beside those of
     four, and no gathers for several outputs, whose weights have zeros around them."""
-    size: int = 1
-    """Bytes of an element: of two, a gather is of half-words, for one output."""
 
     @property
     def eight(self) -> bool:
@@ -98,6 +93,12 @@ class TapPlan:
         return few and self.reach(2 * self.together) <= 65535
 
     @property
+    def taps_now(self) -> str:
+        """C that finds the offsets for the place of the ring's oldest row."""
+        at = f"oy * {self.shape.stride_h} % {self.slots} * {8 * self.chunks}"
+        return f"const uint16_t *taps = offsets + {at};\n" if self.slots else ""
+
+    @property
     def resident_offsets(self) -> list[str]:
         """Instructions before all channels; those of the next gather spoil r0."""
         resident = self.chunks if self.chunks <= RESIDENT else 0
@@ -127,18 +128,12 @@ def depthwise_taps(
     outside = spec.weight_zero_point
     rows = ChannelRows(s, requantiser(spec, matrix, bias), 8 * p.chunks, p.step, s.in_c, p.multiplier,
                        (1, p.multiplier), p.eight, p.before + 8 * p.chunks, Ends.of(spec))  # fmt: skip
-    table, image_row, zero = 8 * p.chunks, s.in_w * s.in_c, padding(spec)
-    scatter, ring = f"offsets + {max(p.slots, 1) * table}", None
-    places = f"image + oy * {s.stride_h * image_row}", f"offsets, {scatter}"
-    if p.slots:
-        used = max(min(s.in_w, p.row // s.in_c - s.pad_left), 0) * s.in_c
-        places = "ring", f"taps, {scatter}"
-        oldest = f"const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};\n"
-        ring = Ring(p.slots * p.row, zero, ring_row(s, p.slots, p.row, used, zero), oldest)
+    scatter = f"offsets + {max(p.slots, 1) * 8 * p.chunks}"
+    places = ("ring", f"taps, {scatter}") if p.slots else (p.first, f"offsets, {scatter}")
     together = f"{p.together} outputs" if p.together > 1 else "output"
     offsets = Packed("offsets", tap_offsets(p, scattered(p.eight, s.out_c)))
     return rows.code(_row_kernel(p, rows, outside), [*rows.packed(matrix, p.before, outside), offsets],
-                     places, ring, tail, s is not shape,
+                     places, p.ring(padding(spec), p.taps_now), tail, s is not shape,
                      f"{p.chunks} gather(s) of 8 taps per {together}, {p.slots} buffered rows")  # fmt: skip
 
 
@@ -155,9 +150,8 @@ def applicable(shape: ConvShape) -> bool:
 
 def tap_plan(s: ConvShape, compact: bool = False, size: int = 1) -> TapPlan:
     """How the taps of a layer are gathered."""
-    columns = (s.out_w - 1) * s.stride_w + s.wide
-    slots, row = (0, s.in_w * s.in_c) if s.inside else (s.tall, columns * s.in_c)
-    return TapPlan(s, -(-s.kernel_h * s.kernel_w // 8), slots, size * row, s.out_c // s.in_c, compact, size)
+    chunks = -(-s.kernel_h * s.kernel_w // 8)
+    return TapPlan(s, *ring_of(s, size), size, chunks, s.out_c // s.in_c, compact)
 
 
 def cycles(shape: ConvShape) -> float:

@@ -366,7 +366,7 @@ class Ends:
             return spec
         return replace(spec, x_dtype="int8", x_zero_point=spec.x_zero_point - 128)
 
-    def turned(self, at: str, count: int) -> str:
+    def turned(self, at: str, count: int | str) -> str:
         """The statement that turns `count` bytes at a place into int8; none where they are that."""
         return f"aot_mve_turn_signs({at}, {count});\n" if self.unsigned_x else ""
 
