@@ -29,11 +29,8 @@ from aot_model.kernels.int8 import (
     vectors,
 )
 from aot_model.kernels.int8.affine_sum import Affine, RowSum
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import QuantSpec, Writer
 from aot_model.kernels.reading import Reading
-
-Writer = Callable[[ConvShape, np.ndarray, "np.ndarray | None", QuantSpec, "Tail | None"], KernelCode]
-
 
 PoolWriter = Callable[[str, ConvShape, str, "Tail | None"], KernelCode]
 PoolFits = Callable[[ConvShape, str], bool]

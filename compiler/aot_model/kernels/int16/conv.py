@@ -19,6 +19,7 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.requantise_mve import HEADER as MVE
 from aot_model.kernels.int8.row_tail import VectorTail
+from aot_model.kernels.int8.spec import Int64
 from aot_model.kernels.int16 import block_mve, dot_dsp, dot_mve, quads_dsp
 from aot_model.kernels.int16.blocks import Blocks, Index
 from aot_model.kernels.int16.dots import Dots
@@ -46,7 +47,7 @@ class Conv:
     x: Elements
     dots: Dots
     finish: Finish | None
-    start: npt.NDArray[np.int64] | None
+    start: Int64 | None
     """Added to the sums where there is no finish."""
     tail: Tail | None
     sum_type: str

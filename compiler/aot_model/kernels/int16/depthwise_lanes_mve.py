@@ -7,12 +7,14 @@ and 2 sums for 8 taps.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
-from aot_model.kernels.int8.channel_lanes_mve import LANES, PAY, Walk, takes
+from aot_model.kernels.choice import fastest_first
+from aot_model.kernels.int8.channel_lanes_mve import LANES, Walk, takes
 from aot_model.kernels.int16 import depthwise_mve
 from aot_model.kernels.int16.depthwise_mve import layer_code
 from aot_model.kernels.int16.dots import INT32
@@ -26,20 +28,20 @@ def applicable(shape: ConvShape, weights: np.ndarray, most: int) -> bool:
 
 
 def cycles(shape: ConvShape) -> float:
-    """Of a Cortex-M55, for all outputs, about."""
+    """As of `Walk`."""
     walk = Walk.of(shape.along_row, 2)
-    s = walk.shape
-    return s.batch * s.out_h * (30 + s.out_w * (10 + walk.blocks * (33 + walk.cycles + 6 * walk.taps)))
+    return walk.cycles(6 * walk.taps)
 
 
 def writers(
     shape: ConvShape, weights: np.ndarray, most: int, ending: Ending
 ) -> list[tuple[float, Callable[[ConvShape, np.ndarray, Ending, Tail | None], KernelCode]]]:
-    """The kernels that take a layer, with their cycles, the fastest first; as int8's."""
-    found = [(depthwise_mve.cycles(shape), depthwise_mve.depthwise)]
-    found = found if depthwise_mve.applicable(shape, weights, most, ending) else []
-    found += [(PAY * cycles(shape), depthwise)] if applicable(shape, weights, most) else []
-    return sorted(found, key=lambda one: one[0])
+    """The kernels that take a layer, with their cycles, the fastest first."""
+    gathered = depthwise_mve.applicable(shape, weights, most, ending)
+    return fastest_first(
+        (gathered, partial(depthwise_mve.cycles, shape), depthwise_mve.depthwise),
+        (applicable(shape, weights, most), partial(cycles, shape), depthwise),
+    )
 
 
 def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail | None) -> KernelCode:

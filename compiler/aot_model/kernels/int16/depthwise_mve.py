@@ -14,14 +14,7 @@ import numpy as np
 
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8.channel_rows_mve import (
-    channel_loop,
-    covered,
-    row_kernel,
-    rows_twin,
-    scattered,
-    summed,
-)
+from aot_model.kernels.int8.channel_rows_mve import channel_loop, row_kernel, rows_twin, scattered
 from aot_model.kernels.int8.depthwise_taps_mve import RESIDENT, TapPlan, tap_offsets, tap_plan, tap_sums
 from aot_model.kernels.int8.image_rows_mve import PaddedRows, image_loops, slack_of_rows
 from aot_model.kernels.int8.requantise_mve import HEADER
@@ -61,10 +54,7 @@ def applicable(shape: ConvShape, weights: np.ndarray, most: int, ending: Ending 
 
 def cycles(shape: ConvShape) -> float:
     """Of a Cortex-M55, for all outputs, about."""
-    p = tap_plan(shape.along_row, size=2)
-    s = p.shape
-    each = covered(s.out_w) * 5 + (11 * p.chunks - 2) * summed(s.out_w)
-    return s.batch * s.out_h * (30 + s.out_c * (14 + each))
+    return tap_plan(shape.along_row, size=2).cycles
 
 
 def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail | None) -> KernelCode:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from aot_model.kernels.int8.dsp import Load, Peek, Schedule, dsp_function, op
 from aot_model.kernels.int8.finish import wrapped
 from aot_model.kernels.int8.gemm_dsp import channel_pairs, stream_lines
+from aot_model.kernels.int8.spec import Int32
 from aot_model.kernels.int16.dots import Dots
 from aot_model.kernels.int16.finish import Finish
 
@@ -41,7 +42,7 @@ class Rows:
 
     name: str
     text: str
-    words: npt.NDArray[np.int32]
+    words: Int32
     cuts: tuple[tuple[int, int, int], ...]
     """(first word, last word, first channel) of each call: an odd last channel is computed with its
     neighbour, once more.

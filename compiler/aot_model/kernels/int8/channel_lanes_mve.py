@@ -151,10 +151,13 @@ for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
 }}
 """
 
-    @property
-    def cycles(self) -> int:
-        """Of a block of channels, beside its products and their sums."""
-        return (0 if self.step <= self.reach else self.taps) + 2 * bool(self.slots) * self.shape.kernel_h
+    def cycles(self, sums: int) -> float:
+        """Of a Cortex-M55, for all outputs, about, times `PAY`. sums: of the products of a block of channels
+        and their sums.
+        """
+        s = self.shape
+        block = sums + (0 if self.step <= self.reach else self.taps) + 2 * bool(self.slots) * s.kernel_h
+        return PAY * (s.batch * s.out_h * (30 + s.out_w * (10 + self.blocks * (33 + block))))
 
 
 def takes(shape: ConvShape) -> bool:

@@ -29,7 +29,7 @@ from aot_model.kernels.int8.channel_rows_mve import (
 from aot_model.kernels.int8.image_rows_mve import rows_to_tail
 from aot_model.kernels.int8.requantise_mve import DEPTHWISE_HEADER, Ends, Requantiser, requantiser
 from aot_model.kernels.int8.row_tail import tail_helpers
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 from aot_model.kernels.overlap import by_rows
 
 STEP = 2
@@ -37,7 +37,7 @@ STEP = 2
 
 
 def depthwise3x3(
-    shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec, tail: Tail | None = None
+    shape: ConvShape, weights: Weights, bias: Bias, spec: QuantSpec, tail: Tail | None = None
 ) -> KernelCode:
     """3x3, stride 1, one output channel per input channel, at least two output columns: `applicable`.
 

@@ -23,7 +23,7 @@ from aot_model.kernels.int8.channel_rows_mve import (
 )
 from aot_model.kernels.int8.image_rows_mve import Ring
 from aot_model.kernels.int8.requantise_mve import DEPTHWISE_HEADER, Ends, padding, requantiser
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 
 RESIDENT = 5
 """Vectors of weights that stay in registers along a row."""
@@ -94,8 +94,8 @@ def cycles(shape: ConvShape) -> float:
 
 def depthwise_columns(
     shape: ConvShape,
-    weights: np.ndarray,
-    bias: np.ndarray | None,
+    weights: Weights,
+    bias: Bias,
     spec: QuantSpec,
     tail: Tail | None = None,
     compact: bool = False,

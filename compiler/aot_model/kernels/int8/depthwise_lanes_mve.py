@@ -30,7 +30,7 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8.channel_lanes_mve import LANES, Walk, takes
 from aot_model.kernels.int8.image_rows_mve import layer_code, rows_to_tail
 from aot_model.kernels.int8.requantise_mve import Ends, Requantiser, padding, requantiser
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 
 _HALF = 1 << 15
 _LAYOUT = "for each eight channels: what sums begin with, weights of each tap, numbers of the requantisation"
@@ -68,14 +68,13 @@ def _plan(shape: ConvShape, spec: QuantSpec, least: int) -> _Plan:
 
 
 def cycles(shape: ConvShape, spec: QuantSpec) -> float:
-    """Of a Cortex-M55, for all outputs, about."""
+    """As of `Walk`."""
     p = _plan(shape, spec, -127)
-    s, sums = p.walk.shape, (10 if p.pairs else 6 + 2 * bool(p.zero)) * p.sums
-    return s.batch * s.out_h * (30 + s.out_w * (10 + p.walk.blocks * (33 + p.walk.cycles + sums)))
+    return p.walk.cycles((10 if p.pairs else 6 + 2 * bool(p.zero)) * p.sums)
 
 
 def depthwise_lanes(
-    shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec, tail: Tail | None = None
+    shape: ConvShape, weights: Weights, bias: Bias, spec: QuantSpec, tail: Tail | None = None
 ) -> KernelCode:
     """Any stride, dilation and padding of up to 64 taps, one output channel per input channel.
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-import numpy.typing as npt
 
 from aot_model.c.assembly import constant
 from aot_model.kernels.int8.plane import Plane
-from aot_model.kernels.int8.spec import Int64
+from aot_model.kernels.int8.spec import Int32, Int64
 
 IN_REGISTERS = 6
 """Pairs of all lines of a kernel whose weights stay in registers."""
@@ -108,7 +107,7 @@ class Pairs:
         """Elements of the plane behind its last one that are multiplied by zero."""
         return 4 * self.parts if self.parts > 1 else 0
 
-    def packed(self, grid: Int64, zero: int, dilation: int) -> npt.NDArray[np.int32]:
+    def packed(self, grid: Int64, zero: int, dilation: int) -> Int32:
         """One channel's weights [lines, taps] as bytes, each line or part in whole words, the weights' zero
         point where there is no tap.
         """

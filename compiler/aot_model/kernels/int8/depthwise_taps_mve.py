@@ -27,7 +27,7 @@ from aot_model.kernels.int8.channel_rows_mve import (
 )
 from aot_model.kernels.int8.image_rows_mve import PaddedRows, ring_of
 from aot_model.kernels.int8.requantise_mve import Ends, constant_s16, padding, requantiser
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 
 RESIDENT = 2
 """Vectors of weights, and of their taps' offsets, that stay in registers along a row."""
@@ -93,6 +93,15 @@ class TapPlan(PaddedRows):
         return few and self.reach(2 * self.together) <= 65535
 
     @property
+    def cycles(self) -> float:
+        """Of a Cortex-M55, for all outputs, about."""
+        s, of_bytes = self.shape, self.size == 1
+        each = 6 if self.chunks == 1 and of_bytes else 11 * self.chunks - 2
+        lines = 35 * (s.in_h + s.pad_top) if self.slots and of_bytes else 0
+        outputs = covered(s.out_w) * 5 + each * summed(s.out_w)
+        return s.batch * (lines + s.out_h * (30 + s.out_c * (14 + outputs)))
+
+    @property
     def taps_now(self) -> str:
         """C that finds the offsets for the place of the ring's oldest row."""
         at = f"oy * {self.shape.stride_h} % {self.slots} * {8 * self.chunks}"
@@ -109,8 +118,8 @@ class TapPlan(PaddedRows):
 
 def depthwise_taps(
     shape: ConvShape,
-    weights: np.ndarray,
-    bias: np.ndarray | None,
+    weights: Weights,
+    bias: Bias,
     spec: QuantSpec,
     tail: Tail | None = None,
     compact: bool = False,
@@ -156,10 +165,7 @@ def tap_plan(s: ConvShape, compact: bool = False, size: int = 1) -> TapPlan:
 
 def cycles(shape: ConvShape) -> float:
     """Of a Cortex-M55, for all outputs, about."""
-    p = tap_plan(shape.along_row)
-    s, each = p.shape, 6 if p.chunks == 1 else 11 * p.chunks - 2
-    lines = 35 * (s.in_h + s.pad_top) if p.slots else 0
-    return s.batch * (lines + s.out_h * (30 + s.out_c * (14 + covered(s.out_w) * 5 + each * summed(s.out_w))))
+    return tap_plan(shape.along_row).cycles
 
 
 def tap_offsets(p: TapPlan, outputs: np.ndarray) -> np.ndarray:

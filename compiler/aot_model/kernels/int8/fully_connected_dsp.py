@@ -18,7 +18,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
@@ -27,7 +26,7 @@ from aot_model.kernels.int8.finish import Rule, form_name, numbers_of, requantis
 from aot_model.kernels.int8.gemm_dsp import pack_pairs, stream_lines, stream_twin
 from aot_model.kernels.int8.patch_dsp import patch_layout, sum_words, sums_of_row, with_sums
 from aot_model.kernels.int8.requantise import RequantisePlan, fold_zero_point
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Bias, Int32, QuantSpec, Weights
 
 UNROLL = 4
 ROWS = 4
@@ -132,7 +131,7 @@ class RowSums:
 
     name: str
     text: str
-    words: npt.NDArray[np.int32]
+    words: Int32
     quads: int
     joined: bool
 
@@ -142,7 +141,7 @@ class RowSums:
         return ROWS + 4 * self.quads
 
 
-def row_sums(weights: npt.NDArray[np.integer], start: npt.NDArray[np.integer]) -> RowSums:
+def row_sums(weights: Weights, start: Weights) -> RowSums:
     """weights [rows, taps] of int8, start [rows]; rows: a multiple of four. The kernel gets the row as pairs
     of int16, a multiple of four taps, and stores int32.
     """
@@ -157,8 +156,8 @@ def row_sums(weights: npt.NDArray[np.integer], start: npt.NDArray[np.integer]) -
 
 def fully_connected(
     shape: ConvShape,
-    weights: npt.NDArray[np.int8],
-    bias: npt.NDArray[np.int32] | None,
+    weights: Weights,
+    bias: Bias,
     quant: QuantSpec,
     tail: Tail | None = None,
     expanded_bytes: int = EXPANDED_BYTES,

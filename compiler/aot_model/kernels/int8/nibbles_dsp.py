@@ -20,7 +20,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8.conv_dsp import Loops
@@ -30,7 +29,7 @@ from aot_model.kernels.int8.patch_dsp import patch_layout
 from aot_model.kernels.int8.products_dsp import Products, Span
 from aot_model.kernels.int8.quads_dsp import two_by_four
 from aot_model.kernels.int8.requantise import SHORT, RequantisePlan, bounds, fold_zero_point, plan
-from aot_model.kernels.int8.spec import Int64, QuantSpec
+from aot_model.kernels.int8.spec import Bias, Int32, Int64, QuantSpec, Weights
 
 UNROLL = 2
 """Four would be 4 % faster, and 128 bytes more: weights have 4 bits where flash is short."""
@@ -46,9 +45,9 @@ _ALIGN = np.array([0, 4, 0, 4], np.int64)
 class Quads:
     """The packed constants of one layer."""
 
-    words: npt.NDArray[np.int32]
+    words: Int32
     """[fours of channels, words]"""
-    channels: npt.NDArray[np.int64]
+    channels: Int64
     """The first of each four; the last four may begin among the channels of those before."""
     requantise: RequantisePlan
 
@@ -180,11 +179,7 @@ def nibble_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
 
 
 def conv(
-    shape: ConvShape,
-    weights: npt.NDArray[np.integer],
-    bias: npt.NDArray[np.int32] | None,
-    quant: QuantSpec,
-    tail: Tail | None = None,
+    shape: ConvShape, weights: Weights, bias: Bias, quant: QuantSpec, tail: Tail | None = None
 ) -> KernelCode | None:
     """Convolution; weights [out_c, kernel_h, kernel_w, in_c] from -8 to 7, or to 15 where they have no sign.
     None where other kernels do it: few channels, groups, requantisations that are rare, long rows alone.
