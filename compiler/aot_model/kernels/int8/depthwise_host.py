@@ -7,6 +7,8 @@ channels][pair of taps][channel][2].
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from aot_model.c.words import counted
@@ -70,7 +72,7 @@ def depthwise(
     taps = np.asarray(weights).reshape(s.kernel_h * s.kernel_w, oc)
     if s.in_c == 1:
         ordinary = taps.T.reshape(oc, s.kernel_h, s.kernel_w, 1)
-        return conv_host.conv(ConvShape(**{**s.__dict__, "groups": 1}), ordinary, bias, quant, tail)
+        return conv_host.conv(replace(s, groups=1), ordinary, bias, quant, tail)
     w, b = fold_zero_point(np.ascontiguousarray(taps.T), bias, quant)
     rq = plan(quant, *bounds(w, b, quant), rounded=False)
     v = view(s, PIXELS, oc // s.in_c)
