@@ -26,7 +26,7 @@ from aot_model.kernels.int8.finish import (
     admissible_shifts,
     form_name,
     numbers_of,
-    requantise,
+    requantise_streamed,
     stored,
     wrapped,
 )
@@ -144,11 +144,8 @@ def _products(x_dtype: str) -> Schedule:
 
 def _finish(rq: RequantisePlan, out_dtype: str) -> Schedule:
     """From sums to results."""
-    text: Schedule = []
-    for acc in _SUMS if rq.form != "raw" else ():
-        text += [Load(("r8", "r9"), "r1"), *([] if rq.uniform_shift else [Load(("r10",), "r1")])]
-        text += requantise(rq, (acc,), 0, out_dtype, ("r8", "r9", "r11", "r10"), [])
-    return text
+    registers = ("r8", "r9", "r11", "r10")
+    return [step for acc in _SUMS for step in requantise_streamed(rq, (acc,), 0, out_dtype, registers)]
 
 
 def _kernel(rq: RequantisePlan, quant: QuantSpec) -> tuple[str, str]:

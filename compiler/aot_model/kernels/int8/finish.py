@@ -16,7 +16,7 @@ import numpy as np
 from aot_model.c.text import loop_of
 from aot_model.ir.admissible import ANYTHING, SHIFTS, Range, Ranges
 from aot_model.kernels.base import Packed, Tail
-from aot_model.kernels.int8.dsp import SATURATIONS, Schedule, op, twin
+from aot_model.kernels.int8.dsp import SATURATIONS, Load, Schedule, op, twin
 from aot_model.kernels.int8.requantise import SHORT, RequantisePlan, bounds, plan, room_for_bias
 from aot_model.kernels.int8.spec import Int32, Int64, QuantSpec
 
@@ -108,6 +108,20 @@ def requantise(
         products, every = [], [a + b for a, b in zip(products, every, strict=True)]
     parts = [*products, *([] if rq.uniform_shift else [fetch]), *every]
     return [step for part in parts for step in part]
+
+
+def requantise_streamed(
+    rq: RequantisePlan,
+    accs: tuple[str, ...],
+    align: int,
+    out_dtype: str,
+    constants: tuple[str, str, str, str],
+    pointer: tuple[str, str] = ("r1", ""),
+) -> Schedule:
+    """The same with constants that are loaded before, from a pointer that moves on; pointer: as of `Load`."""
+    loads: Schedule = [] if rq.form == "raw" else [Load(constants[:2], *pointer)]
+    loads += [] if rq.form == "raw" or rq.uniform_shift else [Load(constants[3:], *pointer)]
+    return [*loads, *requantise(rq, accs, align, out_dtype, constants, [])]
 
 
 def finish_c(

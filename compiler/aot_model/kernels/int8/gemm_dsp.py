@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aot_model.kernels.int8.dsp import Load, Peek, Schedule, assembly, dsp_function, op, twin
-from aot_model.kernels.int8.finish import form_name, numbers_of, requantise, stored, wrapped
+from aot_model.kernels.int8.finish import form_name, numbers_of, requantise_streamed, stored, wrapped
 from aot_model.kernels.int8.requantise import RequantisePlan, bounds, plan
 from aot_model.kernels.int8.spec import Int32, Int64, QuantSpec
 
@@ -154,9 +154,7 @@ def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, taps: Int64, pairs: Int64) 
 
 def streamed(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype: str) -> Schedule:
     """requantise with the constants read from the stream at r1."""
-    load: Schedule = [] if rq.form == "raw" else [Load(("r10", "r11"), "r1")]
-    load += [] if rq.uniform_shift or not load else [Load(("lr",), "r1")]
-    return [*load, *requantise(rq, accs, align, out_dtype, ("r10", "r11", "r12", "lr"), [])]
+    return requantise_streamed(rq, accs, align, out_dtype, ("r10", "r11", "r12", "lr"))
 
 
 def _finished(stream: PairStream, a: tuple[str, ...], b: tuple[str, ...], out_dtype: str) -> Schedule:
