@@ -21,8 +21,9 @@ from aot_model.ir.nibbles import NIBBLES
 from aot_model.ir.strided import dense
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
+from aot_model.kernels import column_pairs
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
-from aot_model.kernels.int8 import column_pairs, conv_c, depthwise_c, nibbles, winograd, winograd_dsp
+from aot_model.kernels.int8 import conv_c, depthwise_c, nibbles, winograd, winograd_dsp
 from aot_model.kernels.int8.spec import Writer
 from aot_model.kernels.reading import Reading
 from aot_model.kernels.site import Coordinates, Site

@@ -45,10 +45,10 @@ from aot_model.kernels.int8.patch_dsp import (
 )
 from aot_model.kernels.int8.products_dsp import Products, by_groups, products, worth_single
 from aot_model.kernels.int8.requantise import RequantisePlan, fold_zero_point
-from aot_model.kernels.int8.row_tail import RowTail
 from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 from aot_model.kernels.overlap import by_pixels, residual
 from aot_model.kernels.reading import UNKNOWN, Reading
+from aot_model.kernels.row_tail import RowTail
 
 
 def applicable(shape: ConvShape, quant: QuantSpec) -> bool:

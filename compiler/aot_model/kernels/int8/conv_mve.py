@@ -19,9 +19,9 @@ from aot_model.kernels.int8.dot_mve import LAYOUT, chunk_widths, dot, pack
 from aot_model.kernels.int8.mve import BYTES
 from aot_model.kernels.int8.patch_mve import BLOCK, Groups, copy_statements, groups_of, patch_copier, scatter
 from aot_model.kernels.int8.requantise_mve import HEADER, Ends, Requantiser, padding, requantiser, supports
-from aot_model.kernels.int8.row_tail import tail_helpers, tail_loop
 from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 from aot_model.kernels.overlap import by_pixels, residual
+from aot_model.kernels.row_tail import tail_helpers, tail_loop
 
 INCLUDES = frozenset({HEADER})
 LEAST_GAIN = 1.1

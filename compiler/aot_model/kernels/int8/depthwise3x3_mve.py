@@ -28,9 +28,9 @@ from aot_model.kernels.int8.channel_rows_mve import (
 )
 from aot_model.kernels.int8.image_rows_mve import rows_to_tail
 from aot_model.kernels.int8.requantise_mve import DEPTHWISE_HEADER, Ends, Requantiser, requantiser
-from aot_model.kernels.int8.row_tail import tail_helpers
 from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 from aot_model.kernels.overlap import by_rows
+from aot_model.kernels.row_tail import tail_helpers
 
 STEP = 2
 """Rows of outputs that are made together."""

@@ -18,9 +18,9 @@ from aot_model.c.text import CText, product, total
 from aot_model.c.words import counted
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.instructions import InstructionSet
-from aot_model.kernels.int8.row_tail import RowTail, tail_helpers
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.overlap import by_pixels
+from aot_model.kernels.row_tail import RowTail, tail_helpers
 
 OVERRUN = 32
 """Elements behind the tile that a micro-kernel may read, for channels or taps whose weights are zero."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.requantise_mve import HEADER, Ends
-from aot_model.kernels.int8.row_tail import tail_helpers, tail_loop
 from aot_model.kernels.overlap import by_pixels, by_rows
+from aot_model.kernels.row_tail import tail_helpers, tail_loop
 
 _COPY = {1: "aot_mve_copy({to}, {source}, {count})", 2: "aot_model_take_int16({to}, {source}, 0, {count})"}
 _FILL = {1: "aot_mve_fill", 2: "aot_model_fill_int16"}

@@ -17,8 +17,8 @@ from aot_model.c.text import CText, loop_of, product, total
 from aot_model.c.words import counted
 from aot_model.kernels.base import ConvShape, KernelCode, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
-from aot_model.kernels.int8.row_tail import tail_helpers, tail_loop
 from aot_model.kernels.overlap import by_pixels, first_taps
+from aot_model.kernels.row_tail import tail_helpers, tail_loop
 
 _LANES = 255
 _WRITTEN_OUT = 9

@@ -26,9 +26,9 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER, dsp_function
 from aot_model.kernels.int8.finish import Rows, form_name, requantise_helper
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
-from aot_model.kernels.int8.row_tail import RowTail, tail_helpers
 from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 from aot_model.kernels.int8.winograd import POSITIONS, SUMS, TILE, Variant, reach, tiles_of
+from aot_model.kernels.row_tail import RowTail, tail_helpers
 
 INVERSE_OF_9 = 0x38E38E39
 LAYOUT = "[output channel][3][3][input channel, filled up to a multiple of four]"
