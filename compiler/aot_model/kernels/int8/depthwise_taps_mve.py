@@ -19,6 +19,7 @@ from aot_model.kernels.int8.channel_rows_mve import (
     ACCUMULATORS,
     EIGHT,
     FOUR,
+    ByteEnd,
     ChannelRows,
     covered,
     forward,
@@ -135,13 +136,16 @@ def depthwise_taps(
     matrix = by_column.reshape(s.out_c, taps)
     p = tap_plan(s, compact)
     outside = spec.weight_zero_point
-    rows = ChannelRows(s, requantiser(spec, matrix, bias), 8 * p.chunks, p.step, s.in_c, p.multiplier,
-                       (1, p.multiplier), p.eight, p.before + 8 * p.chunks, Ends.of(spec))  # fmt: skip
+    # four weights leave no register for the offsets of the results, where four sums wait for four more
+    rq, crowded, ends = requantiser(spec, matrix, bias), p.eight and p.together == FOUR, Ends.of(spec)
+    rows = ChannelRows(s, ByteEnd(rq, None, "q7", "r11") if crowded else ByteEnd(rq), 8 * p.chunks, p.step,
+                       s.in_c, p.multiplier, (1, p.multiplier), p.eight, p.before + 8 * p.chunks)  # fmt: skip
     scatter = f"offsets + {max(p.slots, 1) * 8 * p.chunks}"
     places = ("ring", f"taps, {scatter}") if p.slots else (p.first, f"offsets, {scatter}")
     together = f"{p.together} outputs" if p.together > 1 else "output"
     offsets = Packed("offsets", tap_offsets(p, scattered(p.eight, s.out_c)))
-    return rows.code(_row_kernel(p, rows, outside), [*rows.packed(matrix, p.before, outside), offsets],
+    kernel = _row_kernel(p, rows, outside, ends.unsigned_x, "q6" if crowded else "q5")
+    return rows.code(ends, kernel, [*rows.packed(matrix, p.before, outside), offsets],
                      places, p.ring(padding(spec), p.taps_now), tail, s is not shape,
                      f"{p.chunks} gather(s) of 8 taps per {together}, {p.slots} buffered rows")  # fmt: skip
 
@@ -219,14 +223,13 @@ def tap_sums(
     return lines
 
 
-def _row_kernel(p: TapPlan, rows: ChannelRows, zero: int) -> tuple[str, str]:
-    """(name, text) of name(x, w, k, taps, scatter, y): one output row, every p.multiplier-th channel."""
+def _row_kernel(p: TapPlan, rows: ChannelRows, zero: int, unsigned: bool, first: str) -> tuple[str, str]:
+    """(name, text) of name(x, w, k, taps, scatter, y): one output row, every p.multiplier-th channel. zero:
+    of the weights; unsigned: whether x is uint8; first: as of `ChannelRows.kernel`.
+    """
     s = p.shape
     resident = p.chunks <= RESIDENT
     weights = ["q1", "q2", "q4", "q5"][: p.chunks * p.together]
-    # Four weights leave no register for the offsets of the results, where four sums wait for four more.
-    reload = "r11" if p.eight and p.together == FOUR else None
-    offsets, first = ("q7", "q6") if reload else ("q6", "q5")
     load = [f"vldrb.s16 {q}, [r5, #{8 * i if p.chunks > 1 else p.before - i * p.further}]"
             for i, q in enumerate(weights if resident else [])]  # fmt: skip
     before, lower = p.resident_offsets, None
@@ -238,11 +241,11 @@ def _row_kernel(p: TapPlan, rows: ChannelRows, zero: int) -> tuple[str, str]:
     if p.together > 1:
         own = f"(column + lane / {p.together} * {p.together})"
         where += f" + {p.before} - lane % {p.together} * {p.further}"
-    sign, of_x = ("u", "uint8_t") if rows.ends.unsigned_x else ("s", "int8_t")
-    x = f"(const {of_x} *)x" if rows.ends.unsigned_x else "x"
+    sign, of_x = ("u", "uint8_t") if unsigned else ("s", "int8_t")
+    x = f"(const {of_x} *)x" if unsigned else "x"
     window = f"const {of_x} *from = {x} + {own} * {p.step} + c;\nconst int8_t *weight = w + {where};"
     count, weight = s.kernel_h * s.kernel_w, f"(weight[tap] - ({zero}))" if zero else "weight[tap]"
     return rows.kernel(f"aot_mve_depthwise_t{count}_c{s.out_c}",
                        f"One row of {s.out_w} outputs, {s.in_c} channels, {count} taps at given offsets.",
                        before, load, tap_sums(p, min(s.out_w, FOUR), weights, sign, lower), "uint16_t",
-                       window, f"from[taps[tap]] * {weight}", first, None, offsets, reload)  # fmt: skip
+                       window, f"from[taps[tap]] * {weight}", first)  # fmt: skip
