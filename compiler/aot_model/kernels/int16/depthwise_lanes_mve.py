@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from aot_model.c.assembly import constant
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.choice import fastest_first
@@ -18,7 +19,7 @@ from aot_model.kernels.int8.channel_lanes_mve import LANES, Walk, takes
 from aot_model.kernels.int16 import depthwise_mve
 from aot_model.kernels.int16.depthwise_mve import layer_code
 from aot_model.kernels.int16.dots import INT32
-from aot_model.kernels.int16.finish_mve import Ending, core_constant
+from aot_model.kernels.int16.finish_mve import Ending
 
 
 def applicable(shape: ConvShape, weights: np.ndarray, most: int) -> bool:
@@ -76,7 +77,7 @@ def _row_kernel(walk: Walk, e: Ending) -> tuple[str, str]:
         lines += e.lines(sums, multiplier, shift, "r8", multiplier)
     size = f.to.size
     lines += ["vmovnt.i32 q6, q7", f"vstr{ {1: 'b', 2: 'h'}[size] }.16 q6, [r3], #{LANES * size}"]
-    begin = [*e.limits(), *(core_constant("r8", f.zero) if f.zero else [])]
+    begin = [*e.limits(), *(constant("r8", f.zero) if f.zero else [])]
     finish = "\n        ".join([
         "int32_t start, multiplier;",
         "memcpy(&start, record + c % 2 * 16 + 4 * lane, 4);",

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.c.assembly import forward
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8.channel_rows_mve import FOUR, ChannelRows, forward, gathered_sums, scattered
+from aot_model.kernels.int8.channel_rows_mve import FOUR, ChannelRows, gathered_sums, scattered
 from aot_model.kernels.int8.depthwise_taps_mve import RESIDENT, tap_offsets, tap_plan, tap_sums
 from aot_model.kernels.int8.image_rows_mve import PaddedRows, image_loops, slack_of_rows
 from aot_model.kernels.int8.requantise_mve import HEADER

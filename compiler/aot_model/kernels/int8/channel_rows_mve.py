@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from aot_model.c.assembly import advance
+from aot_model.c.assembly import advance, forward
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8.image_rows_mve import Ring, layer_code, rows_to_tail
@@ -31,12 +31,6 @@ def covered(outputs: int) -> int:
 def summed(outputs: int) -> int:
     """Outputs of a row whose sums are made: a last block goes back over some of them."""
     return covered(outputs) if outputs >= FOUR else outputs
-
-
-def forward(register: str, distance: int) -> list[str]:
-    """Adds a positive constant; spoils nothing."""
-    steps = [4095] * (distance // 4095) + ([distance % 4095] if distance % 4095 else [])
-    return [f"addw {register}, {register}, #{step}" for step in steps]
 
 
 def channel_loop(

@@ -14,7 +14,6 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from aot_model.c.assembly import constant
 from aot_model.kernels.int8.plane import Plane
 from aot_model.kernels.int8.spec import Int32, Int64
 
@@ -160,15 +159,6 @@ def reaches(plane: Plane, rows: int) -> bool:
     common = u.stride < u.kernel and u.dilation == 1 and v.stride <= 2
     most = 1020 if v.dilation == 1 else 2044
     return (rows == 1 or common) and last * 2 * plane.length + 2 * v.reach + 4 <= most
-
-
-def based(register: str, base: str, by: int) -> list[str]:
-    """A register that is another one and a constant."""
-    if by <= 4095:
-        return [f"addw {register}, {base}, #{by}"]
-    if register == base:
-        return [f"add {register}, {register}, #{by & ~0xFFF}", f"addw {register}, {register}, #{by & 0xFFF}"]
-    return [*constant(register, by), f"add {register}, {base}, {register}"]
 
 
 Place = tuple[str, int]

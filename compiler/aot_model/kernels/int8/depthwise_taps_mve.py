@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.c.assembly import forward
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8.channel_rows_mve import (
     ACCUMULATORS,
@@ -22,7 +23,6 @@ from aot_model.kernels.int8.channel_rows_mve import (
     ByteEnd,
     ChannelRows,
     covered,
-    forward,
     scattered,
     summed,
 )

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from aot_model.c.assembly import constant
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8.conv_dsp import Loops
 from aot_model.kernels.int8.dsp import Load, Peek, Schedule, dsp_function, op
@@ -128,8 +129,7 @@ def _zero_sums(zero: int, half: int) -> tuple[str, str]:
     lines = [
         "push {r4-r9, lr}",
         "add r1, r0, r1, lsl #4",
-        f"movw lr, #{factor & 0xFFFF}",
-        f"movt lr, #{factor >> 16}",
+        *constant("lr", factor),
         *[f"mov {r}, #0" for r in ("r8", "r9", "r2", "r3")],
         "1:",
         "ldmia r0!, {r4-r7}",

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.c.assembly import constant
 from aot_model.c.text import loop_of
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
@@ -281,11 +282,7 @@ def _add(register: str, by: int) -> list[str]:
         return []
     if bits <= 8 or word % (1 << (bits - 8)) == 0:
         return [f"{'add' if by > 0 else 'sub'}.w {register}, {register}, #{word}"]
-    return [
-        f"movw r12, #{word & 0xFFFF}",
-        *([f"movt r12, #{word >> 16}"] if word >> 16 else []),
-        f"{'add' if by > 0 else 'sub'}.w {register}, {register}, r12",
-    ]
+    return [*constant("r12", word), f"{'add' if by > 0 else 'sub'}.w {register}, {register}, r12"]
 
 
 def product(turns: int, unroll: int, adds: bool) -> tuple[str, str]:
