@@ -296,9 +296,7 @@ class ChannelRows:
         lines = [*before, *end.begin]
         if pixels < FOUR:
             lines += [f"mov r0, #{pixels}", "vctp.32 r0"]
-        elif (
-            eight and s.out_w > EIGHT and 0 < s.out_w % EIGHT <= FOUR
-        ):  # a block of four beside those of eight
+        elif eight and s.out_w > EIGHT and 0 < s.out_w % EIGHT <= FOUR:  # one block has four of the eight
             lines += ["movw r0, #0x3333", "vmsr p0, r0"]
         lines += [*end.constants, f"movw r9, #{self.channels}"]
         next_x, next_y = self.next_channel
@@ -347,5 +345,6 @@ class ChannelRows:
         s = self.shape
         to = f"{ends.y} + (n * {s.out_h} + oy) * {s.out_w * s.out_c}" if tail is None else ends.row
         row = self.call(kernel[0], *places, to)
-        row += rows_to_tail(s, "row", tail, ("n", "ox", "0") if down else ("n", "oy", "ox")) if tail else ""
+        if tail is not None:
+            row += rows_to_tail(s, "row", tail, ("n", "ox", "0") if down else ("n", "oy", "ox"))
         return layer_code(s, ends, kernel[1], row, constants, ring, tail, note, begin, header)

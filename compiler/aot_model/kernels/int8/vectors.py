@@ -53,10 +53,8 @@ def _table(
         return name, Instruction(text, operands, result, meaning)
 
     ends, part = replace(words, low=-(1 << 29), high=1 << 29), replace(words, low=-(1 << 28), high=1 << 28)
-    bytes_, pair = (
-        Operand("const int8_t *", "int8", lanes * group),
-        Operand(f"const {inputs}_t *", inputs, group),
-    )
+    bytes_ = Operand("const int8_t *", "int8", lanes * group)
+    pair = Operand(f"const {inputs}_t *", inputs, group)
     fixed = Operand("int32_t", "int32", 1, 0, 15)
     table = dict([
         row("load", acc, lambda p: p, words),
