@@ -148,8 +148,8 @@ def _alternatives(request: Request, target: Target) -> dict[str, ModelView]:
     others = {}
     if request.library.io == "workspace":
         others["--io caller"] = replace(request, library=replace(request.library, io="caller"))
-    if target.has_option("optimize") and target.option("optimize") != "size":
-        others["--option optimize=size"] = replace(request, options={**request.options, "optimize": "size"})
+    for name, value in target.preferring("size").items():
+        others[f"--option {name}={value}"] = replace(request, options={**request.options, name: value})
     found = {}
     for words, other in others.items():
         with suppress(CompileError):  # it does not fit the other options

@@ -59,9 +59,9 @@ AOT_MODEL_OPAQUE static {result}{name}(
 
 
 def constant(register: str, value: int) -> list[str]:
-    """A core register gets a number."""
-    high = [f"movt {register}, #{value >> 16}"] if value >> 16 else []
-    return [f"movw {register}, #{value & 0xFFFF}", *high]
+    """A core register gets a number of 32 bits."""
+    low, high = value & 0xFFFF, value >> 16 & 0xFFFF
+    return [f"movw {register}, #{low}", *([f"movt {register}, #{high}"] if high else [])]
 
 
 def advance(register: str, by: int, free: str) -> list[str]:
@@ -70,3 +70,18 @@ def advance(register: str, by: int, free: str) -> list[str]:
     if distance <= 4095:
         return [f"{name}w {register}, {register}, #{distance}"] if distance else []
     return [*constant(free, distance), f"{name} {register}, {register}, {free}"]
+
+
+def forward(register: str, by: int) -> list[str]:
+    """The same for a number that is not negative, and no other register."""
+    steps = [4095] * (by // 4095) + ([by % 4095] if by % 4095 else [])
+    return [f"addw {register}, {register}, #{step}" for step in steps]
+
+
+def based(register: str, base: str, by: int) -> list[str]:
+    """A core register becomes another one and a number, below 2^20 where they are the same."""
+    if by <= 4095:
+        return [f"addw {register}, {base}, #{by}"]
+    if register == base:
+        return [f"add {register}, {register}, #{by & ~0xFFF}", f"addw {register}, {register}, #{by & 0xFFF}"]
+    return [*constant(register, by), f"add {register}, {base}, {register}"]

@@ -71,7 +71,7 @@ def _builds(asked: Request) -> Iterator[Build]:
     from aot_model.targets.registry import parse_target
 
     target = parse_target(asked.target, asked.options, asked.plugins)
-    own = str(target.option("optimize")) if target.has_option("optimize") else ""
+    own = target.wish if target.has_option("optimize") else ""
     ways = [own, *(w for w in ("speed", "balanced", "size") if w != own)] if own else [""]
     known: set[tuple[int, int, int | None]] = set()
     for way in ways:

@@ -162,6 +162,10 @@ class Target:
         """What is preferred where speed and size differ: "speed", "size" or "balanced"."""
         return str(self.option("optimize")) if self.has_option("optimize") else "balanced"
 
+    def preferring(self, wish: str) -> dict[str, str]:
+        """The options that make `wish` what is preferred; none where it is so, or there is no choice."""
+        return {"optimize": wish} if self.has_option("optimize") and self.wish != wish else {}
+
     def dialect(self) -> str:
         """The float vector dialect: the option `vector`, or that of the nearest ancestor that names one."""
         chosen = next((self.option("vector") for t in self.lineage() if "vector" in t.attributes), "auto")

@@ -15,7 +15,7 @@ from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, Depth, KernelCode
 from aot_model.kernels.cases import too_many_borders, too_many_phases
-from aot_model.kernels.float32 import blocks, blocks_fpv4, panels
+from aot_model.kernels.float32 import blocks, blocks_fpu, panels
 from aot_model.kernels.float32 import conv as conv_kernels
 from aot_model.kernels.float32 import pool as pool_kernels
 from aot_model.kernels.float32.dialect import VectorDialect
@@ -429,8 +429,8 @@ def _blocks(site: Site) -> None:
     if panels.takes(rows, dialect):
         tail = tail.with_dialect(dialect)
         code = panels.panel_matmul(rows, matrix, tail, dialect, tail.vector)
-    elif dialect.halves and blocks_fpv4.takes(matrix):
-        code = blocks_fpv4.block_matmul(rows, matrix, tail, apart=dialect.sums_fpv4)
+    elif dialect.halves and blocks_fpu.takes(matrix):
+        code = blocks_fpu.block_matmul(rows, matrix, tail, apart=dialect.sums_fpv4)
     else:  # a tile that is filled up costs at most a fifth
         helium = dialect.name == "mve"
         tiles = (4,) if dialect.lanes == 1 else (8,) if helium else (16, 8)

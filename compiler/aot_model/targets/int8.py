@@ -21,8 +21,10 @@ from aot_model.ir.nibbles import NIBBLES
 from aot_model.ir.strided import dense
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
+from aot_model.kernels import column_pairs
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
-from aot_model.kernels.int8 import column_pairs, conv_c, depthwise_c, nibbles, winograd, winograd_dsp
+from aot_model.kernels.int8 import conv_c, depthwise_c, nibbles, winograd, winograd_dsp
+from aot_model.kernels.int8.spec import Writer
 from aot_model.kernels.reading import Reading
 from aot_model.kernels.site import Coordinates, Site
 from aot_model.kernels.tail import Chain, FusedTail
@@ -38,7 +40,7 @@ from aot_model.targets.float32 import (
     pixel_coordinates,
     unflatten_leaf,
 )
-from aot_model.targets.int8_families import PLAIN, Family, Writer
+from aot_model.targets.int8_families import PLAIN, Family
 from aot_model.targets.int8_part import BYTES, Integer, integer_part
 from aot_model.targets.memory import memory_of_constants
 from aot_model.targets.row_tails import by_rows, by_vectors

@@ -29,11 +29,8 @@ from aot_model.kernels.int8 import (
     vectors,
 )
 from aot_model.kernels.int8.affine_sum import Affine, RowSum
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import QuantSpec, Writer
 from aot_model.kernels.reading import Reading
-
-Writer = Callable[[ConvShape, np.ndarray, "np.ndarray | None", QuantSpec, "Tail | None"], KernelCode]
-
 
 PoolWriter = Callable[[str, ConvShape, str, "Tail | None"], KernelCode]
 PoolFits = Callable[[ConvShape, str], bool]
@@ -72,7 +69,7 @@ class Family:
     nibbles: Callable[..., KernelCode | None] | None = None
     """A convolution whose weights of 4 bits are read where they lie; the arguments are a Writer's."""
     column_pairs: bool = False
-    """Whether a convolution to one channel is computed as one to two (kernels/int8/column_pairs.py)."""
+    """Whether a convolution to one channel is computed as one to two (kernels/column_pairs.py)."""
     zero_points: bool = False
     """Whether int8 weights may have a zero point, so that uint8 ones become such."""
     one_channel: Writer | None = None

@@ -38,7 +38,7 @@ class ByRows(FusedTail):
         return self.row.helpers
 
     def store_row(self, source: str, index: tuple[str, str, str, str], count: int | str) -> str:
-        """`count` results from a pixel's first channel on; see kernels/int8/row_tail.py."""
+        """`count` results from a pixel's first channel on; see kernels/row_tail.py."""
         at = position_text(substitute(self.position, self.mapping("acc", index)), SUMMAND)
         (other,) = self.names.values()
         where = "" if at == "0" else f" + {at}"

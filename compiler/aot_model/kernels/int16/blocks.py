@@ -9,10 +9,10 @@ from typing import Protocol
 from aot_model.c.text import total
 from aot_model.ir.types import DType
 from aot_model.kernels.base import Tail
-from aot_model.kernels.int8.row_tail import VectorTail
 from aot_model.kernels.int16 import block_mve
 from aot_model.kernels.int16.dots import Dots
 from aot_model.kernels.int16.finish import Finish
+from aot_model.kernels.row_tail import VectorTail
 
 Index = tuple[str, str, str, str]
 

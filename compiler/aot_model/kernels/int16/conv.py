@@ -18,7 +18,7 @@ from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.requantise_mve import HEADER as MVE
-from aot_model.kernels.int8.row_tail import VectorTail
+from aot_model.kernels.int8.spec import Int64
 from aot_model.kernels.int16 import block_mve, dot_dsp, dot_mve, quads_dsp
 from aot_model.kernels.int16.blocks import Blocks, Index
 from aot_model.kernels.int16.dots import Dots
@@ -27,6 +27,7 @@ from aot_model.kernels.int16.finish import Finish
 from aot_model.kernels.int16.finish_mve import Ending
 from aot_model.kernels.int16.patches import gather
 from aot_model.kernels.overlap import by_pixels, residual
+from aot_model.kernels.row_tail import VectorTail
 
 LEAST_MACS = 10_000
 """Of a layer that is worth the code of a kernel in assembly, some 500 bytes."""
@@ -46,7 +47,7 @@ class Conv:
     x: Elements
     dots: Dots
     finish: Finish | None
-    start: npt.NDArray[np.int64] | None
+    start: Int64 | None
     """Added to the sums where there is no finish."""
     tail: Tail | None
     sum_type: str

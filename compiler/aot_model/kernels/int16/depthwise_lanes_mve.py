@@ -7,16 +7,19 @@ and 2 sums for 8 taps.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
+from aot_model.c.assembly import constant
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
-from aot_model.kernels.int8.channel_lanes_mve import LANES, PAY, Walk, takes
+from aot_model.kernels.choice import fastest_first
+from aot_model.kernels.int8.channel_lanes_mve import LANES, Walk, takes
 from aot_model.kernels.int16 import depthwise_mve
 from aot_model.kernels.int16.depthwise_mve import layer_code
 from aot_model.kernels.int16.dots import INT32
-from aot_model.kernels.int16.finish_mve import Ending, core_constant
+from aot_model.kernels.int16.finish_mve import Ending
 
 
 def applicable(shape: ConvShape, weights: np.ndarray, most: int) -> bool:
@@ -26,20 +29,20 @@ def applicable(shape: ConvShape, weights: np.ndarray, most: int) -> bool:
 
 
 def cycles(shape: ConvShape) -> float:
-    """Of a Cortex-M55, for all outputs, about."""
+    """As of `Walk`."""
     walk = Walk.of(shape.along_row, 2)
-    s = walk.shape
-    return s.batch * s.out_h * (30 + s.out_w * (10 + walk.blocks * (33 + walk.cycles + 6 * walk.taps)))
+    return walk.cycles(6 * walk.taps)
 
 
 def writers(
     shape: ConvShape, weights: np.ndarray, most: int, ending: Ending
 ) -> list[tuple[float, Callable[[ConvShape, np.ndarray, Ending, Tail | None], KernelCode]]]:
-    """The kernels that take a layer, with their cycles, the fastest first; as int8's."""
-    found = [(depthwise_mve.cycles(shape), depthwise_mve.depthwise)]
-    found = found if depthwise_mve.applicable(shape, weights, most, ending) else []
-    found += [(PAY * cycles(shape), depthwise)] if applicable(shape, weights, most) else []
-    return sorted(found, key=lambda one: one[0])
+    """The kernels that take a layer, with their cycles, the fastest first."""
+    gathered = depthwise_mve.applicable(shape, weights, most, ending)
+    return fastest_first(
+        (gathered, partial(depthwise_mve.cycles, shape), depthwise_mve.depthwise),
+        (applicable(shape, weights, most), partial(cycles, shape), depthwise),
+    )
 
 
 def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail | None) -> KernelCode:
@@ -49,13 +52,12 @@ def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail 
     s = walk.shape
     name, text = _row_kernel(walk, ending)
     constants = [Packed("w", walk.packed(weights.reshape(-1, s.out_c), ending.record), admissible=ANYTHING)]
-    x, table = f"image + (oy * {s.stride_h} - {s.pad_top}) * {walk.row // 2} - {s.pad_left * s.in_c}", ""
-    moves = ""
+    x, moves, table = walk.first, "", ""
     if walk.slots:
         constants.append(Packed("moves", walk.table()))
         table = f"const int32_t slot = oy * {s.stride_h} % {walk.slots};\n"
         x, moves = f"ring + slot * {walk.row // 2}", f"moves + slot * {s.kernel_h}, "
-    return layer_code(walk.slots, walk.row, s, ending, tail, (name, text), constants, table,
+    return layer_code(walk, ending, tail, (name, text), constants, table,
                       lambda to: f"{name}({x}, w, {moves}{to});\n",
                       f"{walk.taps} taps of 8 channels, {walk.slots} buffered rows")  # fmt: skip
 
@@ -75,7 +77,7 @@ def _row_kernel(walk: Walk, e: Ending) -> tuple[str, str]:
         lines += e.lines(sums, multiplier, shift, "r8", multiplier)
     size = f.to.size
     lines += ["vmovnt.i32 q6, q7", f"vstr{ {1: 'b', 2: 'h'}[size] }.16 q6, [r3], #{LANES * size}"]
-    begin = [*e.limits(), *(core_constant("r8", f.zero) if f.zero else [])]
+    begin = [*e.limits(), *(constant("r8", f.zero) if f.zero else [])]
     finish = "\n        ".join([
         "int32_t start, multiplier;",
         "memcpy(&start, record + c % 2 * 16 + 4 * lane, 4);",

@@ -12,41 +12,80 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot_model.ir.admissible import ANYTHING
+from aot_model.c.assembly import forward
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8.channel_rows_mve import (
-    channel_loop,
-    covered,
-    ring_loop,
-    ring_unread,
-    row_kernel,
-    rows_twin,
-    scattered,
-    summed,
-)
-from aot_model.kernels.int8.depthwise_taps_mve import RESIDENT, TapPlan, tap_offsets, tap_plan, tap_sums
+from aot_model.kernels.int8.channel_rows_mve import FOUR, ChannelRows, gathered_sums, scattered
+from aot_model.kernels.int8.depthwise_taps_mve import RESIDENT, tap_offsets, tap_plan, tap_sums
+from aot_model.kernels.int8.image_rows_mve import PaddedRows, image_loops, slack_of_rows
 from aot_model.kernels.int8.requantise_mve import HEADER
 from aot_model.kernels.int16 import block_mve
 from aot_model.kernels.int16.dots import INT32
 from aot_model.kernels.int16.finish_mve import Ending
-from aot_model.kernels.overlap import by_pixels, by_rows
 
 
 @dataclass(frozen=True)
-class _Layer:
-    """A layer: its gathers, and what becomes of its sums."""
+class _End:
+    """Of a channel the start of its sums and its multiplier, and minus its shift."""
 
-    taps: TapPlan
     ending: Ending
 
     @property
-    def record(self) -> int:
-        """Bytes of a channel: weights, and minus its shift where channels differ in it."""
-        return 8 * self.taps.chunks + (not self.ending.finish.uniform_shift)
+    def halved(self) -> int:
+        """1 where VQDMULH, which doubles, takes half of the multipliers: there is no left shift to halve."""
+        f = self.ending.finish
+        return int(f.rule == "up" and f.left == 0 and not (f.rows[:, 1] & 1).any())
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        return 2, self.ending.finish.to.size
 
-def _layer(shape: ConvShape, ending: Ending) -> _Layer:
-    return _Layer(tap_plan(shape.along_row, size=2), ending)
+    @property
+    def numbers(self) -> np.ndarray:
+        rows = self.ending.finish.rows
+        return np.stack([rows[:, 0], rows[:, 1] >> self.halved], axis=1).astype(np.int32)
+
+    @property
+    def shifts(self) -> np.ndarray | None:
+        f = self.ending.finish
+        return None if f.uniform_shift else (-f.rows[:, 3]).astype(np.int8)
+
+    @property
+    def begin(self) -> list[str]:
+        return ["vldrw.32 q6, [r2]"]
+
+    @property
+    def constants(self) -> list[str]:
+        return []
+
+    @property
+    def load(self) -> list[str]:
+        return ["ldrd r12, r8, [r7], #8"]
+
+    def finished(self, steps: int, partial: bool, eight: bool = False, first: str | None = None) -> list[str]:
+        """Of a block of up to four."""
+        f, e = self.ending.finish, self.ending
+        lines = [*gathered_sums("q0"), "vadd.i32 q0, q0, r12"]
+        if f.left > 1:
+            lines.append(f"vshl.s32 q0, q0, #{f.left - 1}")
+        if f.left == 0 and not self.halved:
+            lines += ["vdup.32 q7, r8", "vmulh.s32 q0, q0, q7"]
+        else:
+            lines.append(f"{'vqrdmulh' if f.rule == 'away' else 'vqdmulh'}.s32 q0, q0, r8")
+        own = int(f.rows[0][3])
+        if f.rule == "away" and (not f.uniform_shift or own):
+            lines += ["vshr.s32 q7, q0, #31", "vadd.i32 q0, q0, q7"]
+        if not f.uniform_shift:
+            lines.append("vrshl.s32 q0, r10")
+        elif own:
+            lines.append(f"vrshr.s32 q0, q0, #{own}")
+        lines += [*e.clamped("q0", "q7", "r0"), *(["vpst"] if partial else [])]
+        return [*lines, f"{e.store.format(t='t' * partial)} q0, [r3, q6]", *forward("r3", steps)]
+
+    def stored(self, place: str, shift: str) -> str:
+        to, multiplier = self.ending.finish.to, f"(int32_t)((uint32_t)k[2 * c + 1] << {self.halved})"
+        put = f"(int{to.bits}_t){f'(uint{to.bits}_t)' if to.c_type.startswith('u') else ''}v"
+        scalar = self.ending.scalar("acc", "k[2 * c]", multiplier, shift)
+        return "\n".join([*scalar, f"y[{place}] = {put};"])
 
 
 def applicable(shape: ConvShape, weights: np.ndarray, most: int, ending: Ending | None) -> bool:
@@ -57,155 +96,44 @@ def applicable(shape: ConvShape, weights: np.ndarray, most: int, ending: Ending 
     taps = shape.kernel_h * shape.kernel_w
     if ending is None or weights.dtype != np.int8 or taps * most > INT32 or taps > 120 or not shape.dense:
         return False
-    p = _layer(shape, ending).taps
+    p = tap_plan(shape.along_row, size=2)
     return 4 * shape.out_c * ending.finish.to.size <= 4095 and p.step <= 4095 and p.reach(1) <= 65535
 
 
 def cycles(shape: ConvShape) -> float:
     """Of a Cortex-M55, for all outputs, about."""
-    p = tap_plan(shape.along_row, size=2)
-    s = p.shape
-    each = covered(s.out_w) * 5 + (11 * p.chunks - 2) * summed(s.out_w)
-    return s.batch * s.out_h * (30 + s.out_c * (14 + each))
+    return tap_plan(shape.along_row, size=2).cycles
 
 
 def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail | None) -> KernelCode:
     """weights: int8 [kernel_h, kernel_w, channel], some for each channel of x, whose zero point is 0."""
     assert applicable(shape, weights, 0, ending), shape
-    layer = _layer(shape, ending)
-    p, f = layer.taps, ending.finish
-    s = p.shape
-    name, text = _row_kernel(layer)
-    order = np.arange(s.out_c).reshape(s.in_c, -1).T.reshape(-1)  # one run per multiple
-    rows, records = f.rows[order], np.zeros((s.out_c, layer.record), np.int8)
-    by_column = weights.reshape(s.kernel_h, s.kernel_w, s.out_c).transpose(2, 1, 0)
-    records[:, : s.kernel_h * s.kernel_w] = by_column.reshape(s.out_c, -1)[order]
-    if not f.uniform_shift:
-        records[:, -1] = -rows[:, 3]
-    outputs = scattered(False, s.out_c * f.to.size)
-    numbers = np.stack([rows[:, 0], rows[:, 1] >> _halved(ending)], axis=1).astype(np.int32)
-    constants = [Packed("w", records.reshape(-1), admissible=ANYTHING),
-                 Packed("k", numbers.reshape(-1), admissible=ANYTHING),
-                 Packed("offsets", tap_offsets(p, outputs))]  # fmt: skip
-    table, image_row, scatter = 8 * p.chunks, s.in_w * s.in_c, f"offsets + {max(p.slots, 1) * 8 * p.chunks}"
-    x, taps = f"image + (oy * {s.stride_h} - {s.pad_top}) * {image_row} - {s.pad_left * s.in_c}", ""
-    if p.slots:
-        x, taps = "ring", f"const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};\n"
-    places = f"{'taps' if p.slots else 'offsets'}, {scatter}"
-
-    def calls(to: str) -> str:
-        if p.multiplier == 1:
-            return f"{name}({x}, w, k, {places}, {to});\n"
-        own_w, own_k = f"w + m * {layer.record * s.in_c}", f"k + m * {2 * s.in_c}"
-        call = f"{name}({x}, {own_w}, {own_k}, {places}, {to} + m);\n"
-        return f"for (int32_t m = 0; m < {p.multiplier}; m++) {{\n{call}}}\n"
-
-    return layer_code(
-        p.slots,
-        p.row,
-        s,
-        ending,
-        tail,
-        (name, text),
-        constants,
-        taps,
-        calls,
-        f"{p.chunks} gather(s) of 8 taps per output, {p.slots} buffered rows",
-    )
-
-
-def _halved(ending: Ending) -> int:
-    """1 where VQDMULH, which doubles, takes half of the multipliers: there is no left shift to halve."""
-    f = ending.finish
-    return int(f.rule == "up" and f.left == 0 and not (f.rows[:, 1] & 1).any())
-
-
-def _row_kernel(layer: _Layer) -> tuple[str, str]:
-    """(name, text) of name(x, w, k, taps, scatter, y): one output row, every p.multiplier-th channel."""
-    p, f = layer.taps, layer.ending.finish
-    s, pixels = p.shape, min(p.shape.out_w, 4)
-    resident = p.chunks <= RESIDENT
-    block = [*tap_sums(p, pixels, ["q1", "q2"]), *_finished(layer, pixels)]
-    per_channel = ["ldrd r12, r8, [r7], #8"]
-    per_channel += [] if f.uniform_shift else [f"ldrsb r10, [r5, #{8 * p.chunks}]"]
-    per_channel += [f"vldrb.s16 q{1 + i}, [r5, #{8 * i}]" for i in range(p.chunks) if resident]
-    lines = [
-        *p.resident_offsets,
-        "vldrw.32 q6, [r2]",
-        *([f"mov r0, #{pixels}", "vctp.32 r0"] if pixels < 4 else []),
-        f"movw r9, #{s.in_c}",
-    ]
-    size = f.to.size
-    # r5 moves on at the end of a channel, before the loop's own count.
-    loop = channel_loop(
-        per_channel,
-        block,
-        s.out_w,
-        pixels,
-        (pixels * p.step, pixels * s.out_c * size),
-        (2, size * p.multiplier),
-    )
-    lines += [*loop[:-2], f"addw r5, r5, #{layer.record}", *loop[-2:]]
-    parameters = (
-        "r1: const int16_t *x, r5: const int8_t *w, r7: const int32_t *k, r11: const uint16_t *taps, "
-        f"r2: const uint16_t *scatter, r3: {layer.ending.pointer}y"
-    )
-    multiplier = f"(int32_t)((uint32_t)k[2 * c + 1] << {_halved(layer.ending)})"
-    scalar = layer.ending.scalar("acc", "k[2 * c]", multiplier, f"w[{layer.record} * c + {8 * p.chunks}]")
-    put = f"(int{f.to.bits}_t){f'(uint{f.to.bits}_t)' if f.to.c_type.startswith('u') else ''}v"
-    channel = f"c * {p.multiplier}" if p.multiplier > 1 else "c"
-    place = f"column * {s.out_c} + (int32_t)(to[lane] / {size}u) + {channel}"
-    store = "\n".join([*scalar, f"y[{place}] = {put};"])
-    twin = "uint32_t to[4];\nmemcpy(to, scatter, sizeof to);\n" + rows_twin(
-        s.in_c,
-        s.out_w,
-        pixels,
-        str(pixels),
-        f"const int16_t *from = x + (column + lane) * {p.step // 2} + c;",
-        8 * p.chunks,
-        f"from[taps[tap] / 2u] * w[{layer.record} * c + tap]",
-        store,
-    )
-    count = s.kernel_h * s.kernel_w
-    return row_kernel(
+    p = tap_plan(shape.along_row, size=2)
+    s, end, chunks = p.shape, _End(ending), range(p.chunks if p.chunks <= RESIDENT else 0)
+    count, multiplier = s.kernel_h * s.kernel_w, p.multiplier
+    rows = ChannelRows(s, end, 8 * p.chunks, p.step, s.in_c, multiplier, (1, multiplier), False, 8 * p.chunks)
+    name, text = rows.kernel(
         f"int16_mve_depthwise_t{count}_c{s.out_c}",
         f"One row of {s.out_w} outputs, {s.in_c} channels, {count} taps at given offsets.",
-        parameters,
-        lines,
-        twin,
+        p.resident_offsets,
+        [f"vldrb.s16 q{1 + i}, [r5, #{8 * i}]" for i in chunks],
+        tap_sums(p, min(s.out_w, FOUR), ["q1", "q2"]),
+        "uint16_t",
+        f"const int16_t *from = x + (column + lane) * {p.step // 2} + c;",
+        f"from[taps[tap] / 2u] * w[{rows.record} * c + tap]",
     )
-
-
-def _finished(layer: _Layer, pixels: int) -> list[str]:
-    """Instructions after the sums of a block: start in r12, multiplier in r8, minus the shift in r10; the
-    results go to the offsets in q6.
-    """
-    f, e = layer.ending.finish, layer.ending
-    lines = ["vmov q0[2], q0[0], r0, r4", "vmov q0[3], q0[1], r2, r6", "vadd.i32 q0, q0, r12"]
-    whole = f.left == 0 and not _halved(e)
-    if f.left > 1:
-        lines.append(f"vshl.s32 q0, q0, #{f.left - 1}")
-    if whole:
-        lines += ["vdup.32 q7, r8", "vmulh.s32 q0, q0, q7"]
-    else:
-        lines.append(f"{'vqrdmulh' if f.rule == 'away' else 'vqdmulh'}.s32 q0, q0, r8")
-    own = int(f.rows[0][3])
-    if f.rule == "away" and (not f.uniform_shift or own):
-        lines += ["vshr.s32 q7, q0, #31", "vadd.i32 q0, q0, q7"]
-    if not f.uniform_shift:
-        lines.append("vrshl.s32 q0, r10")
-    elif own:
-        lines.append(f"vrshr.s32 q0, q0, #{own}")
-    lines += e.clamped("q0", "q7", "r0")
-    t = "t" if pixels < 4 else ""
-    step = pixels * layer.taps.shape.out_c * f.to.size
-    return [*lines, *(["vpst"] if t else []), f"{e.store.format(t=t)} q0, [r3, q6]", f"addw r3, r3, #{step}"]
+    by_column = weights.reshape(s.kernel_h, s.kernel_w, s.out_c).transpose(2, 1, 0).reshape(s.out_c, -1)
+    offsets = tap_offsets(p, scattered(False, s.out_c * end.sizes[1]))
+    constants = [*rows.packed(by_column), Packed("offsets", offsets)]
+    x, table = ("ring", "taps") if p.slots else (p.first, "offsets")
+    tables = f"{table}, offsets + {max(p.slots, 1) * 8 * p.chunks}"
+    note = f"{p.chunks} gather(s) of 8 taps per output, {p.slots} buffered rows"
+    return layer_code(p, ending, tail, (name, text), constants, p.taps_now,
+                      lambda to: rows.call(name, x, tables, to), note)  # fmt: skip
 
 
 def layer_code(
-    slots: int,
-    row: int,
-    s: ConvShape,
+    rows: PaddedRows,
     ending: Ending,
     tail: Tail | None,
     kernel: tuple[str, str],
@@ -214,75 +142,26 @@ def layer_code(
     calls: Callable[[str], str],
     note: str,
 ) -> KernelCode:
-    """The kernel around calls of a function, name and text, that makes a row of outputs. slots: rows of `row`
-    bytes in the ring; 0: there is none. table: C before the calls; calls: theirs, for where the results go.
+    """The kernel around calls of a function, name and text, that makes a row of outputs. table: C before the
+    calls, where there is a ring; calls: theirs, for where the results go.
     """
-    size = ending.finish.to.size
-    scratch = [Scratch("ring", slots * row, 4, "int16_t")] if slots else []
+    s, to, pointer = rows.shape, ending.finish.to, ending.pointer
+    out_row, ring = s.out_w * s.out_c, rows.ring(0, table)
+    scratch = [ring.scratch] if ring else []
+    place = f"y + (n * {s.out_h} + oy) * {out_row}"
+    row = calls(place if to.c_type + " *" == pointer else f"({pointer})({place})")
     if tail is not None:
-        scratch.append(Scratch("results", s.out_w * s.out_c * size, 4, ending.pointer[:-2]))
-    slack = (
-        by_pixels(s, s.out_w, reread=True, sizes=(2, size))
-        if not slots
-        else by_rows(
-            s.batch, s.in_h, 2 * s.in_w * s.in_c, s.out_h, size * s.out_w * s.out_c, 1, ring_unread(s)
-        )
-    )
-    return KernelCode(
-        _body(slots, row // 2, s, ending, tail, table, calls),
-        tuple(constants),
-        tuple(scratch),
-        frozenset({HEADER, block_mve.HEADER}),
-        (kernel[1],),
-        slack,
-        sizes=(2, size),
-        note=note,
-    )
-
-
-def _body(
-    slots: int,
-    row: int,
-    s: ConvShape,
-    ending: Ending,
-    tail: Tail | None,
-    table: str,
-    calls: Callable[[str], str],
-) -> str:
-    """row: elements of one in the ring."""
-    image_row, out_row = s.in_w * s.in_c, s.out_w * s.out_c
-    own, pointer = ending.finish.to.c_type, ending.pointer
-    cast = "" if own + " *" == pointer else f"({pointer})"
-    to = "results" if tail is not None else f"{cast}(y + (n * {s.out_h} + oy) * {out_row})"
-    inner, before = "", ""
-    if slots:
-        used = max(min(s.in_w, row // s.in_c - s.pad_left), 0) * s.in_c
-        inner = ring_loop(
-            s,
-            f"""\
-int16_t *slot = ring + filled % {slots} * {row} + {s.pad_left * s.in_c};
-if (line >= 0 && line < {s.in_h}) {{
-    aot_model_take_int16(slot, image + line * {image_row}, 0, {used});
-}} else {{
-    aot_model_fill_int16(slot, 0, {used});
-}}""",
-        )
-        before = f"int32_t filled = 0;\naot_model_fill_int16(ring, 0, {slots * row});\n"
-    inner += table + calls(to)
-    if tail is not None:
+        scratch.append(Scratch("results", out_row * to.size, 4, pointer[:-2]))
         pixel = f"(n * {s.out_h} + oy) * {s.out_w} + ox"
-        inner += f"""\
-for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
+        row = f"""\
+{calls("results")}for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
     for (int32_t c = 0; c < {s.out_c}; c++) {{
-        const {own} v = ({own})results[ox * {s.out_c} + c];
+        const {to.c_type} v = ({to.c_type})results[ox * {s.out_c} + c];
         {tail.store("v", ("0", "0", pixel, "c"), 1)}
     }}
 }}
 """
-    return f"""\
-for (int32_t n = 0; n < {s.batch}; n++) {{
-    const int16_t *image = x + n * {s.in_h * image_row};
-    {before}for (int32_t oy = 0; oy < {s.out_h}; oy++) {{
-{inner}}}
-}}
-"""
+    sizes = 2, to.size
+    return KernelCode(image_loops(s, "const int16_t *image = x", ring, row), tuple(constants), tuple(scratch),
+                      frozenset({HEADER, block_mve.HEADER}), (kernel[1],), slack_of_rows(s, ring, sizes),
+                      sizes=sizes, note=note)  # fmt: skip

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.kernels.int8.dsp import Load, Peek, Schedule, dsp_function, op
+from aot_model.kernels.int8.dsp import SATURATIONS, Load, Peek, Schedule, dsp_function, op
 from aot_model.kernels.int8.finish import wrapped
 from aot_model.kernels.int8.gemm_dsp import channel_pairs, stream_lines
+from aot_model.kernels.int8.spec import Int32
 from aot_model.kernels.int16.dots import Dots
 from aot_model.kernels.int16.finish import Finish
 
@@ -29,8 +30,6 @@ LAYOUT = (
     "for each two channels: two start values of the sums, four taps of the one and of the other, "
     "numbers of the requantisation"
 )
-_SATURATE = {(-32768, 32767): ("ssat", 16), (0, 65535): ("usat", 16), (0, 32767): ("usat", 15),
-             (-128, 127): ("ssat", 8), (0, 255): ("usat", 8)}  # fmt: skip
 _SUMS = (("r3", "r5"), ("r4", "r6"))
 """Of each channel: of both rows."""
 
@@ -41,7 +40,7 @@ class Rows:
 
     name: str
     text: str
-    words: npt.NDArray[np.int32]
+    words: Int32
     cuts: tuple[tuple[int, int, int], ...]
     """(first word, last word, first channel) of each call: an odd last channel is computed with its
     neighbour, once more.
@@ -72,7 +71,7 @@ def rows_of(
     if not dots.dsp or weights.dtype != np.int8 or dots.chunk != dots.taps or finish is None:
         return None
     channels, taps = len(weights) // groups, weights.shape[1]
-    known = (finish.low, finish.high) in _SATURATE
+    known = (finish.low, finish.high) in SATURATIONS
     if not known or channels in (1, 3) or taps < 4:  # a third channel is a call of its own
         return None
     if channels * taps < (LEAST_TAIL if tail and groups == 1 else LEAST // min(groups, 2)):
@@ -123,7 +122,8 @@ def _left(count: int, rows: int) -> list[str]:
 
 def _finish(f: Finish, rows: int) -> list[str]:
     lines = []
-    kind, bits = _SATURATE[f.low, f.high]
+    saturation = SATURATIONS[f.low, f.high]
+    kind, bits = saturation[:4], saturation[4:]
     shift = int(f.rows[0, 3]) if f.uniform_shift else None
     for sums in _SUMS:
         lines += ["ldrd r7, r8, [r2], #8", *(["ldr r9, [r2], #4"] if shift is None else [])]
@@ -159,10 +159,9 @@ def _finish(f: Finish, rows: int) -> list[str]:
 def _kernel(left: int, f: Finish, rows: int) -> tuple[str, str]:
     """(name, text). Of one row the second pointers are not used."""
     to, size = f.to.c_type, f.to.size
-    kind, bits = _SATURATE[f.low, f.high]
     shift = f"s{int(f.rows[0, 3])}" if f.uniform_shift else "v"
     rule = "odd" if f.rule == "even" and f.zero % 2 else f.rule
-    name = f"int16_dot{rows}x2_k{left}_{rule}{f.left}_{shift}_{kind}{bits}_{f.to.label}"
+    name = f"int16_dot{rows}x2_k{left}_{rule}{f.left}_{shift}_{SATURATIONS[f.low, f.high]}_{f.to.label}"
     store = "strb" if size == 1 else "strh"
     arguments = [
         "strd r0, r1, [sp]",

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from aot_model.c.assembly import constant
 from aot_model.c.words import counted
 from aot_model.kernels.int8.mve import dot_function
-from aot_model.kernels.int16.finish_mve import Ending, core_constant
+from aot_model.kernels.int16.finish_mve import Ending
 
 ACCUMULATORS = ("r0", "r2", "r4", "r6", "r8", "r10", "r12", "r14")
 BLOCK, LANES = 4, 8
@@ -100,7 +101,7 @@ def _looped(groups: int, rest: int, w_bits: int, rows: int) -> list[str]:
     lines = [line for i in range(head) for line in _group(LANES, w_bits, rows, i == 0, None)]
     turns = (groups - head) // UNROLL
     if turns:
-        lines += ["vmov.32 q7[0], %[left]", *core_constant("%[left]", turns), "2:"]
+        lines += ["vmov.32 q7[0], %[left]", *constant("%[left]", turns), "2:"]
         lines += _group(LANES, w_bits, rows, False, None) * UNROLL
         lines += ["subs %[left], %[left], #1", "bne 2b", "vmov.32 %[left], q7[0]"]
     return lines + (_group(rest, w_bits, rows, False, None) if rest else [])
@@ -109,7 +110,7 @@ def _looped(groups: int, rest: int, w_bits: int, rows: int) -> list[str]:
 def _rewound(pointers: list[str], distance: int) -> list[str]:
     if distance < 4096:
         return [f"subw %[{p}], %[{p}], #{distance}" for p in pointers]
-    return [*core_constant("r0", distance), *(f"sub %[{p}], %[{p}], r0" for p in pointers)]
+    return [*constant("r0", distance), *(f"sub %[{p}], %[{p}], r0" for p in pointers)]
 
 
 def _finish(ending: Ending, rows: int, partial: bool) -> list[str]:
@@ -120,7 +121,7 @@ def _finish(ending: Ending, rows: int, partial: bool) -> list[str]:
         lines += [f"vmov {q}[2], {q}[0], {a[0]}, {a[2]}", f"vmov {q}[3], {q}[1], {a[1]}, {a[3]}"]
     lines += ["vldrw.32 q0, [%[w]], #16", "vldrw.32 q1, [%[w]], #16"]
     lines += [] if f.uniform_shift else ["vldrb.s32 q2, [%[w]], #4"]
-    lines += core_constant("r0", f.zero) if f.zero else []
+    lines += constant("r0", f.zero) if f.zero else []
     for q in vectors:
         lines += [f"vadd.i32 {q}, {q}, q0", *ending.lines(q, "q1", "q2", "r0", "q3")]
     step, t = f.to.size * BLOCK, "t" if partial else ""

@@ -18,16 +18,10 @@ import numpy as np
 from aot_model.ir.admissible import Range
 from aot_model.ir.types import DType
 from aot_model.kernels.base import Packed
+from aot_model.kernels.int8.dsp import SATURATIONS
 from aot_model.kernels.int16.dots import INT32
 
 _LARGEST_OFFSET = 1 << 30
-_SATURATIONS = {
-    (-32768, 32767): "dsp_ssat16",
-    (0, 65535): "dsp_usat16",
-    (0, 32767): "dsp_usat15",
-    (-128, 127): "dsp_ssat8",
-    (0, 255): "dsp_usat8",
-}
 
 
 @dataclass(frozen=True)
@@ -104,9 +98,9 @@ class Finish:
                 mask = f"{(1 << int(shift)) - 1}" if self.uniform_shift else f"((1 << {shift}) - 1)"
                 moved = f"({moved}) - (((uint32_t)scaled == 0u && (word & {mask}) == 0) ? {odd} : 0)"
             lines.append(f"const int32_t moved = {moved};")
-        saturate = _SATURATIONS.get((self.low, self.high))
+        saturate = SATURATIONS.get((self.low, self.high))
         inside = f"moved < {self.low} ? {self.low} : moved > {self.high} ? {self.high} : moved"
-        value = f"{saturate}(moved)" if saturate else f"({inside})"
+        value = f"dsp_{saturate}(moved)" if saturate else f"({inside})"
         return [*lines, f"const {self.to.c_type} v = ({self.to.c_type}){value};"]
 
 

@@ -10,16 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.c.assembly import constant
 from aot_model.kernels.int16.finish import Finish
 
 LIMITS = ("q4", "q5")
 """Vectors that hold the limits of the results, where storing the low bits would not be clamping."""
-
-
-def core_constant(register: str, value: int) -> list[str]:
-    """Sets a register of the core to 32 bits."""
-    low, high = value & 0xFFFF, (value >> 16) & 0xFFFF
-    return [f"movw {register}, #{low}", *([f"movt {register}, #{high}"] if high else [])]
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,7 @@ class Ending:
         return (
             []
             if self.saturates
-            else [line for q, value in pairs for line in (*core_constant("r0", value), f"vdup.32 {q}, r0")]
+            else [line for q, value in pairs for line in (*constant("r0", value), f"vdup.32 {q}, r0")]
         )
 
     def record(self, channels: np.ndarray) -> np.ndarray:
@@ -96,7 +91,7 @@ class Ending:
         the core.
         """
         f = self.finish
-        lines = [*core_constant(register, f.zero), f"vadd.i32 {results}, {results}, {register}"
+        lines = [*constant(register, f.zero), f"vadd.i32 {results}, {results}, {register}"
                  ] if f.zero else []  # fmt: skip
         low, high, bits = -32768, 32767, 16
         if (f.to.bits, f.to.c_type) == (16, "int16_t"):
@@ -105,7 +100,7 @@ class Ending:
             low, high, bits = -(1 << 31), (1 << 31) - 1, 32
         for name, limit, end in (("max", f.low, low), ("min", f.high, high)):
             if limit != end:
-                lines += [*core_constant(register, limit), f"vdup.{bits} {temp}, {register}",
+                lines += [*constant(register, limit), f"vdup.{bits} {temp}, {register}",
                           f"v{name}.s{bits} {results}, {results}, {temp}"]  # fmt: skip
         return lines
 

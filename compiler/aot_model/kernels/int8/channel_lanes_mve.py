@@ -16,6 +16,7 @@ from aot_model.c.assembly import advance, constant
 from aot_model.c.words import counted
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.int8.channel_rows_mve import row_kernel
+from aot_model.kernels.int8.image_rows_mve import PaddedRows, ring_of
 from aot_model.kernels.int8.mve import ordered
 
 LANES = 8
@@ -28,23 +29,13 @@ take is not known as well as the instructions, of which these have more.
 
 
 @dataclass(frozen=True)
-class Walk:
+class Walk(PaddedRows):
     """Where the taps of a window lie."""
-
-    shape: ConvShape
-    slots: int
-    """Rows in the ring; 0: the image is read where it lies."""
-    row: int
-    """Bytes from a row to the next."""
-    size: int = 1
-    """Bytes of an element."""
 
     @staticmethod
     def of(s: ConvShape, size: int = 1, ring: bool = False) -> Walk:
         """ring: even where no window reaches beyond the image."""
-        if s.inside and not ring:
-            return Walk(s, 0, s.in_w * s.in_c * size, size)
-        return Walk(s, s.tall, ((s.out_w - 1) * s.stride_w + s.wide) * s.in_c * size, size)
+        return Walk(s, *ring_of(s, size, ring), size)
 
     @property
     def taps(self) -> int:
@@ -160,10 +151,13 @@ for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
 }}
 """
 
-    @property
-    def cycles(self) -> int:
-        """Of a block of channels, beside its products and their sums."""
-        return (0 if self.step <= self.reach else self.taps) + 2 * bool(self.slots) * self.shape.kernel_h
+    def cycles(self, sums: int) -> float:
+        """Of a Cortex-M55, for all outputs, about, times `PAY`. sums: of the products of a block of channels
+        and their sums.
+        """
+        s = self.shape
+        block = sums + (0 if self.step <= self.reach else self.taps) + 2 * bool(self.slots) * s.kernel_h
+        return PAY * (s.batch * s.out_h * (30 + s.out_w * (10 + self.blocks * (33 + block))))
 
 
 def takes(shape: ConvShape) -> bool:

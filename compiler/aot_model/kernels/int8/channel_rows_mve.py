@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from aot_model.c.assembly import advance
+from aot_model.c.assembly import advance, forward
 from aot_model.ir.admissible import ANYTHING
-from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
+from aot_model.kernels.int8.image_rows_mve import Ring, layer_code, rows_to_tail
 from aot_model.kernels.int8.mve import clobbers, mve_function
 from aot_model.kernels.int8.requantise_mve import HEADER, Ends, Requantiser
-from aot_model.kernels.int8.row_tail import tail_helpers, tail_loop
-from aot_model.kernels.overlap import by_pixels, by_rows
 
 FOUR, EIGHT = 4, 8
 ACCUMULATORS = ("r0", "r2", "r4", "r6")
@@ -31,12 +31,6 @@ def covered(outputs: int) -> int:
 def summed(outputs: int) -> int:
     """Outputs of a row whose sums are made: a last block goes back over some of them."""
     return covered(outputs) if outputs >= FOUR else outputs
-
-
-def forward(register: str, distance: int) -> list[str]:
-    """Adds a positive constant; spoils nothing."""
-    steps = [4095] * (distance // 4095) + ([distance % 4095] if distance % 4095 else [])
-    return [f"addw {register}, {register}, #{step}" for step in steps]
 
 
 def channel_loop(
@@ -72,66 +66,115 @@ def channel_loop(
     return [*lines, "subs r9, r9, #1", "bne 1b"]
 
 
-def scalar_result(rq: Requantiser, shift: str) -> str:
-    """C of the result in a twin: `acc` without bias, the constants of channel c in k, `shift` as
-    `signed_shift`.
-    """
-    k = [f"k[{rq.numbers.shape[1]} * c + {i}]" for i in range(3)]
-    acc = f"(int32_t)((uint32_t)acc + (uint32_t){k[0]})"
-    left, right = "0", shift
-    if rq.has_left:
-        left, right = f"({shift} > 0 ? {shift} : 0)", f"({shift} < 0 ? {shift} : 0)"
-    if rq.both:
-        left, right = f"({shift} >= 0 ? {shift} + 1 : 0)", f"({shift} < 0 ? {shift} : -1)"
-    return rq.scalar(acc, k[1], left, right, k[2])
+class RowEnd(Protocol):
+    """What becomes of sums in a block. Of a channel, its numbers are in r12 and r8, its shift is in r10."""
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of an element of input and output."""
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """int32 [channels, words]: those that `load` reads."""
+
+    @property
+    def shifts(self) -> np.ndarray | None:
+        """int8, one for each channel; None: all share one."""
+
+    @property
+    def begin(self) -> list[str]:
+        """Instructions before all, which find the offsets of a block's results from r2 on."""
+
+    @property
+    def constants(self) -> list[str]:
+        """Those behind them, for what all channels share."""
+
+    @property
+    def load(self) -> list[str]:
+        """Instructions for a channel's numbers, and r7 behind them."""
+
+    def finished(self, steps: int, partial: bool, eight: bool = False, first: str | None = None) -> list[str]:
+        """Instructions from the sums of a block to its results, and r3 `steps` bytes further. partial: stores
+        are predicated. eight: offsets are those of a block of eight; first: of such a block, the vector with
+        the sums of its first four.
+        """
+
+    def stored(self, place: str, shift: str) -> str:
+        """C that stores what becomes of `acc`, of channel `c`, at y[place]; its numbers are in `k`."""
 
 
-def load_numbers(rq: Requantiser) -> list[str]:
-    """Instructions for a channel's bias in r12 and multiplier in r8, and r7 behind its numbers."""
-    n = 4 * rq.numbers.shape[1]
-    return [f"ldrd r12, r8, [r7], #{n}" if rq.multiplies else f"ldr r12, [r7], #{n}"]
+@dataclass(frozen=True)
+class ByteEnd:
+    """That of bytes."""
 
+    rq: Requantiser
+    zero: str | None = None
+    """A register that holds `zero_point_constant`."""
+    offsets: str = "q6"
+    reload: str | None = None
+    """A core register that points to the offsets, which are loaded anew for each block."""
 
-def requantised(rq: Requantiser, vectors: tuple[str, ...]) -> list[str]:
-    """Instructions for sums of one channel, up to the shift; they spoil r0, r2, r4, r6, q7."""
-    lines = []
-    if rq.both:  # the signed shift of r10 as a left shift in r4 and minus a right shift in r2
-        lines = ["add r4, r10, #1", "bic r4, r4, r4, asr #31", "orn r2, r10, r10, asr #31"]
-    elif rq.has_left:
-        lines = ["bic r4, r10, r10, asr #31", "and r2, r10, r10, asr #31"]
-    lines += ["ldr r6, [r7, #-4]"] if rq.ties == "even" else []
-    for q in vectors:
-        lines += rq.vector(q, "q7", "r8", "r4", "r2" if rq.has_left else "r10", "r0", "r6")
-    return lines
+    @property
+    def sizes(self) -> tuple[int, int]:
+        return 1, 1
 
+    @property
+    def numbers(self) -> np.ndarray:
+        return self.rq.numbers
 
-def finished(
-    rq: Requantiser,
-    steps: int,
-    partial: bool = False,
-    zero: str | None = None,
-    bits: int = 32,
-    offsets: str = "q6",
-    reload: str | None = None,
-    first: str | None = None,
-) -> list[str]:
-    """Instructions after the sums of a block: bias in r12, requantisation, store at `offsets`, and r3 `steps`
-    bytes further. zero: a register that holds `zero_point_constant`. bits: of the offsets, which with 16 are
-    those of a block of eight. reload: a core register that points to the offsets, which are loaded anew.
-    first: the vector with the sums of the first four of eight.
-    """
-    vectors, store = ("q0",) if first is None else (first, "q0"), "vstrbt" if partial else "vstrb"
-    return [
-        *gathered_sums("q0"), *(f"vadd.i32 {q}, {q}, r12" for q in vectors), *requantised(rq, vectors),
-        *rq.narrow(vectors[0], None if first is None else "q0", "q7", zero),
-        *([f"vldrh.16 {offsets}, [{reload}]"] if reload else []), *(["vpst"] if partial else []),
-        f"{store}.{bits} {vectors[0]}, [r3, {offsets}]", *forward("r3", steps),
-    ]  # fmt: skip
+    @property
+    def shifts(self) -> np.ndarray | None:
+        return self.rq.signed_shift if self.rq.common_right is None else None
+
+    @property
+    def begin(self) -> list[str]:
+        return [f"mov {self.reload}, r2" if self.reload else "vldrw.32 q6, [r2]"]
+
+    @property
+    def constants(self) -> list[str]:
+        return self.rq.zero_point_constant(self.zero) if self.zero else []
+
+    @property
+    def load(self) -> list[str]:
+        n = 4 * self.rq.numbers.shape[1]
+        return [f"ldrd r12, r8, [r7], #{n}" if self.rq.multiplies else f"ldr r12, [r7], #{n}"]
+
+    def finished(self, steps: int, partial: bool, eight: bool = False, first: str | None = None) -> list[str]:
+        vectors, store = ("q0",) if first is None else (first, "q0"), "vstrbt" if partial else "vstrb"
+        return [
+            *gathered_sums("q0"), *(f"vadd.i32 {q}, {q}, r12" for q in vectors), *self._requantised(vectors),
+            *self.rq.narrow(vectors[0], None if first is None else "q0", "q7", self.zero),
+            *([f"vldrh.16 {self.offsets}, [{self.reload}]"] if self.reload else []),
+            *(["vpst"] if partial else []),
+            f"{store}.{16 if eight else 32} {vectors[0]}, [r3, {self.offsets}]", *forward("r3", steps),
+        ]  # fmt: skip
+
+    def _requantised(self, vectors: tuple[str, ...]) -> list[str]:
+        """Instructions for sums of one channel, up to the shift; they spoil r0, r2, r4, r6, q7."""
+        rq, lines = self.rq, list[str]()
+        if rq.both:  # the signed shift of r10 as a left shift in r4 and minus a right shift in r2
+            lines = ["add r4, r10, #1", "bic r4, r4, r4, asr #31", "orn r2, r10, r10, asr #31"]
+        elif rq.has_left:
+            lines = ["bic r4, r10, r10, asr #31", "and r2, r10, r10, asr #31"]
+        lines += ["ldr r6, [r7, #-4]"] if rq.ties == "even" else []
+        for q in vectors:
+            lines += rq.vector(q, "q7", "r8", "r4", "r2" if rq.has_left else "r10", "r0", "r6")
+        return lines
+
+    def stored(self, place: str, shift: str) -> str:
+        rq, k = self.rq, [f"k[{self.numbers.shape[1]} * c + {i}]" for i in range(3)]
+        acc = f"(int32_t)((uint32_t)acc + (uint32_t){k[0]})"
+        left, right = "0", shift
+        if rq.has_left:
+            left, right = f"({shift} > 0 ? {shift} : 0)", f"({shift} < 0 ? {shift} : 0)"
+        if rq.both:
+            left, right = f"({shift} >= 0 ? {shift} + 1 : 0)", f"({shift} < 0 ? {shift} : -1)"
+        return f"y[{place}] = {rq.scalar(acc, k[1], left, right, k[2])};"
 
 
 def scattered(eight: bool, step: int) -> np.ndarray:
     """uint16 [8]: where the results of a block go, `step` bytes from one to the next: eight of 16 bits as
-    `finished` has them, or four of 32 bits.
+    `RowEnd` has them, or four of 32 bits.
     """
     words = np.arange(FOUR, dtype="<u4") * np.uint32(step)
     halves = np.arange(EIGHT, dtype="<u2").reshape(2, FOUR).T.reshape(-1) * np.uint16(step)
@@ -182,26 +225,13 @@ for (int32_t c = 0; c < {channels}; c++) {{
 
 
 @dataclass(frozen=True)
-class Ring:
-    """Rows of an image on their way."""
-
-    nbytes: int
-    zero: int
-    """The input's zero point."""
-    fill: str
-    """As of `ring_loop`."""
-    table: str
-    """C that finds the offsets or weights for the place of the ring's oldest row."""
-
-
-@dataclass(frozen=True)
 class ChannelRows:
     """A layer whose kernel makes a row of outputs of some channels, from windows of weights and taps at given
     places: what it does whatever those places are.
     """
 
     shape: ConvShape
-    rq: Requantiser
+    end: RowEnd
     taps: int
     """Products of an output, with those that are zeros."""
     step: int
@@ -211,12 +241,11 @@ class ChannelRows:
     calls: int
     """For all channels of a row."""
     next_channel: tuple[int, int]
-    """Bytes from one channel of a call to the next in input and output."""
+    """Elements from one channel of a call to the next in input and output."""
     eight: bool
     """Whether blocks are of eight outputs."""
     weights: int
     """Bytes of a channel's weights, with the zeros around them."""
-    ends: Ends
 
     @property
     def apart(self) -> bool:
@@ -226,20 +255,20 @@ class ChannelRows:
     @property
     def record(self) -> int:
         """Bytes of a channel: weights, and the signed shift where channels differ in it."""
-        return self.weights + (self.rq.common_right is None)
+        return self.weights + (self.end.shifts is not None)
 
     def packed(self, matrix: np.ndarray, before: int = 0, zero: int = 0) -> list[Packed]:
         """`w` and `k` for weights [channels, taps], in the order of the calls; before: zeros, which zero is
         one of."""
-        rq, records = self.rq, np.full((len(matrix), self.record), zero, np.int8)
+        shifts, records = self.end.shifts, np.full((len(matrix), self.record), zero, np.int8)
         order = np.arange(len(matrix))
         if self.apart:
             order = order.reshape(self.channels, self.calls).T.reshape(-1)
         records[:, before : before + matrix.shape[1]] = matrix[order]
-        if rq.common_right is None:
-            records[:, -1] = rq.signed_shift[order]
+        if shifts is not None:
+            records[:, -1] = shifts[order]
         return [Packed("w", records.reshape(-1), admissible=ANYTHING),
-                Packed("k", rq.numbers[order], admissible=ANYTHING)]  # fmt: skip
+                Packed("k", self.end.numbers[order], admissible=ANYTHING)]  # fmt: skip
 
     def kernel(
         self,
@@ -251,64 +280,54 @@ class ChannelRows:
         place: str,
         window: str,
         product: str,
-        first: str,
-        zero: str | None = None,
-        offsets: str = "q6",
-        reload: str | None = None,
+        first: str = "",
     ) -> tuple[str, str]:
         """(name, text) of name(x, w, k, taps, scatter, y). before: instructions before all; load: before a
         channel's outputs; sums: those of a block of up to four. place: C type of `taps`. window, product: as
-        of `rows_twin`. first, zero, offsets, reload: as of `finished`.
+        of `rows_twin`. first: a vector for the sums of the first four of eight.
         """
-        s, rq, eight, record = self.shape, self.rq, self.eight, self.record
-        pixels, across = min(s.out_w, FOUR), EIGHT if eight else min(s.out_w, FOUR)
-        bits = 16 if eight else 32
-        end = finished(rq, pixels * s.out_c, pixels < FOUR or eight, zero, bits, offsets, reload)
-        block = four = [*sums, *end]
+        s, end, eight, record = self.shape, self.end, self.eight, self.record
+        pixels, across, (of_x, of_y) = min(s.out_w, FOUR), EIGHT if eight else min(s.out_w, FOUR), end.sizes
+        pixel = of_y * s.out_c
+        block = four = [*sums, *end.finished(pixels * pixel, pixels < FOUR or eight, eight)]
         if eight:
-            end = finished(rq, EIGHT * s.out_c, False, zero, bits, offsets, reload, first)
-            block = [*sums, *gathered_sums(first), *sums, *end]
-        shift = [f"ldrsb r10, [r5, #{record - 1}]"] if rq.common_right is None else []
-        lines = [*before, f"mov {reload}, r2" if reload else "vldrw.32 q6, [r2]"]
+            block = [*sums, *gathered_sums(first), *sums, *end.finished(EIGHT * pixel, False, True, first)]
+        shift = [f"ldrsb r10, [r5, #{record - 1}]"] if end.shifts is not None else []
+        lines = [*before, *end.begin]
         if pixels < FOUR:
             lines += [f"mov r0, #{pixels}", "vctp.32 r0"]
-        elif (
-            eight and s.out_w > EIGHT and 0 < s.out_w % EIGHT <= FOUR
-        ):  # a block of four beside those of eight
+        elif eight and s.out_w > EIGHT and 0 < s.out_w % EIGHT <= FOUR:  # one block has four of the eight
             lines += ["movw r0, #0x3333", "vmsr p0, r0"]
-        lines += [*(rq.zero_point_constant(zero) if zero else []), f"movw r9, #{self.channels}"]
-        loop = channel_loop([*load_numbers(rq), *shift, *load], block, s.out_w, across,
-                            (across * self.step, across * s.out_c), self.next_channel,
+        lines += [*end.constants, f"movw r9, #{self.channels}"]
+        next_x, next_y = self.next_channel
+        loop = channel_loop([*end.load, *shift, *load], block, s.out_w, across,
+                            (across * self.step, across * pixel), (of_x * next_x, of_y * next_y),
                             four if eight else None)  # fmt: skip
         # r5 moves on at the end of a channel, before the loop's own count
         lines += [*loop[:-2], f"addw r5, r5, #{record}", *loop[-2:]]
         parameters = (
-            f"r1: const int8_t *x, r5: const int8_t *w, r7: const int32_t *k, r11: const {place} *taps, "
-            "r2: const uint16_t *scatter, r3: int8_t *y"
+            f"r1: const int{8 * of_x}_t *x, r5: const int8_t *w, r7: const int32_t *k, r11: const {place} "
+            f"*taps, r2: const uint16_t *scatter, r3: int{8 * of_y}_t *y"
         )
-        result = scalar_result(rq, f"w[{record} * c + {record - 1}]")
-        store = f"y[(column + lane) * {s.out_c} + c * {self.next_channel[1]}] = {result};"
+        at = f"(column + lane) * {s.out_c} + c * {next_y}"
+        store = end.stored(at, f"w[{record} * c + {record - 1}]")
         twin = rows_twin(self.channels, s.out_w, pixels, str(pixels), window, self.taps, product, store)
         return row_kernel(base, comment, parameters, lines, f"(void)scatter;\n{twin}")
 
-    def row(self, kernel: str, x: str, tables: str, tail: Tail | None, down: bool) -> str:
-        """C of all calls for the row of outputs `oy`, and of the tail. tables: the arguments between `k` and
-        `y`; x, too, may name call `m`. down: the shape's rows are the columns of the layer.
+    def call(self, kernel: str, x: str, tables: str, to: str) -> str:
+        """C of all calls for a row of outputs, which goes `to` there. tables: the arguments between `k` and
+        `y`; x, too, may name call `m`.
         """
-        s = self.shape
-        to = f"{self.ends.y} + (n * {s.out_h} + oy) * {s.out_w * s.out_c}" if tail is None else self.ends.row
         if self.calls == 1:
-            text = f"{kernel}({x}, w, k, {tables}, {to});\n"
-        else:
-            own = f"w + m * {self.record * self.channels}, k + m * {self.rq.numbers.shape[1] * self.channels}"
-            further = "m" if self.apart else f"m * {self.channels}"
-            call = f"{kernel}({x}, {own}, {tables}, {to} + {further});"
-            text = f"for (int32_t m = 0; m < {self.calls}; m++) {{\n{call}\n}}\n"
-        index = ("n", "ox", "0") if down else ("n", "oy", "ox")
-        return text if tail is None else text + rows_to_tail(s, "row", tail, index)
+            return f"{kernel}({x}, w, k, {tables}, {to});\n"
+        own = f"w + m * {self.record * self.channels}, k + m * {self.end.numbers.shape[1] * self.channels}"
+        further = "m" if self.apart else f"m * {self.channels}"
+        one = f"{kernel}({x}, {own}, {tables}, {to} + {further});"
+        return f"for (int32_t m = 0; m < {self.calls}; m++) {{\n{one}\n}}\n"
 
     def code(
         self,
+        ends: Ends,
         kernel: tuple[str, str],
         constants: list[Packed],
         places: tuple[str, str],
@@ -319,82 +338,13 @@ class ChannelRows:
         begin: str = "",
         header: str = HEADER,
     ) -> KernelCode:
-        """The kernel. kernel: name and text of the micro-kernel. places: x of a call, and its arguments
-        between `k` and `y`. ring: what the image passes through; None: it is read where it lies. begin: C
-        before all. header: of the functions that the ring is filled with.
+        """The kernel of bytes. kernel: name and text of the micro-kernel. places: x of a call, and its
+        arguments between `k` and `y`. ring: what the image passes through; None: it is read where it lies.
+        down: the shape's rows are the columns of the layer. begin, header: as of `layer_code`.
         """
-        inner = self.row(kernel[0], *places, tail, down)
-        return layer_code(self.shape, self.ends, kernel[1], inner, constants, ring, tail, note, begin,
-                          header)  # fmt: skip
-
-
-def layer_code(
-    s: ConvShape,
-    ends: Ends,
-    helper: str,
-    row: str,
-    constants: list[Packed],
-    ring: Ring | None,
-    tail: Tail | None,
-    note: str,
-    begin: str = "",
-    header: str = HEADER,
-) -> KernelCode:
-    """The kernel around C that makes the row of outputs `oy`, and hands it to the tail. helper: text of the
-    function that it calls; the rest is as of `ChannelRows.code`.
-    """
-    scratch = [Scratch("ring", ring.nbytes)] if ring else []
-    scratch += [ends.results(s.out_w * s.out_c)] if tail is not None else []
-    before, slack = "", by_pixels(s, s.out_w, reread=True)
-    if ring:
-        before = f"int32_t filled = 0;\naot_mve_fill(ring, {ring.zero}, {ring.nbytes});\n"
-        row = ring_loop(s, ring.fill) + ring.table + row
-        slack = by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, 1, ring_unread(s))
-    body = f"""\
-{begin}for (int32_t n = 0; n < {s.batch}; n++) {{
-    const int8_t *image = {ends.x} + n * {s.in_h * s.in_w * s.in_c};
-    {before}for (int32_t oy = 0; oy < {s.out_h}; oy++) {{
-{row}}}
-}}
-"""
-    return KernelCode(body, tuple(constants), tuple(scratch), frozenset({header}),
-                      (helper, *tail_helpers(tail)), slack, note=note)  # fmt: skip
-
-
-def rows_to_tail(s: ConvShape, rows: str, tail: Tail, index: tuple[str, str, str]) -> str:
-    """Hands a row of outputs at `rows` to the tail; index: (n, y, x) of output `ox` in it."""
-    each = tail_loop(s.out_c, f"{rows} + ox * {s.out_c}", index, tail)
-    return f"for (int32_t ox = 0; ox < {s.out_w}; ox++) {{\n{each}}}\n"
-
-
-def ring_unread(s: ConvShape) -> list[int]:
-    """`unread` of overlap.by_rows where a ring holds the rows of a window and each row of outputs is a
-    step.
-    """
-    return [(oy - 1) * s.stride_h + s.tall - s.pad_top if oy else 0 for oy in range(s.out_h)]
-
-
-def ring_loop(s: ConvShape, fill: str) -> str:
-    """Before row `oy` of outputs: the ring gets the rows up to the last one of its window. fill: statements
-    for input row `line`, which may lie outside of the image.
-    """
-    return f"""\
-/* The ring holds the rows up to the last one of this window. */
-for (; filled < oy * {s.stride_h} + {s.tall}; filled++) {{
-    const int32_t line = filled - {s.pad_top};
-    {fill}
-}}
-"""
-
-
-def ring_row(s: ConvShape, slots: int, row: int, used: int, fill: int, turn: str = "") -> str:
-    """`fill` of a ring whose rows lie as they are, `row` bytes each, of which the image fills `used`. turn:
-    statements for what was copied `to` it.
-    """
-    return f"""\
-int8_t *to = ring + filled % {slots} * {row} + {s.pad_left * s.in_c};
-if (line >= 0 && line < {s.in_h}) {{
-    aot_mve_copy(to, image + line * {s.in_w * s.in_c}, {used});
-{turn}}} else {{
-    aot_mve_fill(to, {fill}, {used});
-}}"""
+        s = self.shape
+        to = f"{ends.y} + (n * {s.out_h} + oy) * {s.out_w * s.out_c}" if tail is None else ends.row
+        row = self.call(kernel[0], *places, to)
+        if tail is not None:
+            row += rows_to_tail(s, "row", tail, ("n", "ox", "0") if down else ("n", "oy", "ox"))
+        return layer_code(s, ends, kernel[1], row, constants, ring, tail, note, begin, header)

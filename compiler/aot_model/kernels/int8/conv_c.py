@@ -21,7 +21,7 @@ from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import Rows, less
 from aot_model.kernels.int8.patch_dsp import needs_assembly, run_helper
 from aot_model.kernels.int8.requantise import fold_zero_point
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 from aot_model.kernels.overlap import by_pixels, residual
 
 LONG = 64
@@ -30,8 +30,8 @@ LONG = 64
 
 def conv(
     shape: ConvShape,
-    weights: npt.NDArray[np.integer],
-    bias: npt.NDArray[np.int32] | None,
+    weights: Weights,
+    bias: Bias,
     quant: QuantSpec,
     tail: Tail | None = None,
     block: tuple[int, int] = (2, 2),
@@ -60,7 +60,7 @@ class _Conv:
     """What is computed, `pixels` by `channels` at a time."""
 
     shape: ConvShape
-    weights: npt.NDArray[np.integer]
+    weights: Weights
     """[out_c, taps of a group]."""
     quant: QuantSpec
     rows: Rows
@@ -224,7 +224,7 @@ class _Conv:
         return f"y[({pixel}) * {self.shape.out_c} + {channel}] = ({self.quant.out_dtype}_t)v;"
 
 
-def _pairs(weights: npt.NDArray[np.integer], offset: int) -> npt.NDArray[np.uint8]:
+def _pairs(weights: Weights, offset: int) -> npt.NDArray[np.uint8]:
     """Two weights in a byte, the first in the low half, without a sign."""
     flat = weights.astype(np.int16) + offset
     return np.asarray(flat[::2] | flat[1::2] << 4, dtype=np.uint8)

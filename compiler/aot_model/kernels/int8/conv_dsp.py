@@ -20,9 +20,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-import numpy as np
-import numpy.typing as npt
-
 from aot_model.c.text import loop_of
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
@@ -48,10 +45,10 @@ from aot_model.kernels.int8.patch_dsp import (
 )
 from aot_model.kernels.int8.products_dsp import Products, by_groups, products, worth_single
 from aot_model.kernels.int8.requantise import RequantisePlan, fold_zero_point
-from aot_model.kernels.int8.row_tail import RowTail
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 from aot_model.kernels.overlap import by_pixels, residual
 from aot_model.kernels.reading import UNKNOWN, Reading
+from aot_model.kernels.row_tail import RowTail
 
 
 def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
@@ -63,8 +60,8 @@ def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
 
 def conv(
     shape: ConvShape,
-    weights: npt.NDArray[np.int8],
-    bias: npt.NDArray[np.int32] | None,
+    weights: Weights,
+    bias: Bias,
     quant: QuantSpec,
     tail: Tail | None = None,
     reading: Reading = UNKNOWN,

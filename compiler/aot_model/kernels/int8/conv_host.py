@@ -17,7 +17,6 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
 from aot_model.c.words import counted
 from aot_model.ir.admissible import ANYTHING
@@ -27,7 +26,7 @@ from aot_model.kernels.int8.host_finish import Finish, admissible_entries, finis
 from aot_model.kernels.int8.host_loops import Loops, Sweep, view
 from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 from aot_model.kernels.int8.vectors import AVX2
 
 
@@ -95,8 +94,8 @@ AOT_MODEL_INLINE void {name}(
 
 def conv(
     shape: ConvShape,
-    weights: npt.NDArray[np.integer],
-    bias: npt.NDArray[np.int32] | None,
+    weights: Weights,
+    bias: Bias,
     quant: QuantSpec,
     tail: Tail | None = None,
     dialect: InstructionSet = AVX2,

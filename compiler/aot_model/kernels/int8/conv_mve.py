@@ -19,9 +19,9 @@ from aot_model.kernels.int8.dot_mve import LAYOUT, chunk_widths, dot, pack
 from aot_model.kernels.int8.mve import BYTES
 from aot_model.kernels.int8.patch_mve import BLOCK, Groups, copy_statements, groups_of, patch_copier, scatter
 from aot_model.kernels.int8.requantise_mve import HEADER, Ends, Requantiser, padding, requantiser, supports
-from aot_model.kernels.int8.row_tail import tail_helpers, tail_loop
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 from aot_model.kernels.overlap import by_pixels, residual
+from aot_model.kernels.row_tail import tail_helpers, tail_loop
 
 INCLUDES = frozenset({HEADER})
 LEAST_GAIN = 1.1
@@ -39,8 +39,8 @@ def applicable(shape: ConvShape, spec: QuantSpec) -> bool:
 
 def conv(
     shape: ConvShape,
-    weights: np.ndarray,
-    bias: np.ndarray | None,
+    weights: Weights,
+    bias: Bias,
     spec: QuantSpec,
     tail: Tail | None = None,
     room: int | None = None,
@@ -77,9 +77,7 @@ def _cycles_of_one_channel(s: ConvShape) -> float:
     return s.batch * s.out_h * s.out_w * (copied + blocks * (23 + 8 * chunks))
 
 
-def _dense(
-    shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec, tail: Tail | None
-) -> KernelCode:
+def _dense(shape: ConvShape, weights: Weights, bias: Bias, spec: QuantSpec, tail: Tail | None) -> KernelCode:
     weights, ends = np.asarray(weights, np.int8), Ends.of(spec)
     fill, spec = padding(spec), ends.signed(spec)
     rq = requantiser(spec, weights.reshape(shape.out_c, -1), bias)

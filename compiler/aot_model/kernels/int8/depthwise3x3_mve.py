@@ -18,26 +18,19 @@ import numpy as np
 from aot_model.c.words import counted
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8.channel_rows_mve import (
-    channel_loop,
-    finished,
-    load_numbers,
-    row_kernel,
-    rows_to_tail,
-    rows_twin,
-    scalar_result,
-)
+from aot_model.kernels.int8.channel_rows_mve import ByteEnd, channel_loop, row_kernel, rows_twin
+from aot_model.kernels.int8.image_rows_mve import rows_to_tail
 from aot_model.kernels.int8.requantise_mve import DEPTHWISE_HEADER, Ends, Requantiser, requantiser
-from aot_model.kernels.int8.row_tail import tail_helpers
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 from aot_model.kernels.overlap import by_rows
+from aot_model.kernels.row_tail import tail_helpers
 
 STEP = 2
 """Rows of outputs that are made together."""
 
 
 def depthwise3x3(
-    shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec, tail: Tail | None = None
+    shape: ConvShape, weights: Weights, bias: Bias, spec: QuantSpec, tail: Tail | None = None
 ) -> KernelCode:
     """3x3, stride 1, one output channel per input channel, at least two output columns: `applicable`.
 
@@ -135,16 +128,16 @@ def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
 
     rows: how many rows of the output are left.
     """
-    c, partial = s.out_c, s.out_h % 2 == 1
+    c, partial, end = s.out_c, s.out_h % 2 == 1, ByteEnd(rq)
     block = ["vldrh.u16 q0, [r1, q5]", f"addw r1, r1, #{4 * c}"]
     block += [f"vmladav.s8 {r}, q0, {q}"
               for r, q in zip(("r0", "r2", "r4", "r6"), ("q1", "q2", "q3", "q4"), strict=True)]  # fmt: skip
-    block += finished(rq, 2 * c, partial)
+    block += end.finished(2 * c, partial)
     # Of a last single row only the first lanes are stored.
     limit = ["lsl r4, r4, #1", "vctp.32 r4"] if partial else []
     lines = ["vldrh.16 q5, [r0]", "vldrw.32 q6, [r2]", *limit, f"movw r9, #{c}"]
     per_channel = ["vldrb.8 q1, [r5, #4]", "vldrb.8 q3, [r5, #3]", "vldrb.8 q4, [r5, #-1]",
-                   "vldrb.8 q2, [r5], #16", *load_numbers(rq)]  # fmt: skip
+                   "vldrb.8 q2, [r5], #16", *end.load]  # fmt: skip
     per_channel += ["ldrsb r10, [r11], #1"] if rq.common_right is None else []
     lines += channel_loop(per_channel, block, s.out_w, 2, (4 * c, 2 * c), (2, 1))
     parameters = (
@@ -155,7 +148,7 @@ def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
         f"const int8_t *from = x + column * {2 * s.in_c} + 2 * c;\n"
         "const int8_t *weight = w + 16 * c + 4 - lane / 2 - 4 * (lane % 2);"
     )
-    store = f"y[column * {s.out_c} + (int32_t)to[lane] + c] = {scalar_result(rq, 'right[c]')};"
+    store = end.stored(f"column * {s.out_c} + (int32_t)to[lane] + c", "right[c]")
     twin = f"""\
 const int32_t lanes = {"rows > 1 ? 4 : 2" if partial else "4"};
 uint32_t to[4];

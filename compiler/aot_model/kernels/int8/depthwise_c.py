@@ -8,7 +8,6 @@ the taps.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from aot_model.c.text import loop_of
 from aot_model.ir.admissible import ANYTHING
@@ -18,7 +17,7 @@ from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import Rows, less
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
 from aot_model.kernels.int8.requantise import fold_zero_point
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 
 WRITTEN_OUT, NIBBLES_WRITTEN_OUT = 16, 25
 """Kernels of up to so many taps are written out; of 4 bits, which are taken apart once for a channel then."""
@@ -31,8 +30,8 @@ def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
 
 def depthwise(
     shape: ConvShape,
-    weights: npt.NDArray[np.integer],
-    bias: npt.NDArray[np.int32] | None,
+    weights: Weights,
+    bias: Bias,
     quant: QuantSpec,
     tail: Tail | None = None,
     plane_bytes: int = PLANE_BYTES,

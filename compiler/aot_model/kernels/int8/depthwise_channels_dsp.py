@@ -17,7 +17,6 @@ each two taps, numbers of the requantisation of each channel.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from aot_model.c.text import loop_of
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
@@ -27,12 +26,12 @@ from aot_model.kernels.int8.finish import (
     admissible_shifts,
     form_name,
     numbers_of,
-    requantise,
+    requantise_streamed,
     stored,
     wrapped,
 )
 from aot_model.kernels.int8.requantise import RequantisePlan, bounds, fold_zero_point, lifted_plan
-from aot_model.kernels.int8.spec import Int64, QuantSpec
+from aot_model.kernels.int8.spec import Bias, Int32, Int64, QuantSpec, Weights
 from aot_model.kernels.overlap import slack
 
 CHANNELS = 4
@@ -59,11 +58,7 @@ def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
 
 
 def depthwise(
-    shape: ConvShape,
-    weights: npt.NDArray[np.int8],
-    bias: npt.NDArray[np.int32] | None,
-    quant: QuantSpec,
-    tail: Tail | None = None,
+    shape: ConvShape, weights: Weights, bias: Bias, quant: QuantSpec, tail: Tail | None = None
 ) -> KernelCode:
     """Depthwise convolution; weights [kernel_h, kernel_w, channels], `applicable()`."""
     s = _row(shape)
@@ -120,7 +115,7 @@ def depthwise(
     )
 
 
-def _packed(w: Int64, starts: Int64, numbers: Int64) -> npt.NDArray[np.int32]:
+def _packed(w: Int64, starts: Int64, numbers: Int64) -> Int32:
     """The words of four channels: w [4, taps], starts [4], numbers [4, words]."""
     if w.shape[1] % 2:
         w = np.insert(w, 1, 0, axis=1)
@@ -149,11 +144,8 @@ def _products(x_dtype: str) -> Schedule:
 
 def _finish(rq: RequantisePlan, out_dtype: str) -> Schedule:
     """From sums to results."""
-    text: Schedule = []
-    for acc in _SUMS if rq.form != "raw" else ():
-        text += [Load(("r8", "r9"), "r1"), *([] if rq.uniform_shift else [Load(("r10",), "r1")])]
-        text += requantise(rq, (acc,), 0, out_dtype, ("r8", "r9", "r11", "r10"), [])
-    return text
+    registers = ("r8", "r9", "r11", "r10")
+    return [step for acc in _SUMS for step in requantise_streamed(rq, (acc,), 0, out_dtype, registers)]
 
 
 def _kernel(rq: RequantisePlan, quant: QuantSpec) -> tuple[str, str]:

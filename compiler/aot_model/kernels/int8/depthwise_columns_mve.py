@@ -12,18 +12,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.channel_rows_mve import (
     ACCUMULATORS,
     EIGHT,
+    ByteEnd,
     ChannelRows,
-    Ring,
     covered,
     scattered,
     summed,
 )
+from aot_model.kernels.int8.image_rows_mve import Ring
 from aot_model.kernels.int8.requantise_mve import DEPTHWISE_HEADER, Ends, padding, requantiser
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 
 RESIDENT = 5
 """Vectors of weights that stay in registers along a row."""
@@ -94,8 +95,8 @@ def cycles(shape: ConvShape) -> float:
 
 def depthwise_columns(
     shape: ConvShape,
-    weights: np.ndarray,
-    bias: np.ndarray | None,
+    weights: Weights,
+    bias: Bias,
     spec: QuantSpec,
     tail: Tail | None = None,
     compact: bool = False,
@@ -114,8 +115,10 @@ def depthwise_columns(
     if p.multiplier > s.in_c:
         channels, calls, following = p.multiplier, s.in_c, (0, 1)
     ends, fill = Ends.of(spec), padding(spec)
-    rows = ChannelRows(s, requantiser(ends.signed(spec), matrix, bias), 16 * p.chunks, p.step, channels,
-                       calls, following, p.eight, taps + 1, ends)  # fmt: skip
+    rq = requantiser(ends.signed(spec), matrix, bias)
+    # of q4 and q5 one holds the sums of four outputs while four more are made
+    end = ByteEnd(rq, "q5" if rq.zero_point and p.chunks < RESIDENT - p.eight else None)
+    rows = ChannelRows(s, end, 16 * p.chunks, p.step, channels, calls, following, p.eight, taps + 1)
     used, zero = max(min(s.in_w, p.columns - s.pad_left), 0), ends.signed(spec).x_zero_point
     geometry = (
         f"static const aot_mve_turned_rows geometry = {{.channels = {s.in_c}, .columns = {used}, "
@@ -125,9 +128,9 @@ def depthwise_columns(
     source = f"line >= 0 && line < {s.in_h} ? image + line * {s.in_w * s.in_c} : NULL"
     turn = f"aot_mve_turn(ring + {p.slots * s.pad_left} + filled % {p.slots}, &geometry, {source});"
     order = f"const uint8_t *order = taps + oy * {s.stride_h} % {p.slots} * {16 * p.chunks};\n"
-    ring = Ring(p.ring, zero, turn, order)
+    ring = Ring(Scratch("ring", p.ring), f"aot_mve_fill(ring, {zero}, {p.ring});", turn, order)
     x = "ring" if rows.apart else f"ring + m * {p.plane}"
-    return rows.code(_row_kernel(p, rows), [*rows.packed(matrix), Packed("taps", _taps(p).reshape(-1)),
+    return rows.code(ends, _row_kernel(p, rows), [*rows.packed(matrix), Packed("taps", _taps(p).reshape(-1)),
                                             Packed("scatter", scattered(p.eight, s.out_c))],
                      (x, "order, scatter"), ring, tail, s is not shape,
                      f"{p.chunks} vector(s) of 16 taps per output, {p.slots} turned rows", geometry,
@@ -147,15 +150,13 @@ def _taps(p: _Plan) -> np.ndarray:
 
 def _row_kernel(p: _Plan, rows: ChannelRows) -> tuple[str, str]:
     """(name, text) of name(x, w, k, taps, scatter, y): one output row of the channels of a call."""
-    s, eight, next_x = p.shape, p.eight, rows.next_channel[0]
+    s, next_x = p.shape, rows.next_channel[0]
     sums: list[str] = []
     for r in ACCUMULATORS[: s.out_w]:
         for i in (*range(1, p.chunks), 0):  # the first vector last: it moves on
             begins = i == min(1, p.chunks - 1)
             sums.append(f"vldrb.8 q0, {f'[r1, #{16 * i}]' if i else f'[r1], #{p.step}'}")
             sums.append(f"vmladav{'' if begins else 'a'}.s8 {r}, q0, q{1 + i}")
-    # Of q4 and q5 one holds the sums of four outputs while four more are made.
-    zero = "q5" if rows.rq.zero_point and p.chunks < RESIDENT - eight else None
     first = "q4" if p.chunks < RESIDENT - 1 else "q5"
     load = [line for i in range(p.chunks)
             for line in (f"vldrb.8 q7, [r11, #{16 * i}]", f"vldrb.u8 q{1 + i}, [r5, q7]")]  # fmt: skip
@@ -163,4 +164,4 @@ def _row_kernel(p: _Plan, rows: ChannelRows) -> tuple[str, str]:
     return rows.kernel(f"aot_mve_depthwise_{s.kernel_h}x{s.kernel_w}_c{s.out_c}",
                        f"One row of {s.out_w} outputs, {rows.channels} channels, from turned rows.",
                        [], load, sums, "uint8_t", window, f"from[tap] * w[{rows.record} * c + taps[tap]]",
-                       first, zero)  # fmt: skip
+                       first)  # fmt: skip

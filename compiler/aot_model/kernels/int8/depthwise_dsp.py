@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from aot_model.ir.admissible import Ranges
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
@@ -24,7 +23,7 @@ from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import Rule, admissible_shifts, numbers_of, stored, wrapped
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
 from aot_model.kernels.int8.requantise import RequantisePlan, bounds, fold_zero_point, lifted_plan
-from aot_model.kernels.int8.spec import Int64, QuantSpec
+from aot_model.kernels.int8.spec import Bias, Int64, QuantSpec, Weights
 
 STRIP_BYTES = 1024
 """A plane of one channel that is taken whatever room there is."""
@@ -50,8 +49,8 @@ def takes_one_channel(s: ConvShape) -> bool:
 
 def one_channel(
     shape: ConvShape,
-    weights: npt.NDArray[np.int8],
-    bias: npt.NDArray[np.int32] | None,
+    weights: Weights,
+    bias: Bias,
     quant: QuantSpec,
     tail: Tail | None = None,
     room: int = 0,
@@ -70,8 +69,8 @@ def one_channel(
 
 def depthwise(
     shape: ConvShape,
-    weights: npt.NDArray[np.int8],
-    bias: npt.NDArray[np.int32] | None,
+    weights: Weights,
+    bias: Bias,
     quant: QuantSpec,
     tail: Tail | None = None,
     plane_bytes: int = PLANE_BYTES,
@@ -102,7 +101,7 @@ def depthwise(
 def by_planes(
     loops: PlaneLoops,
     kernel: MicroKernel,
-    grid: npt.NDArray[np.integer],
+    grid: Weights,
     start: Int64,
     rq: RequantisePlan,
     zero: int,

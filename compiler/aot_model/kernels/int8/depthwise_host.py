@@ -7,8 +7,9 @@ channels][pair of taps][channel][2].
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-import numpy.typing as npt
 
 from aot_model.c.words import counted
 from aot_model.ir.admissible import ANYTHING
@@ -17,7 +18,7 @@ from aot_model.kernels.int8 import conv_host
 from aot_model.kernels.int8.host_finish import Finish, admissible_entries, finish, table
 from aot_model.kernels.int8.host_loops import Loops, Sweep, view
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 from aot_model.kernels.int8.vectors import AVX2
 
 PIXELS = 4
@@ -61,11 +62,7 @@ AOT_MODEL_INLINE void {name}(
 
 
 def depthwise(
-    shape: ConvShape,
-    weights: npt.NDArray[np.integer],
-    bias: npt.NDArray[np.int32] | None,
-    quant: QuantSpec,
-    tail: Tail | None = None,
+    shape: ConvShape, weights: Weights, bias: Bias, quant: QuantSpec, tail: Tail | None = None
 ) -> KernelCode:
     """Depthwise convolution with any multiplier; weights [kernel_h, kernel_w, out_c].
 
@@ -75,7 +72,7 @@ def depthwise(
     taps = np.asarray(weights).reshape(s.kernel_h * s.kernel_w, oc)
     if s.in_c == 1:
         ordinary = taps.T.reshape(oc, s.kernel_h, s.kernel_w, 1)
-        return conv_host.conv(ConvShape(**{**s.__dict__, "groups": 1}), ordinary, bias, quant, tail)
+        return conv_host.conv(replace(s, groups=1), ordinary, bias, quant, tail)
     w, b = fold_zero_point(np.ascontiguousarray(taps.T), bias, quant)
     rq = plan(quant, *bounds(w, b, quant), rounded=False)
     v = view(s, PIXELS, oc // s.in_c)

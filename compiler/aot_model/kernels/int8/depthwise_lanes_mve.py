@@ -28,9 +28,9 @@ from aot_model.c.assembly import constant
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8.channel_lanes_mve import LANES, Walk, takes
-from aot_model.kernels.int8.channel_rows_mve import Ring, layer_code, ring_row, rows_to_tail
+from aot_model.kernels.int8.image_rows_mve import layer_code, rows_to_tail
 from aot_model.kernels.int8.requantise_mve import Ends, Requantiser, padding, requantiser
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 
 _HALF = 1 << 15
 _LAYOUT = "for each eight channels: what sums begin with, weights of each tap, numbers of the requantisation"
@@ -68,14 +68,13 @@ def _plan(shape: ConvShape, spec: QuantSpec, least: int) -> _Plan:
 
 
 def cycles(shape: ConvShape, spec: QuantSpec) -> float:
-    """Of a Cortex-M55, for all outputs, about."""
+    """As of `Walk`."""
     p = _plan(shape, spec, -127)
-    s, sums = p.walk.shape, (10 if p.pairs else 6 + 2 * bool(p.zero)) * p.sums
-    return s.batch * s.out_h * (30 + s.out_w * (10 + p.walk.blocks * (33 + p.walk.cycles + sums)))
+    return p.walk.cycles((10 if p.pairs else 6 + 2 * bool(p.zero)) * p.sums)
 
 
 def depthwise_lanes(
-    shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec, tail: Tail | None = None
+    shape: ConvShape, weights: Weights, bias: Bias, spec: QuantSpec, tail: Tail | None = None
 ) -> KernelCode:
     """Any stride, dilation and padding of up to 64 taps, one output channel per input channel.
 
@@ -90,15 +89,12 @@ def depthwise_lanes(
     s = walk.shape
     kernel, text = _row_kernel(p, rq)
     constants = [Packed("w", _packed(p, rq, matrix), admissible=ANYTHING, layout=_LAYOUT)]
-    x, moves, ring = f"image + oy * {s.stride_h * walk.row}", "", None
+    x, moves, slot = walk.first, "", ""
     if walk.slots:
         constants.append(Packed("moves", walk.table()))
-        used, fill = max(min(s.in_w, walk.row // s.in_c - s.pad_left), 0) * s.in_c, padding(spec)
-        line = ring_row(s, walk.slots, walk.row, used, fill, ends.turned("to", used) if turned else "")
-        ring = Ring(
-            walk.slots * walk.row, fill, line, f"const int32_t slot = oy * {s.stride_h} % {walk.slots};\n"
-        )
+        slot = f"const int32_t slot = oy * {s.stride_h} % {walk.slots};\n"
         x, moves = f"ring + slot * {walk.row}", f"moves + slot * {s.kernel_h}, "
+    ring = walk.ring(padding(spec), slot, ends.turned("to", "{count}") if turned else "")
     to = ends.row if tail is not None else f"{ends.y} + (n * {s.out_h} + oy) * {s.out_w * s.out_c}"
     row = f"{kernel}({x}, w, {moves}{to});\n"
     if tail is not None:

@@ -7,27 +7,23 @@ anyway or where there is room for one, or over gathered taps. That with fewest c
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
+from aot_model.kernels.choice import fastest_first
 from aot_model.kernels.int8 import (
     depthwise3x3_mve,
     depthwise_columns_mve,
     depthwise_lanes_mve,
     depthwise_taps_mve,
 )
-from aot_model.kernels.int8.channel_lanes_mve import PAY, takes
+from aot_model.kernels.int8.channel_lanes_mve import takes
 from aot_model.kernels.int8.requantise_mve import supports
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights, Writer
 
 ALLOWANCE = 15
 """Bytes more than a ring of rows that lie as they are: what the last vector reads beyond it."""
-
-_Writer = Callable[[ConvShape, np.ndarray, "np.ndarray | None", QuantSpec, "Tail | None"], KernelCode]
 
 
 def applicable(shape: ConvShape, spec: QuantSpec) -> bool:
@@ -37,8 +33,8 @@ def applicable(shape: ConvShape, spec: QuantSpec) -> bool:
 
 def depthwise(
     shape: ConvShape,
-    weights: np.ndarray,
-    bias: np.ndarray | None,
+    weights: Weights,
+    bias: Bias,
     spec: QuantSpec,
     tail: Tail | None = None,
     room: int | None = None,
@@ -72,18 +68,24 @@ def with_room(best: KernelCode, other: KernelCode, room: int | None) -> KernelCo
     return replace(best if hardly or needed <= (room or 0) else other, wish=needed)
 
 
-def writers(shape: ConvShape, spec: QuantSpec, compact: bool) -> list[tuple[float, _Writer]]:
+def writers(shape: ConvShape, spec: QuantSpec, compact: bool) -> list[tuple[float, Writer]]:
     """Those that take a layer, with their cycles, the fastest first."""
-    found: list[tuple[float, _Writer]] = []
     plain = not spec.weight_zero_point
-    if takes(shape):
-        found.append((PAY * depthwise_lanes_mve.cycles(shape, spec), depthwise_lanes_mve.depthwise_lanes))
-    if plain and depthwise3x3_mve.applicable(shape):
-        found.append((depthwise3x3_mve.cycles(shape), depthwise3x3_mve.depthwise3x3))
-    if plain and depthwise_columns_mve.applicable(shape):
-        columns = partial(depthwise_columns_mve.depthwise_columns, compact=compact)
-        found.append((depthwise_columns_mve.cycles(shape), columns))
-    if depthwise_taps_mve.applicable(shape):
-        taps = partial(depthwise_taps_mve.depthwise_taps, compact=compact)
-        found.append((depthwise_taps_mve.cycles(shape), taps))
-    return sorted(found, key=lambda one: one[0])
+    return fastest_first(
+        (takes(shape), partial(depthwise_lanes_mve.cycles, shape, spec), depthwise_lanes_mve.depthwise_lanes),
+        (
+            plain and depthwise3x3_mve.applicable(shape),
+            partial(depthwise3x3_mve.cycles, shape),
+            depthwise3x3_mve.depthwise3x3,
+        ),
+        (
+            plain and depthwise_columns_mve.applicable(shape),
+            partial(depthwise_columns_mve.cycles, shape),
+            partial(depthwise_columns_mve.depthwise_columns, compact=compact),
+        ),
+        (
+            depthwise_taps_mve.applicable(shape),
+            partial(depthwise_taps_mve.cycles, shape),
+            partial(depthwise_taps_mve.depthwise_taps, compact=compact),
+        ),
+    )

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-import numpy.typing as npt
 
-from aot_model.c.assembly import constant
 from aot_model.kernels.int8.plane import Plane
-from aot_model.kernels.int8.spec import Int64
+from aot_model.kernels.int8.spec import Int32, Int64
 
 IN_REGISTERS = 6
 """Pairs of all lines of a kernel whose weights stay in registers."""
@@ -108,7 +106,7 @@ class Pairs:
         """Elements of the plane behind its last one that are multiplied by zero."""
         return 4 * self.parts if self.parts > 1 else 0
 
-    def packed(self, grid: Int64, zero: int, dilation: int) -> npt.NDArray[np.int32]:
+    def packed(self, grid: Int64, zero: int, dilation: int) -> Int32:
         """One channel's weights [lines, taps] as bytes, each line or part in whole words, the weights' zero
         point where there is no tap.
         """
@@ -161,15 +159,6 @@ def reaches(plane: Plane, rows: int) -> bool:
     common = u.stride < u.kernel and u.dilation == 1 and v.stride <= 2
     most = 1020 if v.dilation == 1 else 2044
     return (rows == 1 or common) and last * 2 * plane.length + 2 * v.reach + 4 <= most
-
-
-def based(register: str, base: str, by: int) -> list[str]:
-    """A register that is another one and a constant."""
-    if by <= 4095:
-        return [f"addw {register}, {base}, #{by}"]
-    if register == base:
-        return [f"add {register}, {register}, #{by & ~0xFFF}", f"addw {register}, {register}, #{by & 0xFFF}"]
-    return [*constant(register, by), f"add {register}, {base}, {register}"]
 
 
 Place = tuple[str, int]

@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from aot_model.c.assembly import advance, constant
-from aot_model.kernels.int8.depthwise_pairs_dsp import Loads, MicroKernel, Pairs, based, reaches
+from aot_model.c.assembly import advance, based, constant
+from aot_model.kernels.int8.depthwise_pairs_dsp import Loads, MicroKernel, Pairs, reaches
 from aot_model.kernels.int8.dsp import Peek, Schedule, assembly, dsp_function
 from aot_model.kernels.int8.finish import finish_c, form_name, less, numbers_of, requantise, stored
 from aot_model.kernels.int8.plane import Plane

@@ -14,40 +14,36 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.c.assembly import forward
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8.channel_rows_mve import (
     ACCUMULATORS,
     EIGHT,
     FOUR,
+    ByteEnd,
     ChannelRows,
-    Ring,
     covered,
-    forward,
-    ring_row,
     scattered,
     summed,
 )
+from aot_model.kernels.int8.image_rows_mve import PaddedRows, ring_of
 from aot_model.kernels.int8.requantise_mve import Ends, constant_s16, padding, requantiser
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 
 RESIDENT = 2
 """Vectors of weights, and of their taps' offsets, that stay in registers along a row."""
 
 
 @dataclass(frozen=True)
-class TapPlan:
-    """Where the taps lie: a ring of `slots` padded rows of `row` bytes, or the image itself (slots = 0)."""
+class TapPlan(PaddedRows):
+    """Where the taps lie. Of elements of two bytes, a gather is of half-words, for one output."""
 
-    shape: ConvShape
     chunks: int
-    slots: int
-    row: int
+    """Gathers of eight taps that an output has."""
     multiplier: int
     compact: bool
     """Whether code and constants count more than time: there are no blocks of eight outputs beside those of
     four, and no gathers for several outputs, whose weights have zeros around them."""
-    size: int = 1
-    """Bytes of an element: of two, a gather is of half-words, for one output."""
 
     @property
     def eight(self) -> bool:
@@ -98,6 +94,21 @@ class TapPlan:
         return few and self.reach(2 * self.together) <= 65535
 
     @property
+    def cycles(self) -> float:
+        """Of a Cortex-M55, for all outputs, about."""
+        s, of_bytes = self.shape, self.size == 1
+        each = 6 if self.chunks == 1 and of_bytes else 11 * self.chunks - 2
+        lines = 35 * (s.in_h + s.pad_top) if self.slots and of_bytes else 0
+        outputs = covered(s.out_w) * 5 + each * summed(s.out_w)
+        return s.batch * (lines + s.out_h * (30 + s.out_c * (14 + outputs)))
+
+    @property
+    def taps_now(self) -> str:
+        """C that finds the offsets for the place of the ring's oldest row."""
+        at = f"oy * {self.shape.stride_h} % {self.slots} * {8 * self.chunks}"
+        return f"const uint16_t *taps = offsets + {at};\n" if self.slots else ""
+
+    @property
     def resident_offsets(self) -> list[str]:
         """Instructions before all channels; those of the next gather spoil r0."""
         resident = self.chunks if self.chunks <= RESIDENT else 0
@@ -108,8 +119,8 @@ class TapPlan:
 
 def depthwise_taps(
     shape: ConvShape,
-    weights: np.ndarray,
-    bias: np.ndarray | None,
+    weights: Weights,
+    bias: Bias,
     spec: QuantSpec,
     tail: Tail | None = None,
     compact: bool = False,
@@ -125,20 +136,17 @@ def depthwise_taps(
     matrix = by_column.reshape(s.out_c, taps)
     p = tap_plan(s, compact)
     outside = spec.weight_zero_point
-    rows = ChannelRows(s, requantiser(spec, matrix, bias), 8 * p.chunks, p.step, s.in_c, p.multiplier,
-                       (1, p.multiplier), p.eight, p.before + 8 * p.chunks, Ends.of(spec))  # fmt: skip
-    table, image_row, zero = 8 * p.chunks, s.in_w * s.in_c, padding(spec)
-    scatter, ring = f"offsets + {max(p.slots, 1) * table}", None
-    places = f"image + oy * {s.stride_h * image_row}", f"offsets, {scatter}"
-    if p.slots:
-        used = max(min(s.in_w, p.row // s.in_c - s.pad_left), 0) * s.in_c
-        places = "ring", f"taps, {scatter}"
-        oldest = f"const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};\n"
-        ring = Ring(p.slots * p.row, zero, ring_row(s, p.slots, p.row, used, zero), oldest)
+    # four weights leave no register for the offsets of the results, where four sums wait for four more
+    rq, crowded, ends = requantiser(spec, matrix, bias), p.eight and p.together == FOUR, Ends.of(spec)
+    rows = ChannelRows(s, ByteEnd(rq, None, "q7", "r11") if crowded else ByteEnd(rq), 8 * p.chunks, p.step,
+                       s.in_c, p.multiplier, (1, p.multiplier), p.eight, p.before + 8 * p.chunks)  # fmt: skip
+    scatter = f"offsets + {max(p.slots, 1) * 8 * p.chunks}"
+    places = ("ring", f"taps, {scatter}") if p.slots else (p.first, f"offsets, {scatter}")
     together = f"{p.together} outputs" if p.together > 1 else "output"
     offsets = Packed("offsets", tap_offsets(p, scattered(p.eight, s.out_c)))
-    return rows.code(_row_kernel(p, rows, outside), [*rows.packed(matrix, p.before, outside), offsets],
-                     places, ring, tail, s is not shape,
+    kernel = _row_kernel(p, rows, outside, ends.unsigned_x, "q6" if crowded else "q5")
+    return rows.code(ends, kernel, [*rows.packed(matrix, p.before, outside), offsets],
+                     places, p.ring(padding(spec), p.taps_now), tail, s is not shape,
                      f"{p.chunks} gather(s) of 8 taps per {together}, {p.slots} buffered rows")  # fmt: skip
 
 
@@ -155,17 +163,13 @@ def applicable(shape: ConvShape) -> bool:
 
 def tap_plan(s: ConvShape, compact: bool = False, size: int = 1) -> TapPlan:
     """How the taps of a layer are gathered."""
-    columns = (s.out_w - 1) * s.stride_w + s.wide
-    slots, row = (0, s.in_w * s.in_c) if s.inside else (s.tall, columns * s.in_c)
-    return TapPlan(s, -(-s.kernel_h * s.kernel_w // 8), slots, size * row, s.out_c // s.in_c, compact, size)
+    chunks = -(-s.kernel_h * s.kernel_w // 8)
+    return TapPlan(s, *ring_of(s, size), size, chunks, s.out_c // s.in_c, compact)
 
 
 def cycles(shape: ConvShape) -> float:
     """Of a Cortex-M55, for all outputs, about."""
-    p = tap_plan(shape.along_row)
-    s, each = p.shape, 6 if p.chunks == 1 else 11 * p.chunks - 2
-    lines = 35 * (s.in_h + s.pad_top) if p.slots else 0
-    return s.batch * (lines + s.out_h * (30 + s.out_c * (14 + covered(s.out_w) * 5 + each * summed(s.out_w))))
+    return tap_plan(shape.along_row).cycles
 
 
 def tap_offsets(p: TapPlan, outputs: np.ndarray) -> np.ndarray:
@@ -219,14 +223,13 @@ def tap_sums(
     return lines
 
 
-def _row_kernel(p: TapPlan, rows: ChannelRows, zero: int) -> tuple[str, str]:
-    """(name, text) of name(x, w, k, taps, scatter, y): one output row, every p.multiplier-th channel."""
+def _row_kernel(p: TapPlan, rows: ChannelRows, zero: int, unsigned: bool, first: str) -> tuple[str, str]:
+    """(name, text) of name(x, w, k, taps, scatter, y): one output row, every p.multiplier-th channel. zero:
+    of the weights; unsigned: whether x is uint8; first: as of `ChannelRows.kernel`.
+    """
     s = p.shape
     resident = p.chunks <= RESIDENT
     weights = ["q1", "q2", "q4", "q5"][: p.chunks * p.together]
-    # Four weights leave no register for the offsets of the results, where four sums wait for four more.
-    reload = "r11" if p.eight and p.together == FOUR else None
-    offsets, first = ("q7", "q6") if reload else ("q6", "q5")
     load = [f"vldrb.s16 {q}, [r5, #{8 * i if p.chunks > 1 else p.before - i * p.further}]"
             for i, q in enumerate(weights if resident else [])]  # fmt: skip
     before, lower = p.resident_offsets, None
@@ -238,11 +241,11 @@ def _row_kernel(p: TapPlan, rows: ChannelRows, zero: int) -> tuple[str, str]:
     if p.together > 1:
         own = f"(column + lane / {p.together} * {p.together})"
         where += f" + {p.before} - lane % {p.together} * {p.further}"
-    sign, of_x = ("u", "uint8_t") if rows.ends.unsigned_x else ("s", "int8_t")
-    x = f"(const {of_x} *)x" if rows.ends.unsigned_x else "x"
+    sign, of_x = ("u", "uint8_t") if unsigned else ("s", "int8_t")
+    x = f"(const {of_x} *)x" if unsigned else "x"
     window = f"const {of_x} *from = {x} + {own} * {p.step} + c;\nconst int8_t *weight = w + {where};"
     count, weight = s.kernel_h * s.kernel_w, f"(weight[tap] - ({zero}))" if zero else "weight[tap]"
     return rows.kernel(f"aot_mve_depthwise_t{count}_c{s.out_c}",
                        f"One row of {s.out_w} outputs, {s.in_c} channels, {count} taps at given offsets.",
                        before, load, tap_sums(p, min(s.out_w, FOUR), weights, sign, lower), "uint16_t",
-                       window, f"from[taps[tap]] * {weight}", first, None, offsets, reload)  # fmt: skip
+                       window, f"from[taps[tap]] * {weight}", first)  # fmt: skip

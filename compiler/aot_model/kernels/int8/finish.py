@@ -12,19 +12,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from aot_model.c.text import loop_of
 from aot_model.ir.admissible import ANYTHING, SHIFTS, Range, Ranges
 from aot_model.kernels.base import Packed, Tail
-from aot_model.kernels.int8.dsp import SATURATIONS, Schedule, op, twin
+from aot_model.kernels.int8.dsp import SATURATIONS, Load, Schedule, op, twin
 from aot_model.kernels.int8.requantise import SHORT, RequantisePlan, bounds, plan, room_for_bias
-from aot_model.kernels.int8.spec import Int64, QuantSpec
+from aot_model.kernels.int8.spec import Int32, Int64, QuantSpec
 
 _ENDS = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767), "uint16": (0, 65535)}
 
 
-def wrapped(values: Int64) -> npt.NDArray[np.int32]:
+def wrapped(values: Int64) -> Int32:
     """Modulo 2^32, as int32."""
     return (values & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
 
@@ -109,6 +108,20 @@ def requantise(
         products, every = [], [a + b for a, b in zip(products, every, strict=True)]
     parts = [*products, *([] if rq.uniform_shift else [fetch]), *every]
     return [step for part in parts for step in part]
+
+
+def requantise_streamed(
+    rq: RequantisePlan,
+    accs: tuple[str, ...],
+    align: int,
+    out_dtype: str,
+    constants: tuple[str, str, str, str],
+    pointer: tuple[str, str] = ("r1", ""),
+) -> Schedule:
+    """The same with constants that are loaded before, from a pointer that moves on; pointer: as of `Load`."""
+    loads: Schedule = [] if rq.form == "raw" else [Load(constants[:2], *pointer)]
+    loads += [] if rq.form == "raw" or rq.uniform_shift else [Load(constants[3:], *pointer)]
+    return [*loads, *requantise(rq, accs, align, out_dtype, constants, [])]
 
 
 def finish_c(

@@ -18,16 +18,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER, Load, Peek, Schedule, assembly, dsp_function, op, twin
-from aot_model.kernels.int8.finish import Rule, form_name, numbers_of, requantise, stored
+from aot_model.kernels.int8.finish import Rule, form_name, requantise_streamed, stored
 from aot_model.kernels.int8.gemm_dsp import pack_pairs, stream_lines, stream_twin
 from aot_model.kernels.int8.patch_dsp import patch_layout, sum_words, sums_of_row, with_sums
 from aot_model.kernels.int8.requantise import RequantisePlan, fold_zero_point
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Bias, Int32, QuantSpec, Weights
 
 UNROLL = 4
 ROWS = 4
@@ -86,13 +85,11 @@ def row_kernel(
     acc = ACCUMULATORS
     step = _products(joined, quant.x_dtype, expanded, apart)
     align = 8 if joined else 0
-    words = numbers_of(rq).shape[1]
     finish: Schedule = [op("sub", a, a, b) for a, b in (acc[:2], acc[2:])] if joined else []
     at = ("r12", "table") if shared else ("r12", "own") if common else ("r1", "")
     for i, accs in enumerate((acc[0::2], acc[1::2]) if shared else ((a,) for a in acc)):
-        if not raw:
-            finish += [Load(("r6", "r7"), *at), *([Load(("r9",), *at)] if words == 3 else [])]
-        finish += requantise(rq, accs, 0 if i % 2 else align, quant.out_dtype, ("r6", "r7", "r8", "r9"), [])
+        constants = ("r6", "r7", "r8", "r9")
+        finish += requantise_streamed(rq, accs, 0 if i % 2 else align, quant.out_dtype, constants, at)
     written = {r for one in (*step, *finish) for r in ((one.to,) if isinstance(one.to, str) else one.to)}
     store = "str" if raw else "strb"
     begin, before, after = ["ldmia r1!, {r2-r5}"], ["ldr r12, [sp, #16]"] if shared else [], []
@@ -132,7 +129,7 @@ class RowSums:
 
     name: str
     text: str
-    words: npt.NDArray[np.int32]
+    words: Int32
     quads: int
     joined: bool
 
@@ -142,7 +139,7 @@ class RowSums:
         return ROWS + 4 * self.quads
 
 
-def row_sums(weights: npt.NDArray[np.integer], start: npt.NDArray[np.integer]) -> RowSums:
+def row_sums(weights: Weights, start: Weights) -> RowSums:
     """weights [rows, taps] of int8, start [rows]; rows: a multiple of four. The kernel gets the row as pairs
     of int16, a multiple of four taps, and stores int32.
     """
@@ -157,8 +154,8 @@ def row_sums(weights: npt.NDArray[np.integer], start: npt.NDArray[np.integer]) -
 
 def fully_connected(
     shape: ConvShape,
-    weights: npt.NDArray[np.int8],
-    bias: npt.NDArray[np.int32] | None,
+    weights: Weights,
+    bias: Bias,
     quant: QuantSpec,
     tail: Tail | None = None,
     expanded_bytes: int = EXPANDED_BYTES,

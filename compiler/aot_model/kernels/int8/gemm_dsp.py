@@ -31,12 +31,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from aot_model.kernels.int8.dsp import Load, Peek, Schedule, assembly, dsp_function, op, twin
-from aot_model.kernels.int8.finish import form_name, numbers_of, requantise, stored, wrapped
+from aot_model.kernels.int8.finish import form_name, numbers_of, requantise_streamed, stored, wrapped
 from aot_model.kernels.int8.requantise import RequantisePlan, bounds, plan
-from aot_model.kernels.int8.spec import Int64, QuantSpec
+from aot_model.kernels.int8.spec import Int32, Int64, QuantSpec
 
 UNROLL = 8
 STREAM = "const uint32_t *columns, const int32_t *stream"
@@ -52,16 +51,16 @@ _ACC_B = ("r6", "r7", "r8", "r9")
 class PairStream:
     """Packed constants of one layer, of each pair of channels: [n, words]."""
 
-    starts: npt.NDArray[np.int32]
+    starts: Int32
     """Of the accumulators, two words."""
-    taps: npt.NDArray[np.int32]
+    taps: Int32
     """A word for each two."""
-    ends: npt.NDArray[np.int32]
+    ends: Int32
     """Numbers of the requantisation."""
     requantise: RequantisePlan
     joined: bool
     """One SXTB16 per word (see above); else two."""
-    pairs: npt.NDArray[np.int64]
+    pairs: Int64
     """[n, 2] output channels of each pair; an odd count ends with a pair that repeats one channel."""
 
     @property
@@ -78,7 +77,7 @@ class PairStream:
         starts, taps, ends = self.starts[some], self.taps[some], self.ends[some]
         return replace(self, starts=starts, taps=taps, ends=ends, pairs=self.pairs[some])
 
-    def words(self, together: int = 1) -> npt.NDArray[np.int32]:
+    def words(self, together: int = 1) -> Int32:
         """The stream in the order of reading. together: pairs whose words of the same taps are neighbours."""
         count, words = len(self.pairs) // together, self.taps.shape[1]
         taps = self.taps.reshape(count, together, words).transpose(0, 2, 1).reshape(count, together * words)
@@ -94,7 +93,7 @@ class PairStream:
         )
 
 
-def channel_pairs(channels: int, separate: bool, groups: int = 1) -> npt.NDArray[np.int64]:
+def channel_pairs(channels: int, separate: bool, groups: int = 1) -> Int64:
     """[n, 2] channels computed together. An odd count ends with a pair that repeats a channel.
 
     separate: results go to a buffer of 2n channels, the last one twice; else the last pair overlaps its
@@ -137,7 +136,7 @@ def plan_slots(
     return plan(each, lo, hi), False
 
 
-def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, taps: Int64, pairs: npt.NDArray[np.int64]) -> PairStream:
+def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, taps: Int64, pairs: Int64) -> PairStream:
     """w [channels, taps], b: weights and bias as folded. taps: the weights in the order of the pixels' pairs,
     an even number. pairs: as of PairStream.
     """
@@ -155,9 +154,7 @@ def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, taps: Int64, pairs: npt.NDA
 
 def streamed(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype: str) -> Schedule:
     """requantise with the constants read from the stream at r1."""
-    load: Schedule = [] if rq.form == "raw" else [Load(("r10", "r11"), "r1")]
-    load += [] if rq.uniform_shift or not load else [Load(("lr",), "r1")]
-    return [*load, *requantise(rq, accs, align, out_dtype, ("r10", "r11", "r12", "lr"), [])]
+    return requantise_streamed(rq, accs, align, out_dtype, ("r10", "r11", "r12", "lr"))
 
 
 def _finished(stream: PairStream, a: tuple[str, ...], b: tuple[str, ...], out_dtype: str) -> Schedule:

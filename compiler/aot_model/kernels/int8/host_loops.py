@@ -18,9 +18,9 @@ from aot_model.c.text import CText, product, total
 from aot_model.c.words import counted
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.instructions import InstructionSet
-from aot_model.kernels.int8.row_tail import RowTail, tail_helpers
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.overlap import by_pixels
+from aot_model.kernels.row_tail import RowTail, tail_helpers
 
 OVERRUN = 32
 """Elements behind the tile that a micro-kernel may read, for channels or taps whose weights are zero."""
@@ -121,7 +121,7 @@ class Loops:
                 c.line(f"const int32_t rows = {v.out_h} - top < {rows} ? {v.out_h} - top : {rows};")
                 height = "rows"
             first = product(top, v.stride_h)
-            first = f"{first} - {v.top}" if v.top else first
+            first = f"{first} - {v.pad_top}" if v.pad_top else first
             more, needed = v.needed(1) - v.stride_h, str(v.needed(rows))
             if height == "rows":
                 scaled = product("rows", v.stride_h)
@@ -169,15 +169,14 @@ class Loops:
             row if s.out_h > 1 else "0",
             f"pixel % {s.out_w}" if s.out_w > 1 else "0",
         )
+        first = total(product(n, v.out_h * v.out_w), product(top, v.out_w))
         if isinstance(tail, RowTail) and tail.adjacent:
             count = product(height, v.out_w * s.out_c)
             if (v.batch, v.out_h, v.out_w) == (s.batch, s.out_h, s.out_w):
                 at = (n, top, "0")
             store = tail.store_row("results", (*at, "0"), count).rstrip()
             if "pixel" in store:
-                c.line(
-                    f"const int32_t pixel = {total(product(n, v.out_h * v.out_w), product(top, v.out_w))};"
-                )
+                c.line(f"const int32_t pixel = {first};")
             c.line(store)
             return
         if (v.batch, v.out_h, v.out_w) == (s.batch, s.out_h, s.out_w):
@@ -188,10 +187,7 @@ class Loops:
         store = tail.store("value", (*at, "c"), 1)
         with c.loop("i", str(int(height) * v.out_w) if height.isdigit() else f"{height} * {v.out_w}"):
             if "pixel" in store:
-                c.line(
-                    "const int32_t pixel = "
-                    f"{total(product(n, v.out_h * v.out_w), product(top, v.out_w), 'i')};"
-                )
+                c.line(f"const int32_t pixel = {total(first, 'i')};")
             self._store(c, "i", store)
 
     def _store(self, c: CText, place: str, store: str) -> None:
@@ -206,25 +202,11 @@ TILE_BYTES = 16 * 1024
 
 
 @dataclass(frozen=True)
-class TileView:
-    """A convolution's geometry as the loops see it: rows and columns of outputs over a strided input."""
+class TileView(ConvShape):
+    """A convolution's geometry as the loops see it: no padding is negative, a pointwise one may have
+    other rows.
+    """
 
-    batch: int
-    in_h: int
-    in_w: int
-    channels: int
-    out_h: int
-    out_w: int
-    kernel_h: int
-    kernel_w: int
-    stride_h: int
-    stride_w: int
-    dilation_h: int
-    dilation_w: int
-    top: int
-    left: int
-    strides: tuple[int, int, int, int]
-    """Elements of x from one image, row, column, channel to the next."""
     origin: int = 0
     """Where in x the first row and column lie."""
     repeat: int = 1
@@ -233,16 +215,16 @@ class TileView:
     @property
     def columns(self) -> int:
         """Columns of the tile."""
-        return (self.out_w - 1) * self.stride_w + (self.kernel_w - 1) * self.dilation_w + 1
+        return (self.out_w - 1) * self.stride_w + self.wide
 
     def needed(self, rows: int) -> int:
         """Input rows of so many output rows."""
-        return (rows - 1) * self.stride_h + (self.kernel_h - 1) * self.dilation_h + 1
+        return (rows - 1) * self.stride_h + self.tall
 
     @property
     def pixel(self) -> int:
         """Elements of a pixel in the tile."""
-        return self.channels * self.repeat
+        return self.in_c * self.repeat
 
     @property
     def pitch(self) -> int:
@@ -260,23 +242,17 @@ def view(shape: ConvShape, pixels: int, repeat: int = 1) -> TileView:
     """The view of a convolution; a pointwise one becomes rows of a length that blocks of `pixels` pixels
     divide well.
     """
-    s = shape
-    n, h, w, c = s.strides
-    v = TileView(
-        s.batch, s.in_h, s.in_w, s.in_c, s.out_h, s.out_w, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w,
-        s.dilation_h, s.dilation_w, s.pad_top, s.pad_left, (n, h, w, c), repeat=repeat,
-    )  # fmt: skip
-    if v.top < 0:
-        v = replace(v, origin=v.origin - v.top * h, in_h=v.in_h + v.top, top=0)
-    if v.left < 0:
-        v = replace(v, origin=v.origin - v.left * w, in_w=v.in_w + v.left, left=0)
-    if v.kernel_h == 1 and v.top == 0 and (v.out_h - 1) * v.stride_h < v.in_h:
-        v = replace(v, in_h=v.out_h, stride_h=1, strides=(n, h * v.stride_h, w, c))
-    if v.kernel_w == 1 and v.left == 0 and (v.out_w - 1) * v.stride_w < v.in_w:
-        v = replace(v, in_w=v.out_w, stride_w=1, strides=(n, v.strides[1], w * v.stride_w, c))
-    if (v.kernel_h, v.kernel_w, v.stride_h, v.stride_w, v.in_h, v.in_w) == (1, 1, 1, 1, v.out_h, v.out_w):
-        v = _rows_of_pixels(v, pixels)
-    return v
+    n, h, w, c = shape.strides
+    v = TileView(**{**vars(shape), "x_strides": shape.strides}, repeat=repeat)
+    if v.pad_top < 0:
+        v = replace(v, origin=v.origin - v.pad_top * h, in_h=v.in_h + v.pad_top, pad_top=0)
+    if v.pad_left < 0:
+        v = replace(v, origin=v.origin - v.pad_left * w, in_w=v.in_w + v.pad_left, pad_left=0)
+    if v.kernel_h == 1 and v.pad_top == 0 and (v.out_h - 1) * v.stride_h < v.in_h:
+        v = replace(v, in_h=v.out_h, stride_h=1, x_strides=(n, h * v.stride_h, w, c))
+    if v.kernel_w == 1 and v.pad_left == 0 and (v.out_w - 1) * v.stride_w < v.in_w:
+        v = replace(v, in_w=v.out_w, stride_w=1, x_strides=(n, v.strides[1], w * v.stride_w, c))
+    return _rows_of_pixels(v, pixels) if v.pointwise else v
 
 
 def _rows_of_pixels(v: TileView, pixels: int) -> TileView:
@@ -297,7 +273,7 @@ def _rows_of_pixels(v: TileView, pixels: int) -> TileView:
     width = min(widths, key=lambda d: (cost(d), d))
     height = count // width
     return replace(v, batch=batch, in_h=height, in_w=width, out_h=height, out_w=width,
-                   strides=(n, width * w, w, c))  # fmt: skip
+                   x_strides=(n, width * w, w, c))  # fmt: skip
 
 
 def split(width: int, pixels: int) -> list[tuple[int, int]]:
@@ -311,15 +287,13 @@ def split(width: int, pixels: int) -> list[tuple[int, int]]:
 
 def tile_call(v: TileView, x_dtype: str, zero: int, image: str, first: str, rows: str) -> str:
     """Statement that fills the tile from input row `first` on."""
-    width = max(0, min(v.in_w, v.columns - v.left))
-    left = min(v.left, v.columns) * v.pixel
+    width = max(0, min(v.in_w, v.columns - v.pad_left))
+    left = min(v.pad_left, v.columns) * v.pixel
     right = v.pitch - left - width * v.pixel
     _, h, w, c = v.strides
     source = total(image, str(v.origin))
     common = f"tile, {source}, {first}, {rows}, {v.in_h}, {h}, {left}"
     if c == 1 and v.repeat == 1:
-        run, runs = (width * v.channels, 1) if w == v.channels else (v.channels, width)
+        run, runs = (width * v.in_c, 1) if w == v.in_c else (v.in_c, width)
         return f"q8_tile_{x_dtype}({common}, {run}, {runs}, {w}, {right}, {zero});"
-    return (
-        f"q8_tile_strided_{x_dtype}({common}, {width}, {w}, {v.channels}, {c}, {v.repeat}, {right}, {zero});"
-    )
+    return f"q8_tile_strided_{x_dtype}({common}, {width}, {w}, {v.in_c}, {c}, {v.repeat}, {right}, {zero});"

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from aot_model.ir.admissible import ANYTHING
 from aot_model.ir.nibbles import packed
 from aot_model.kernels.base import KernelCode, Packed, Scratch
+from aot_model.kernels.int8.spec import Int32
 
 ROOM = {"size": 1024, "balanced": 4096, "speed": 32768}
 """Bytes of a layer's unpacked weights that may be in scratch memory, by what the target's option `optimize`
@@ -35,14 +36,13 @@ def _kind(data: np.ndarray) -> str | None:
 
 
 SHORT = 4
-"""Words: a shorter run of packed ones is not worth its counts."""
+"""Int32: a shorter run of packed ones is not worth its counts."""
 
 MOST = 255
 """Of what a byte counts."""
-Words = npt.NDArray[np.int32]
 
 
-def _runs(words: Words) -> list[list[int]]:
+def _runs(words: Int32) -> list[list[int]]:
     """[words as they are, words of four 4-bit integers] alternately. Numbers that happen to be four such
     integers stay beside their like, so that the runs of a stream are as regular as it is.
     """
@@ -66,7 +66,7 @@ def _runs(words: Words) -> list[list[int]]:
 
 @dataclass(frozen=True)
 class _Stream:
-    """Words in flash: integers of 4 bits two in a byte, of other numbers the bytes that they need."""
+    """Int32 in flash: integers of 4 bits two in a byte, of other numbers the bytes that they need."""
 
     weights: npt.NDArray[np.uint8]
     numbers: npt.NDArray[np.uint8]
@@ -79,7 +79,7 @@ class _Stream:
         return self.weights.nbytes + self.numbers.nbytes + self.sections.nbytes
 
 
-def _stream(words: Words) -> _Stream | None:
+def _stream(words: Int32) -> _Stream | None:
     """None where hardly any are weights."""
     runs = _runs(words)
     if sum(n for _, n in runs) * 2 < max(words.size, 1):
@@ -117,7 +117,7 @@ def _sections(runs: list[list[int]]) -> Iterator[tuple[int, int, int]]:
         yield from ((plain, small, min(times - k, MOST)) for k in range(0, times, MOST))
 
 
-def _size(numbers: Words) -> int:
+def _size(numbers: Int32) -> int:
     """Bytes that each of them needs."""
     return next(
         n for n in (1, 2, 3, 4) if numbers.min() >= -(1 << 8 * n - 1) and numbers.max() < 1 << 8 * n - 1

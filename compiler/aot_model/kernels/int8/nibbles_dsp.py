@@ -20,8 +20,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from aot_model.c.assembly import constant
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8.conv_dsp import Loops
 from aot_model.kernels.int8.dsp import Load, Peek, Schedule, dsp_function, op
@@ -30,7 +30,7 @@ from aot_model.kernels.int8.patch_dsp import patch_layout
 from aot_model.kernels.int8.products_dsp import Products, Span
 from aot_model.kernels.int8.quads_dsp import two_by_four
 from aot_model.kernels.int8.requantise import SHORT, RequantisePlan, bounds, fold_zero_point, plan
-from aot_model.kernels.int8.spec import Int64, QuantSpec
+from aot_model.kernels.int8.spec import Bias, Int32, Int64, QuantSpec, Weights
 
 UNROLL = 2
 """Four would be 4 % faster, and 128 bytes more: weights have 4 bits where flash is short."""
@@ -46,9 +46,9 @@ _ALIGN = np.array([0, 4, 0, 4], np.int64)
 class Quads:
     """The packed constants of one layer."""
 
-    words: npt.NDArray[np.int32]
+    words: Int32
     """[fours of channels, words]"""
-    channels: npt.NDArray[np.int64]
+    channels: Int64
     """The first of each four; the last four may begin among the channels of those before."""
     requantise: RequantisePlan
 
@@ -129,8 +129,7 @@ def _zero_sums(zero: int, half: int) -> tuple[str, str]:
     lines = [
         "push {r4-r9, lr}",
         "add r1, r0, r1, lsl #4",
-        f"movw lr, #{factor & 0xFFFF}",
-        f"movt lr, #{factor >> 16}",
+        *constant("lr", factor),
         *[f"mov {r}, #0" for r in ("r8", "r9", "r2", "r3")],
         "1:",
         "ldmia r0!, {r4-r7}",
@@ -180,11 +179,7 @@ def nibble_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
 
 
 def conv(
-    shape: ConvShape,
-    weights: npt.NDArray[np.integer],
-    bias: npt.NDArray[np.int32] | None,
-    quant: QuantSpec,
-    tail: Tail | None = None,
+    shape: ConvShape, weights: Weights, bias: Bias, quant: QuantSpec, tail: Tail | None = None
 ) -> KernelCode | None:
     """Convolution; weights [out_c, kernel_h, kernel_w, in_c] from -8 to 7, or to 15 where they have no sign.
     None where other kernels do it: few channels, groups, requantisations that are rare, long rows alone.

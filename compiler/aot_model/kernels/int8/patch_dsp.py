@@ -21,12 +21,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from aot_model.c.text import loop_of
 from aot_model.kernels.base import ConvShape, Scratch
 from aot_model.kernels.int8.dsp import dsp_function
-from aot_model.kernels.int8.spec import Int64, QuantSpec
+from aot_model.kernels.int8.spec import Int64, QuantSpec, Weights
 
 PIXELS = 4
 
@@ -41,14 +40,14 @@ class Patch:
     """Groups of four in a run, expanded where they lie."""
     rest: int
     """Taps left over from all runs, gathered and padded with zero to a multiple of four."""
-    order: npt.NDArray[np.int64]
+    order: Int64
     """Tap at each position of a column; -1: none."""
 
     @property
     def length(self) -> int:
         return int(self.order.size)
 
-    def ordered(self, rows: npt.NDArray[np.integer], nothing: int = 0) -> Int64:
+    def ordered(self, rows: Weights, nothing: int = 0) -> Int64:
         """Weights [channels, taps] in the order of a column; nothing: where there is no tap."""
         return np.where(self.order >= 0, rows[:, np.maximum(self.order, 0)], nothing).astype(np.int64)
 
@@ -256,7 +255,7 @@ class Slices:
         return self.taps + (self.taps % 2 if self.depth % 4 else 0)
 
     @property
-    def order(self) -> npt.NDArray[np.int64]:
+    def order(self) -> Int64:
         """The tap and channel, counted together, at each position of a column; -1: none."""
         depth, found = self.depth, []
         for first in range(0, depth - depth % 4, 4):

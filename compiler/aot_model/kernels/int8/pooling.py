@@ -17,8 +17,8 @@ from aot_model.c.text import CText, loop_of, product, total
 from aot_model.c.words import counted
 from aot_model.kernels.base import ConvShape, KernelCode, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
-from aot_model.kernels.int8.row_tail import tail_helpers, tail_loop
 from aot_model.kernels.overlap import by_pixels, first_taps
+from aot_model.kernels.row_tail import tail_helpers, tail_loop
 
 _LANES = 255
 _WRITTEN_OUT = 9
@@ -224,18 +224,8 @@ class Windows:
             top, height = _span(c, row, "row", s.out_h, s.kernel_h, s.stride_h, s.pad_top, s.in_h)
             with c.turns("column", str(s.out_w)) as column:
                 left, width = _span(c, column, "column", s.out_w, s.kernel_w, s.stride_w, s.pad_left, s.in_w)
-                x = total(
-                    "x",
-                    product(n, s.in_h * s.in_w * s.in_c),
-                    product(top, s.in_w * s.in_c),
-                    product(left, s.in_c),
-                )
-                y = total(
-                    "y",
-                    product(n, s.out_h * s.out_w * s.in_c),
-                    product(row, s.out_w * s.in_c),
-                    product(column, s.in_c),
-                )
+                x = _pixel("x", (n, top, left), s.in_h, s.in_w, s.in_c)
+                y = _pixel("y", (n, row, column), s.out_h, s.out_w, s.in_c)
                 to = "results" if tail is not None else y
                 c.line(
                     f"{self.name(kind, s, dtype)}({x}, {height}, {width}, {s.in_w * s.in_c}, {s.in_c}, "
@@ -251,6 +241,12 @@ class Windows:
             slack=by_pixels(s, 1, by_channel=tail is None, sizes=(size, size)),
             note=f"{kind} of {s.kernel_h}x{s.kernel_w}, channels in lanes",
         )
+
+
+def _pixel(array: str, place: tuple[str, str, str], height: int, width: int, channels: int) -> str:
+    """C of the address of pixel (image, row, column) of dense images."""
+    sizes = (height * width * channels, width * channels, channels)
+    return total(array, *(product(at, size) for at, size in zip(place, sizes, strict=True)))
 
 
 def _span(

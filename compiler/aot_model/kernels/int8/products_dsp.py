@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from aot_model.kernels.base import Scratch
 from aot_model.kernels.int8.gemm_dsp import PairStream, pair_kernel, single_kernel
 from aot_model.kernels.int8.quads_dsp import can_be_quads, quad_kernel
+from aot_model.kernels.int8.spec import Int32
 from aot_model.kernels.reading import LEAST_SAVING, Reading
 
 SINGLE_SAVING = 8
@@ -73,7 +73,7 @@ class Span:
 class Products:
     """All channels of four pixels."""
 
-    words: npt.NDArray[np.int32]
+    words: Int32
     spans: tuple[Span, ...]
     helpers: tuple[str, ...]
     scratch: tuple[Scratch, ...]

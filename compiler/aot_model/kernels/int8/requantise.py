@@ -36,7 +36,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.ir.scalar_ops import SCALAR_OPS
-from aot_model.kernels.int8.spec import Int64, QuantSpec, Rounding
+from aot_model.kernels.int8.spec import Bias, Int64, QuantSpec, Rounding, Weights
 
 Form = Literal["affine", "up", "short", "ties", "raw"]
 
@@ -54,9 +54,7 @@ def rescale(acc: Int64, multiplier: Int64, shift: Int64, rounding: Rounding | No
     return np.asarray(rule(acc, multiplier, shift), np.int64)
 
 
-def fold_zero_point(
-    weights: npt.NDArray[np.integer], bias: npt.NDArray[np.int32] | None, quant: QuantSpec
-) -> tuple[Int64, Int64]:
+def fold_zero_point(weights: Weights, bias: Bias, quant: QuantSpec) -> tuple[Int64, Int64]:
     """(weights [channels, taps] less their zero point, bias less the input zero point's share)."""
     w = weights.astype(np.int64) - quant.weight_zero_point
     b = np.zeros(w.shape[0], np.int64) if bias is None else bias.astype(np.int64)

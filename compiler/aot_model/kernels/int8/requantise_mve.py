@@ -48,7 +48,7 @@ import numpy as np
 
 from aot_model.kernels.base import Scratch
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 
 HEADER = "aot_model/int8_mve.h"
 """What all micro-kernels start from: the choice of instruction set, copies, and arithmetic for the twins."""
@@ -296,7 +296,7 @@ def _even(multiplier: np.ndarray, shift: np.ndarray) -> bool:
     return not bool(np.any((right > 22) & (multiplier % (4 * half) == 3 * half)))
 
 
-def requantiser(spec: QuantSpec, weights: np.ndarray, bias: np.ndarray | None) -> Requantiser:
+def requantiser(spec: QuantSpec, weights: Weights, bias: Bias) -> Requantiser:
     """The sequence for the outputs of weights [channels, taps].
 
     Raises:
@@ -366,7 +366,7 @@ class Ends:
             return spec
         return replace(spec, x_dtype="int8", x_zero_point=spec.x_zero_point - 128)
 
-    def turned(self, at: str, count: int) -> str:
+    def turned(self, at: str, count: int | str) -> str:
         """The statement that turns `count` bytes at a place into int8; none where they are that."""
         return f"aot_mve_turn_signs({at}, {count});\n" if self.unsigned_x else ""
 

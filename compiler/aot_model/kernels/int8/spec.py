@@ -1,14 +1,24 @@
-"""The numbers of one integer operator: zero points, multipliers, activation range."""
+"""The numbers of one integer operator: zero points, multipliers, activation range; and the types of what its
+kernels are given.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.kernels.base import ConvShape, KernelCode, Tail
+
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+Weights = npt.NDArray[np.integer]
+"""int8 or uint8, in the order that a kernel says."""
+Bias = npt.NDArray[np.int32] | None
+"""One for each output channel."""
 Rounding = Literal["double", "single", "even"]
 
 
@@ -17,8 +27,8 @@ class QuantSpec:
     """Quantisation of one operator. multiplier, shift: one per output channel, or one for all."""
 
     x_zero_point: int
-    multiplier: npt.NDArray[np.int32]
-    shift: npt.NDArray[np.int32]
+    multiplier: Int32
+    shift: Int32
     """Sign as in TFLite: positive shifts left."""
     out_zero_point: int
     act_min: int
@@ -51,3 +61,7 @@ class QuantSpec:
         """Multipliers and shifts, one per channel."""
         m, s = (np.broadcast_to(v.astype(np.int64), (count,)) for v in (self.multiplier, self.shift))
         return m, s
+
+
+Writer = Callable[[ConvShape, np.ndarray, Bias, QuantSpec, "Tail | None"], KernelCode]
+"""A kernel of a layer of such weights: its shape, weights, bias, numbers, and what is fused behind."""

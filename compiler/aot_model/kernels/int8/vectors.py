@@ -7,6 +7,7 @@ A step of the dot product takes `group` inputs of one pixel, the same for all ch
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -44,36 +45,28 @@ def _table(
         found[at] = values
         return found
 
-    table = {
-        "load": Instruction("q8_load({0})", (words,), acc, lambda p: p),
-        "splat": Instruction(
-            "q8_splat({0})", (Operand(f"const {inputs}_t *", inputs, group),), x, lambda p: np.tile(p, lanes)
-        ),
-        "weights_int8": Instruction(
-            "q8_weights_int8({0})", (Operand("const int8_t *", "int8", lanes * group),), weights, lambda p: p
-        ),
-        "dot": Instruction(
-            "q8_dot({0}, {1}, {2})",
-            (acc, weights, x),
-            acc,
-            lambda a, w, v: a + (w * v).reshape(lanes, group).sum(axis=1),
-        ),
-        "scale": Instruction("q8_scale({0}, {1})", (acc, factor), acc, lambda a, m: _scaled(a * m, order)),
-        "round": Instruction(
-            "q8_round({0}, {1}, {2}, {3})",
-            (small, factor, replace(words, low=-(1 << 29), high=1 << 29), shift),
-            acc,
-            rounded,
-        ),
-        "add_shift": Instruction(
-            "q8_add_shift({0}, {1}, {2})",
-            (small, replace(words, low=-(1 << 28), high=1 << 28), Operand("int32_t", "int32", 1, 0, 15)),
-            acc,
-            lambda a, c, s: (a + c) >> s,
-        ),
-    }
+    def row(
+        name: str, result: Operand, meaning: Callable[..., Lanes], *operands: Operand
+    ) -> tuple[str, Instruction]:
+        """A function of the header, called with the operands in order."""
+        text = f"q8_{name}({', '.join(f'{{{k}}}' for k in range(len(operands)))})"
+        return name, Instruction(text, operands, result, meaning)
+
+    ends, part = replace(words, low=-(1 << 29), high=1 << 29), replace(words, low=-(1 << 28), high=1 << 28)
+    bytes_ = Operand("const int8_t *", "int8", lanes * group)
+    pair = Operand(f"const {inputs}_t *", inputs, group)
+    fixed = Operand("int32_t", "int32", 1, 0, 15)
+    table = dict([
+        row("load", acc, lambda p: p, words),
+        row("splat", x, lambda p: np.tile(p, lanes), pair),
+        row("weights_int8", weights, lambda p: p, bytes_),
+        row("dot", acc, lambda a, w, v: a + (w * v).reshape(lanes, group).sum(axis=1), acc, weights, x),
+        row("scale", acc, lambda a, m: _scaled(a * m, order), acc, factor),
+        row("round", acc, rounded, small, factor, ends, shift),
+        row("add_shift", acc, lambda a, c, s: (a + c) >> s, small, part, fixed),
+    ])  # fmt: skip
     accs = ", ".join(f"{{{k}}}" for k in range(parts))
-    small16 = replace(acc, low=-40000, high=40000)
+    small16 = [replace(acc, low=-40000, high=40000)] * parts
     for dtype, low, high in (("int8", -128, 127), ("uint8", 0, 255)):
 
         def narrow(*a: Lanes, low: int = low, high: int = high) -> Lanes:
@@ -81,33 +74,24 @@ def _table(
                 np.clip(np.concatenate(a[:parts]), max(low, a[parts][0]), min(high, a[parts + 1][0])), after
             )
 
-        limits = (
-            Operand("int32_t", "int32", 1, low, low + 9),
-            Operand("int32_t", "int32", 1, high - 9, high),
-        )
+        limits = [Operand("int32_t", "int32", 1, at, at + 9) for at in (low, high - 9)]
         text = f"q8_bytes16_{dtype}(q8_pack16({accs}), {{{parts}}}, {{{parts + 1}}})"
-        table[f"bytes16_{dtype}"] = Instruction(
-            text, (*[small16] * parts, *limits), Operand("q8_bytes", dtype, 16), narrow
-        )
+        packed = Operand("q8_bytes", dtype, 16)
+        table[f"bytes16_{dtype}"] = Instruction(text, (*small16, *limits), packed, narrow)
         table[f"widen_{dtype}"] = _widen(dtype, inputs)
-    text = f"q8_sums16({{{parts}}}, {accs})"
-    table["sums16"] = Instruction(
-        text,
-        (*[acc] * parts,),
-        Operand("int32_t *", "int32", 16),
-        lambda *a: in_channels(np.concatenate(a), np.array(channels)),
-    )
+
+    def sums(*a: Lanes) -> Lanes:
+        return in_channels(np.concatenate(a), np.array(channels))
+
+    text, whole = f"q8_sums16({{{parts}}}, {accs})", Operand("int32_t *", "int32", 16)
+    table["sums16"] = Instruction(text, (*[acc] * parts,), whole, sums)
     return table
 
 
 def _widen(dtype: str, inputs: str) -> Instruction:
     flip = {("int8", "uint8"): 128, ("uint8", "int8"): -128}.get((dtype, inputs), 0)
-    return Instruction(
-        f"q8_widen_{dtype}({{1}}, {{0}}, 53)",
-        (Operand(f"const {dtype}_t *", dtype, 53),),
-        Operand(f"{inputs}_t *", inputs, 53),
-        lambda p: p + flip,
-    )
+    source, result = Operand(f"const {dtype}_t *", dtype, 53), Operand(f"{inputs}_t *", inputs, 53)
+    return Instruction(f"q8_widen_{dtype}({{1}}, {{0}}, 53)", (source,), result, lambda p: p + flip)
 
 
 AVX2 = InstructionSet(

@@ -19,10 +19,9 @@ from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import QuantSpec, Weights
 from aot_model.kernels.overlap import slack, span
 
 TILE = 4
@@ -71,7 +70,7 @@ class Variant:
         return self.unroll if self.in_parts else self.pairs
 
 
-def fits(shape: ConvShape, quant: QuantSpec, weights: npt.NDArray[np.integer]) -> bool:
+def fits(shape: ConvShape, quant: QuantSpec, weights: Weights) -> bool:
     """Whether the layer is one that this kernel computes exactly."""
     s = shape
     dense = (s.kernel_h, s.kernel_w, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, s.groups)

@@ -19,29 +19,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from aot_model.c.assembly import constant
 from aot_model.c.text import loop_of
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER, dsp_function
 from aot_model.kernels.int8.finish import Rows, form_name, requantise_helper
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
-from aot_model.kernels.int8.row_tail import RowTail, tail_helpers
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 from aot_model.kernels.int8.winograd import POSITIONS, SUMS, TILE, Variant, reach, tiles_of
+from aot_model.kernels.row_tail import RowTail, tail_helpers
 
 INVERSE_OF_9 = 0x38E38E39
 LAYOUT = "[output channel][3][3][input channel, filled up to a multiple of four]"
 
 
 def conv(
-    shape: ConvShape,
-    weights: npt.NDArray[np.int8],
-    bias: npt.NDArray[np.int32] | None,
-    quant: QuantSpec,
-    tail: Tail | None,
-    variant: Variant,
+    shape: ConvShape, weights: Weights, bias: Bias, quant: QuantSpec, tail: Tail | None, variant: Variant
 ) -> KernelCode:
     """Convolution; weights [out_c, 3, 3, in_c], `fits()`. With a tail it gets the int8 value."""
     s, v = shape, variant
@@ -287,11 +282,7 @@ def _add(register: str, by: int) -> list[str]:
         return []
     if bits <= 8 or word % (1 << (bits - 8)) == 0:
         return [f"{'add' if by > 0 else 'sub'}.w {register}, {register}, #{word}"]
-    return [
-        f"movw r12, #{word & 0xFFFF}",
-        *([f"movt r12, #{word >> 16}"] if word >> 16 else []),
-        f"{'add' if by > 0 else 'sub'}.w {register}, {register}, r12",
-    ]
+    return [*constant("r12", word), f"{'add' if by > 0 else 'sub'}.w {register}, {register}, r12"]
 
 
 def product(turns: int, unroll: int, adds: bool) -> tuple[str, str]:

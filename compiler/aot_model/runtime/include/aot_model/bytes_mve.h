@@ -64,50 +64,17 @@ AOT_MODEL_INLINE void aot_model_collect_bytes(uint8_t *to, const uint8_t *from, 
 
 /* Two rows of x times two rows of w, n > 0 bytes: sums[0], sums[1] of x0, sums[4], sums[5] of x1; begin: what is added to those
  * of each row of w, begin0 and begin1 to those of each row of x. */
-#if AOT_MODEL_INT16_MVE
-#define AOT_MODEL_BYTES_2X2(name, type, sign)                                                                                    \
-    AOT_MODEL_INLINE void name(const type *x0, const type *x1, const type *w0, const type *w1, int32_t n, int32_t begin0,        \
-                               int32_t begin1, const int32_t *begin, int32_t *sums)                                              \
-    {                                                                                                                            \
-        register int32_t left __asm__("lr") = n;                                                                                 \
-        int32_t a = begin0 + begin[0], b = begin0 + begin[1], c = begin1 + begin[0], d = begin1 + begin[1];                      \
-        __asm__ volatile("wlstp.8 lr, lr, 2f\n\t"                                                                                \
-                "1:\n\t"                                                                                                         \
-                "vldrb.u8 q0, [%[x0]], #16\n\tvldrb.u8 q2, [%[w0]], #16\n\t"                                                     \
-                "vmladava." sign " %[a], q0, q2\n\t"                                                                             \
-                "vldrb.u8 q1, [%[x1]], #16\n\t"                                                                                  \
-                "vmladava." sign " %[c], q1, q2\n\tvldrb.u8 q3, [%[w1]], #16\n\t"                                                \
-                "vmladava." sign " %[b], q0, q3\n\t"                                                                             \
-                "vmladava." sign " %[d], q1, q3\n\t"                                                                             \
-                "letp lr, 1b\n\t"                                                                                                \
-                "2:\n\t"                                                                                                         \
-                : [left] "+r"(left), [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d), [x0] "+r"(x0), [x1] "+r"(x1),       \
-                  [w0] "+r"(w0), [w1] "+r"(w1)                                                                                   \
-                :                                                                                                                \
-                : "q0", "q1", "q2", "q3", "memory");                                                                             \
-        sums[0] = a;                                                                                                             \
-        sums[1] = b;                                                                                                             \
-        sums[4] = c;                                                                                                             \
-        sums[5] = d;                                                                                                             \
-    }
-#else
 #define AOT_MODEL_BYTES_2X2(name, type, sign)                                                                                    \
     AOT_MODEL_INLINE void name(const type *x0, const type *x1, const type *w0, const type *w1, int32_t n, int32_t begin0,        \
                                int32_t begin1, const int32_t *begin, int32_t *sums)                                              \
     {                                                                                                                            \
         int32_t a = begin0 + begin[0], b = begin0 + begin[1], c = begin1 + begin[0], d = begin1 + begin[1];                      \
-        for (int32_t k = 0; k < n; k++) {                                                                                        \
-            a += x0[k] * w0[k];                                                                                                  \
-            b += x0[k] * w1[k];                                                                                                  \
-            c += x1[k] * w0[k];                                                                                                  \
-            d += x1[k] * w1[k];                                                                                                  \
-        }                                                                                                                        \
+        AOT_MODEL_2X2("8", "vldrb.u8", "vldrb.u8", "16", "r", sign);                                                             \
         sums[0] = a;                                                                                                             \
         sums[1] = b;                                                                                                             \
         sums[4] = c;                                                                                                             \
         sums[5] = d;                                                                                                             \
     }
-#endif
 AOT_MODEL_BYTES_2X2(aot_model_two_by_two_bytes_int8, int8_t, "s8")
 AOT_MODEL_BYTES_2X2(aot_model_two_by_two_bytes_uint8, uint8_t, "u8")
 

@@ -22,6 +22,18 @@
 #define AOT_MODEL_FEW_BITS_FPU 0
 #endif
 
+#if AOT_MODEL_FEW_BITS_FPU
+/* The floats of two words and of their lower halves, then `sums`. */
+#define AOT_MODEL_OF_TWO_COLUMNS(sums)                                                                                           \
+    __asm__("vmov %[h0], %[w0]\n\tvmov %[h1], %[w1]\n\t"                                                                         \
+            "vcvt.f32.u32 %[a0], %[h0]\n\tvcvt.f32.u32 %[a1], %[h1]\n\t"                                                         \
+            "vcvt.f32.u16 %[h0], %[h0], #0\n\tvcvt.f32.u16 %[h1], %[h1], #0\n\t" sums                                            \
+            : [s0] "+t"(sum[0]), [s1] "+t"(sum[1]), [h0] "=&t"(half0), [h1] "=&t"(half1), [a0] "=&t"(all0), [a1] "=&t"(all1)     \
+            : [w0] "r"(first), [w1] "r"(second), [xh] "t"(x_half), [xa] "t"(x_all))
+/* The same of one word. */
+#define AOT_MODEL_OF_WORD "vmov %[h], %[w]\n\tvcvt.f32.u32 %[a], %[h]\n\tvcvt.f32.u16 %[h], %[h], #0\n\t"
+#endif
+
 /* To each of two sums, those of two columns, half * x[0] + all * x[1] of its word. apart: products and sums are rounded one by
  * one, which takes a Cortex-M4 less time. Two columns at once, so that no instruction waits for the one before it. */
 AOT_MODEL_INLINE void aot_model_plus_two_columns(float *sum, uint32_t first, uint32_t second, float x_half, float x_all, bool apart)
@@ -32,23 +44,13 @@ AOT_MODEL_INLINE void aot_model_plus_two_columns(float *sum, uint32_t first, uin
     float all0;
     float all1;
     if (apart) {
-        __asm__("vmov %[h0], %[w0]\n\tvmov %[h1], %[w1]\n\t"
-                "vcvt.f32.u32 %[a0], %[h0]\n\tvcvt.f32.u32 %[a1], %[h1]\n\t"
-                "vcvt.f32.u16 %[h0], %[h0], #0\n\tvcvt.f32.u16 %[h1], %[h1], #0\n\t"
-                "vmul.f32 %[a0], %[a0], %[xa]\n\tvmul.f32 %[a1], %[a1], %[xa]\n\t"
-                "vmul.f32 %[h0], %[h0], %[xh]\n\tvmul.f32 %[h1], %[h1], %[xh]\n\t"
-                "vadd.f32 %[s0], %[s0], %[a0]\n\tvadd.f32 %[s1], %[s1], %[a1]\n\t"
-                "vadd.f32 %[s0], %[s0], %[h0]\n\tvadd.f32 %[s1], %[s1], %[h1]"
-                : [s0] "+t"(sum[0]), [s1] "+t"(sum[1]), [h0] "=&t"(half0), [h1] "=&t"(half1), [a0] "=&t"(all0), [a1] "=&t"(all1)
-                : [w0] "r"(first), [w1] "r"(second), [xh] "t"(x_half), [xa] "t"(x_all));
+        AOT_MODEL_OF_TWO_COLUMNS("vmul.f32 %[a0], %[a0], %[xa]\n\tvmul.f32 %[a1], %[a1], %[xa]\n\t"
+                                 "vmul.f32 %[h0], %[h0], %[xh]\n\tvmul.f32 %[h1], %[h1], %[xh]\n\t"
+                                 "vadd.f32 %[s0], %[s0], %[a0]\n\tvadd.f32 %[s1], %[s1], %[a1]\n\t"
+                                 "vadd.f32 %[s0], %[s0], %[h0]\n\tvadd.f32 %[s1], %[s1], %[h1]");
     } else {
-        __asm__("vmov %[h0], %[w0]\n\tvmov %[h1], %[w1]\n\t"
-                "vcvt.f32.u32 %[a0], %[h0]\n\tvcvt.f32.u32 %[a1], %[h1]\n\t"
-                "vcvt.f32.u16 %[h0], %[h0], #0\n\tvcvt.f32.u16 %[h1], %[h1], #0\n\t"
-                "vfma.f32 %[s0], %[a0], %[xa]\n\tvfma.f32 %[s1], %[a1], %[xa]\n\t"
-                "vfma.f32 %[s0], %[h0], %[xh]\n\tvfma.f32 %[s1], %[h1], %[xh]"
-                : [s0] "+t"(sum[0]), [s1] "+t"(sum[1]), [h0] "=&t"(half0), [h1] "=&t"(half1), [a0] "=&t"(all0), [a1] "=&t"(all1)
-                : [w0] "r"(first), [w1] "r"(second), [xh] "t"(x_half), [xa] "t"(x_all));
+        AOT_MODEL_OF_TWO_COLUMNS("vfma.f32 %[s0], %[a0], %[xa]\n\tvfma.f32 %[s1], %[a1], %[xa]\n\t"
+                                 "vfma.f32 %[s0], %[h0], %[xh]\n\tvfma.f32 %[s1], %[h1], %[xh]");
     }
 #else
     (void)apart;
@@ -67,7 +69,7 @@ AOT_MODEL_INLINE void aot_model_plus_two_rows(float *sum0, float *sum1, uint32_t
     if (apart) {
         float t0;
         float t1;
-        __asm__("vmov %[h], %[w]\n\tvcvt.f32.u32 %[a], %[h]\n\tvcvt.f32.u16 %[h], %[h], #0\n\t"
+        __asm__(AOT_MODEL_OF_WORD
                 "vmul.f32 %[t0], %[a], %[a0]\n\tvmul.f32 %[t1], %[a], %[a1]\n\t"
                 "vmul.f32 %[a], %[h], %[h0]\n\tvmul.f32 %[h], %[h], %[h1]\n\t"
                 "vadd.f32 %[s0], %[s0], %[t0]\n\tvadd.f32 %[s1], %[s1], %[t1]\n\t"
@@ -75,7 +77,7 @@ AOT_MODEL_INLINE void aot_model_plus_two_rows(float *sum0, float *sum1, uint32_t
                 : [s0] "+t"(*sum0), [s1] "+t"(*sum1), [h] "=&t"(h), [a] "=&t"(a), [t0] "=&t"(t0), [t1] "=&t"(t1)
                 : [w] "r"(word), [h0] "t"(x0[half]), [a0] "t"(x0[all]), [h1] "t"(x1[half]), [a1] "t"(x1[all]));
     } else {
-        __asm__("vmov %[h], %[w]\n\tvcvt.f32.u32 %[a], %[h]\n\tvcvt.f32.u16 %[h], %[h], #0\n\t"
+        __asm__(AOT_MODEL_OF_WORD
                 "vfma.f32 %[s0], %[a], %[a0]\n\tvfma.f32 %[s1], %[a], %[a1]\n\t"
                 "vfma.f32 %[s0], %[h], %[h0]\n\tvfma.f32 %[s1], %[h], %[h1]"
                 : [s0] "+t"(*sum0), [s1] "+t"(*sum1), [h] "=&t"(h), [a] "=&t"(a)

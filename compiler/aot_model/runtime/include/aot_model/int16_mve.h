@@ -96,50 +96,47 @@ AOT_MODEL_INLINE void aot_model_fill_int16(int16_t *to, int16_t value, int32_t n
 #endif
 }
 
-/* Two rows of x times two rows of w, n > 0 taps: sums[0], sums[1] of x0, sums[4], sums[5] of x1. */
+/* Two rows of x times two rows of w, n > 0 elements: what is added to a and b, the sums of x0, and to c and d, those of x1. */
 #if AOT_MODEL_INT16_MVE
-#define AOT_MODEL_INT16_2X2(name, type, load, step, low)                                                                         \
-    AOT_MODEL_INLINE void name(const int16_t *x0, const int16_t *x1, const type *w0, const type *w1, int32_t n, int32_t *sums)   \
-    {                                                                                                                            \
+#define AOT_MODEL_2X2(lanes, load_x, load, step, low, sign)                                                                      \
+    do {                                                                                                                         \
         register int32_t left __asm__("lr") = n; /* a register less */                                                           \
-        int32_t a = 0, b = 0, c = 0, d = 0;                                                                                      \
-        __asm__ volatile("wlstp.16 lr, lr, 2f\n\t"                                                                               \
-                "1:\n\t"                                                                                                         \
-                "vldrh.u16 q0, [%[x0]], #16\n\t" load " q2, [%[w0]], #" step "\n\t"                                              \
-                "vmladava.s16 %[a], q0, q2\n\t"                                                                                  \
-                "vldrh.u16 q1, [%[x1]], #16\n\t"                                                                                 \
-                "vmladava.s16 %[c], q1, q2\n\t" load " q3, [%[w1]], #" step "\n\t"                                               \
-                "vmladava.s16 %[b], q0, q3\n\t"                                                                                  \
-                "vmladava.s16 %[d], q1, q3\n\t"                                                                                  \
+        __asm__ volatile("wlstp." lanes " lr, lr, 2f\n\t"                                                                        \
+                "1:\n\t" load_x " q0, [%[x0]], #16\n\t" load " q2, [%[w0]], #" step "\n\t"                                       \
+                "vmladava." sign " %[a], q0, q2\n\t" load_x " q1, [%[x1]], #16\n\t"                                              \
+                "vmladava." sign " %[c], q1, q2\n\t" load " q3, [%[w1]], #" step "\n\t"                                          \
+                "vmladava." sign " %[b], q0, q3\n\t"                                                                             \
+                "vmladava." sign " %[d], q1, q3\n\t"                                                                             \
                 "letp lr, 1b\n\t"                                                                                                \
                 "2:\n\t"                                                                                                         \
                 : [left] "+r"(left), [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d),                                     \
-                  [x0] "+r"(x0), [x1] "+r"(x1), [w0] "+" low(w0),                                                                \
-                  [w1] "+" low(w1)                                                                                               \
+                  [x0] "+r"(x0), [x1] "+r"(x1), [w0] "+" low(w0), [w1] "+" low(w1)                                               \
                 :                                                                                                                \
                 : "q0", "q1", "q2", "q3", "memory");                                                                             \
-        sums[0] = a;                                                                                                             \
-        sums[1] = b;                                                                                                             \
-        sums[4] = c;                                                                                                             \
-        sums[5] = d;                                                                                                             \
-    }
+    } while (0)
 #else
-#define AOT_MODEL_INT16_2X2(name, type, load, step, low)                                                                         \
-    AOT_MODEL_INLINE void name(const int16_t *x0, const int16_t *x1, const type *w0, const type *w1, int32_t n, int32_t *sums)    \
-    {                                                                                                                            \
-        int32_t a = 0, b = 0, c = 0, d = 0;                                                                                      \
+#define AOT_MODEL_2X2(lanes, load_x, load, step, low, sign)                                                                      \
+    do {                                                                                                                         \
         for (int32_t k = 0; k < n; k++) {                                                                                        \
             a += x0[k] * w0[k];                                                                                                  \
             b += x0[k] * w1[k];                                                                                                  \
             c += x1[k] * w0[k];                                                                                                  \
             d += x1[k] * w1[k];                                                                                                  \
         }                                                                                                                        \
+    } while (0)
+#endif
+
+/* The products of n taps: sums[0], sums[1] of x0, sums[4], sums[5] of x1. */
+#define AOT_MODEL_INT16_2X2(name, type, load, step, low)                                                                         \
+    AOT_MODEL_INLINE void name(const int16_t *x0, const int16_t *x1, const type *w0, const type *w1, int32_t n, int32_t *sums)   \
+    {                                                                                                                            \
+        int32_t a = 0, b = 0, c = 0, d = 0;                                                                                      \
+        AOT_MODEL_2X2("16", "vldrh.u16", load, step, low, "s16");                                                                \
         sums[0] = a;                                                                                                             \
         sums[1] = b;                                                                                                             \
         sums[4] = c;                                                                                                             \
         sums[5] = d;                                                                                                             \
     }
-#endif
 AOT_MODEL_INT16_2X2(aot_model_two_by_two_int8, int8_t, "vldrb.s16", "8", "l")
 AOT_MODEL_INT16_2X2(aot_model_two_by_two_int16, int16_t, "vldrh.u16", "16", "r")
 
