@@ -10,6 +10,7 @@ import numpy as np
 from table import Draw, Layer, Step
 
 from aot_model.ir.types import DType
+from aot_model.ops.conversion import Cast
 from aot_model.ops.convolution import Convolution
 from aot_model.ops.elementwise import op
 from aot_model.ops.quantised import QuantisedSum
@@ -33,6 +34,18 @@ KINDS: tuple[tuple[tuple[int, ...], tuple[int, ...], Window], ...] = (
     ((1, 1, 30, 4), (4, 1, 3, 1), {"group": 4, "dilations": (1, 2)}),
 )
 """Input, weights, window."""
+CHANNELS: tuple[tuple[tuple[int, ...], tuple[int, ...], Window], ...] = (
+    ((1, 7, 9, 8), (8, 3, 3, 1), {"pads": (1, 1, 1, 1)}),
+    ((2, 6, 8, 5), (5, 3, 3, 1), {"strides": (2, 1)}),
+    ((1, 9, 9, 16), (16, 5, 5, 1), {"pads": (2, 2, 2, 2)}),
+    ((1, 5, 13, 4), (4, 1, 3, 1), {}),
+    ((1, 10, 10, 6), (6, 2, 2, 1), {"strides": (2, 2)}),
+    ((1, 6, 3, 7), (7, 3, 3, 1), {}),
+    ((1, 6, 6, 7), (7, 3, 3, 1), {"dilations": (2, 1)}),
+    ((2, 1, 30, 12), (12, 1, 9, 1), {"strides": (1, 2), "pads": (0, 4, 0, 4)}),
+    ((1, 6, 7, 4), (8, 3, 3, 1), {}),
+)
+"""The same of depthwise layers."""
 
 
 def layers_of_all_forms() -> list[Layer]:
@@ -83,4 +96,29 @@ def layers_before_floats() -> list[Layer]:
             layers.append(
                 Layer(f"sum {k} {list(shape)} {group}", x, (Step(Convolution(group=group), (w,)), fed))
             )
+    return layers
+
+
+def sums_of_channels(kind: type[Any]) -> list[Layer]:
+    """Depthwise layers whose sums stay as they are, as where factors are known when it runs: a bias, floats
+    that are multiplied by numbers of channels and by one of the input.
+    """
+    draw, layers = Draw(59), []
+    wide = kind is np.int16
+    sums = np.int64 if wide else np.int32
+    for k, (shape, weights, window) in enumerate(CHANNELS):
+        zero = 0 if wide else int(draw.rng.integers(-20, 20)) + (128 if kind is np.uint8 else 0)
+        outs, x, w = weights[0], draw.tensor(kind, *shape), draw.tensor(np.int8, *weights)
+        places = {"x_zero_point": zero, "w_zero_point": 0 if wide or k % 3 else 9}
+        node = Convolution(**window, **places, group=shape[-1])
+        bias = Step(op("Add"), (draw.rng.integers(-3000, 3000, outs).astype(sums),))
+        factors = np.asarray(2.0 ** -draw.rng.integers(8, 16, outs), np.float32)
+        tails = (
+            (bias,),
+            (Step(Cast(DType.FLOAT32)), Step(op("Mul"), (factors,))),
+            (Step(Cast(DType.FLOAT32)), Step(op("Mul"), (np.float32([0.5]),), fed=True)),
+        )
+        layers.append(
+            Layer(f"sums {k} {x.dtype}{list(shape)} * {weights}", x, (Step(node, (w,)), *tails[k % 3]))
+        )
     return layers

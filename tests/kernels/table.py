@@ -80,6 +80,8 @@ class Layer:
 PLAIN: dict[str, Callable[..., np.ndarray]] = {
     "Add": lambda a, b: np.asarray(a + b, a.dtype),
     "Relu": lambda a: np.maximum(a, 0),
+    "Mul": lambda a, b: np.asarray(a * b, a.dtype),
+    "Cast": lambda a: a.astype(np.float32),
     "MatMul": lambda a, b: np.asarray(
         _product(a) @ _product(b), a.dtype if a.dtype.kind == "f" else np.int32
     ),
@@ -674,9 +676,9 @@ def pairs_of_int16(name: str) -> list[Layer]:
     return found
 
 
-def _written_over_this(module: str, name: str) -> list[Layer]:
+def _written_over_this(module: str, name: str, *arguments: Any) -> list[Layer]:
     """Layers of a module that is written over this one."""
-    found: list[Layer] = getattr(importlib.import_module(module), name)()
+    found: list[Layer] = getattr(importlib.import_module(module), name)(*arguments)
     return found
 
 
@@ -684,15 +686,23 @@ images_of_int8 = partial(_written_over_this, "images_of_table", "images_of_int8"
 large_int8 = partial(_written_over_this, "large_layers", "large_int8")
 layers_of_all_forms = partial(_written_over_this, "forms_of_layers", "layers_of_all_forms")
 layers_before_floats = partial(_written_over_this, "forms_of_layers", "layers_before_floats")
+sums_of_channels = partial(_written_over_this, "forms_of_layers", "sums_of_channels")
 large_pools = partial(_written_over_this, "large_layers", "large_pools")
 columns_of_floats = partial(_written_over_this, "large_layers", "columns_of_floats")
 
 
 GROUPS: dict[str, Callable[[], list[Layer]]] = {
-    "integer convolution": partial(pairs_of_int16, "integer_convolutions"),
+    "integer convolution": lambda: pairs_of_int16("integer_convolutions") + sums_of_channels(np.int16),
     "integer transposed convolution": partial(pairs_of_int16, "integer_transposed"),
     "integer matrix product": partial(pairs_of_int16, "integer_products"),
-    "int8 convolution": lambda: int8_convolutions() + images_of_int8() + large_int8() + layers_of_all_forms(),
+    "int8 convolution": lambda: (
+        int8_convolutions()
+        + images_of_int8()
+        + large_int8()
+        + layers_of_all_forms()
+        + sums_of_channels(np.int8)
+        + sums_of_channels(np.uint8)
+    ),
     "int8 transposed convolution": int8_transposed,
     "int8 matrix product": int8_products,
     "int8 pooling": lambda: integer_pools() + large_pools(),

@@ -336,6 +336,8 @@ def test_depthwise_turns_rows_where_that_takes_no_more_memory() -> None:
         (replace(padded, kernel_h=9, kernel_w=9), False),  # 81 bytes of a window
         (replace(padded, dilation_w=4), False),
         (replace(padded, kernel_h=10, kernel_w=8), True),
+        (ConvShape(1, 3, 3120, 2, 1, 3118, 2, 3, 3, groups=2), True),  # seven planes of 9360 bytes
+        (ConvShape(1, 3, 3121, 2, 1, 3119, 2, 3, 3, groups=2), False),
     ):
         assert depthwise_columns_mve.applicable(geometry) is fits, geometry
 

@@ -59,6 +59,8 @@ class Family:
         return vectors if self.mve and vectors.chunk else Dots(self.dsp, taps, most, w_type=w_type)
 
 
+_FEWEST_GATHERED = 4
+"""Taps of a channel from which on a gather of them, which brings eight, takes less than plain C."""
 _GATHERED = 8 * depthwise_taps_mve.RESIDENT
 """Taps of a channel up to which gathers of them are cheaper than a patch, where it has several outputs."""
 PLAIN, DSP, HELIUM = Family("plain C", False), Family("DSP extension", True), Family("Helium", True, True)
@@ -251,8 +253,12 @@ def _depthwise(family: Family, site: Site, layer: Layer, shape: ConvShape) -> No
     ending = Ending.of(finish) if family.mve else None
     most = layer.dots.most
     writers = depthwise_lanes_mve.writers(shape, weights, most, ending) if ending is not None else []
+    taps = shape.kernel_h * shape.kernel_w
+    sums = family.mve and finish is None and own is not None and taps >= _FEWEST_GATHERED
     if ending is not None and writers:
         code = writers[0][1](shape, weights, ending, own)
+    elif sums and depthwise_mve.applicable(shape, weights, most, None):
+        code = depthwise_mve.depthwise(shape, weights, None, own, out.dtype.c_type)
     elif _in_planes(family, site, shape, layer):
         code = depthwise_dsp.depthwise(
             shape, weights, finish, own, out.dtype.c_type, (result.c_type, result.size)

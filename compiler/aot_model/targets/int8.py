@@ -61,11 +61,22 @@ def _rejecting(family: Family) -> Callable[[Node, Chain, Target], str | None]:
         part = integer_part(node, chain)
         if isinstance(part, str):
             return part
-        if not part.quant.rounding and not family.accumulators:
+        if not part.quant.rounding and not (family.accumulators or _sums_of_channels(family, node, part)):
             return "the accumulators are not requantised next by constants for each channel"
         return cases_reject(node, each_is_code=True) if isinstance(node.op, ConvolutionTranspose) else None
 
     return reject
+
+
+def _sums_of_channels(family: Family, node: Node, part: Integer) -> bool:
+    """Whether a node is a depthwise convolution whose sums the family's kernel gives to a tail."""
+    x, w = node.input(0), node.input(1)
+    if not (family.channel_sums and isinstance(node.op, Convolution) and x is not None and w is not None):
+        return False
+    if w.dtype is not DType.INT8:
+        return False
+    shape = conv_shape(x, node.outputs[0], w.shape[1:-1], node.op, node.op.group).row_of_windows
+    return shape.in_c > 1 and family.depthwise_fits(shape, part.quant)
 
 
 Place = Callable[[Coordinates], tuple[Expr, ...]]

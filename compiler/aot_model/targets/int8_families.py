@@ -63,6 +63,8 @@ class Family:
     """What the target's option `dot` must say for that."""
     accumulators: bool = False
     """Whether a tail may take the accumulators as they are, where no requantisation follows."""
+    channel_sums: bool = False
+    """The same of depthwise convolutions alone, those that `depthwise_fits`."""
     int8_weights: bool = False
     """Whether weights are packed as int8, so that uint8 ones beyond 127 go to plain C."""
 
@@ -185,6 +187,7 @@ HELIUM = Family(
         for kind, of in ((DType.INT8, ""), (DType.UINT8, "_uint8"))
     },
     reading=_helium_for,
+    channel_sums=True,
     int8_weights=True,
     zero_points=True,
 )

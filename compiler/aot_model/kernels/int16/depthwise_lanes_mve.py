@@ -57,7 +57,7 @@ def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail 
         constants.append(Packed("moves", walk.table()))
         table = f"const int32_t slot = oy * {s.stride_h} % {walk.slots};\n"
         x, moves = f"ring + slot * {walk.row // 2}", f"moves + slot * {s.kernel_h}, "
-    return layer_code(walk, ending, tail, (name, text), constants, table,
+    return layer_code(walk, ending.finish.to, tail, (name, text), constants, table,
                       lambda to: f"{name}({x}, w, {moves}{to});\n",
                       f"{walk.taps} taps of 8 channels, {walk.slots} buffered rows")  # fmt: skip
 

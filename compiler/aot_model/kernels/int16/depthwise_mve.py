@@ -13,14 +13,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot_model.c.assembly import forward
+from aot_model.ir.types import DType
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8.channel_rows_mve import FOUR, ChannelRows, gathered_sums, scattered
+from aot_model.kernels.int8.channel_rows_mve import (
+    FOUR,
+    ChannelRows,
+    RowEnd,
+    SumEnd,
+    gathered_sums,
+    scattered,
+)
 from aot_model.kernels.int8.depthwise_taps_mve import RESIDENT, tap_offsets, tap_plan, tap_sums
 from aot_model.kernels.int8.image_rows_mve import PaddedRows, image_loops, slack_of_rows
 from aot_model.kernels.int8.requantise_mve import HEADER
 from aot_model.kernels.int16 import block_mve
 from aot_model.kernels.int16.dots import INT32
 from aot_model.kernels.int16.finish_mve import Ending
+from aot_model.kernels.row_tail import VectorTail
 
 
 @dataclass(frozen=True)
@@ -90,14 +99,16 @@ class _End:
 
 def applicable(shape: ConvShape, weights: np.ndarray, most: int, ending: Ending | None) -> bool:
     """Whether `depthwise` takes a layer: weights of int8, sums of 32 bits, steps of 12 bits, offsets of 16.
+    ending: None where the sums stay as they are.
 
     most: no product is larger.
     """
     taps = shape.kernel_h * shape.kernel_w
-    if ending is None or weights.dtype != np.int8 or taps * most > INT32 or taps > 120 or not shape.dense:
+    if weights.dtype != np.int8 or taps * most > INT32 or taps > 120 or not shape.dense:
         return False
     p = tap_plan(shape.along_row, size=2)
-    return 4 * shape.out_c * ending.finish.to.size <= 4095 and p.step <= 4095 and p.reach(1) <= 65535
+    size = 4 if ending is None else ending.finish.to.size
+    return 4 * shape.out_c * size <= 4095 and p.step <= 4095 and p.reach(1) <= 65535
 
 
 def cycles(shape: ConvShape) -> float:
@@ -105,11 +116,16 @@ def cycles(shape: ConvShape) -> float:
     return tap_plan(shape.along_row, size=2).cycles
 
 
-def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail | None) -> KernelCode:
-    """weights: int8 [kernel_h, kernel_w, channel], some for each channel of x, whose zero point is 0."""
+def depthwise(
+    shape: ConvShape, weights: np.ndarray, ending: Ending | None, tail: Tail | None, sum_type: str = ""
+) -> KernelCode:
+    """weights: int8 [kernel_h, kernel_w, channel], some for each channel of x, whose zero point is 0. ending:
+    as of `applicable`; the tail takes the sums then, as `sum_type`.
+    """
     assert applicable(shape, weights, 0, ending), shape
     p = tap_plan(shape.along_row, size=2)
-    s, end, chunks = p.shape, _End(ending), range(p.chunks if p.chunks <= RESIDENT else 0)
+    s, chunks = p.shape, range(p.chunks if p.chunks <= RESIDENT else 0)
+    end: RowEnd = SumEnd(np.zeros(s.out_c, np.int32), 2) if ending is None else _End(ending)
     count, multiplier = s.kernel_h * s.kernel_w, p.multiplier
     rows = ChannelRows(s, end, 8 * p.chunks, p.step, s.in_c, multiplier, (1, multiplier), False, 8 * p.chunks)
     name, text = rows.kernel(
@@ -128,24 +144,27 @@ def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail 
     x, table = ("ring", "taps") if p.slots else (p.first, "offsets")
     tables = f"{table}, offsets + {max(p.slots, 1) * 8 * p.chunks}"
     note = f"{p.chunks} gather(s) of 8 taps per output, {p.slots} buffered rows"
-    return layer_code(p, ending, tail, (name, text), constants, p.taps_now,
-                      lambda to: rows.call(name, x, tables, to), note)  # fmt: skip
+    to = DType.INT32 if ending is None else ending.finish.to
+    return layer_code(p, to, tail, (name, text), constants, p.taps_now,
+                      lambda to: rows.call(name, x, tables, to), note, sum_type)  # fmt: skip
 
 
 def layer_code(
     rows: PaddedRows,
-    ending: Ending,
+    to: DType,
     tail: Tail | None,
     kernel: tuple[str, str],
     constants: list[Packed],
     table: str,
     calls: Callable[[str], str],
     note: str,
+    sum_type: str = "",
 ) -> KernelCode:
-    """The kernel around calls of a function, name and text, that makes a row of outputs. table: C before the
-    calls, where there is a ring; calls: theirs, for where the results go.
+    """The kernel around calls of a function, name and text, that makes a row of outputs. to: what the calls
+    make. table: C before them, where there is a ring; calls: theirs, for where the results go. sum_type: as
+    of `depthwise`.
     """
-    s, to, pointer = rows.shape, ending.finish.to, ending.pointer
+    s, pointer = rows.shape, f"int{to.bits}_t *"
     out_row, ring = s.out_w * s.out_c, rows.ring(0, table)
     scratch = [ring.scratch] if ring else []
     place = f"y + (n * {s.out_h} + oy) * {out_row}"
@@ -153,14 +172,16 @@ def layer_code(
     if tail is not None:
         scratch.append(Scratch("results", out_row * to.size, 4, pointer[:-2]))
         pixel = f"(n * {s.out_h} + oy) * {s.out_w} + ox"
-        row = f"""\
-{calls("results")}for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
-    for (int32_t c = 0; c < {s.out_c}; c++) {{
-        const {to.c_type} v = ({to.c_type})results[ox * {s.out_c} + c];
-        {tail.store("v", ("0", "0", pixel, "c"), 1)}
-    }}
+        if isinstance(tail, VectorTail):
+            each = tail.store_row(f"results + ox * {s.out_c}", ("0", "0", pixel, "0"), s.out_c, to)
+        else:
+            each = f"""\
+for (int32_t c = 0; c < {s.out_c}; c++) {{
+    const {sum_type or to.c_type} v = ({to.c_type})results[ox * {s.out_c} + c];
+    {tail.store("v", ("0", "0", pixel, "c"), 1)}
 }}
 """
+        row = f"{calls('results')}for (int32_t ox = 0; ox < {s.out_w}; ox++) {{\n{each}}}\n"
     sizes = 2, to.size
     return KernelCode(image_loops(s, "const int16_t *image = x", ring, row), tuple(constants), tuple(scratch),
                       frozenset({HEADER, block_mve.HEADER}), (kernel[1],), slack_of_rows(s, ring, sizes),

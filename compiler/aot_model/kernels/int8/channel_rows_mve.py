@@ -172,6 +172,48 @@ class ByteEnd:
         return f"y[{place}] = {rq.scalar(acc, k[1], left, right, k[2])};"
 
 
+@dataclass(frozen=True)
+class SumEnd:
+    """Sums that stay as they are, words."""
+
+    start: np.ndarray
+    """int32: what those of each channel begin with."""
+    size: int = 1
+    """Bytes of an element of the input."""
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        return self.size, 4
+
+    @property
+    def numbers(self) -> np.ndarray:
+        return self.start[:, None]
+
+    @property
+    def shifts(self) -> np.ndarray | None:
+        return None
+
+    @property
+    def begin(self) -> list[str]:
+        return ["vldrw.32 q6, [r2]"]
+
+    @property
+    def constants(self) -> list[str]:
+        return []
+
+    @property
+    def load(self) -> list[str]:
+        return ["ldr r12, [r7], #4"]
+
+    def finished(self, steps: int, partial: bool, eight: bool = False, first: str | None = None) -> list[str]:
+        """Of a block of up to four."""
+        store = ["vpst", "vstrwt.32 q0, [r3, q6]"] if partial else ["vstrw.32 q0, [r3, q6]"]
+        return [*gathered_sums("q0"), "vadd.i32 q0, q0, r12", *store, *forward("r3", steps)]
+
+    def stored(self, place: str, shift: str) -> str:
+        return f"y[{place}] = (int32_t)((uint32_t)acc + (uint32_t)k[c]);"
+
+
 def scattered(eight: bool, step: int) -> np.ndarray:
     """uint16 [8]: where the results of a block go, `step` bytes from one to the next: eight of 16 bits as
     `RowEnd` has them, or four of 32 bits.

@@ -19,7 +19,7 @@ from aot_model.kernels.int8 import (
     depthwise_taps_mve,
 )
 from aot_model.kernels.int8.channel_lanes_mve import takes
-from aot_model.kernels.int8.requantise_mve import supports
+from aot_model.kernels.int8.requantise_mve import supports, supports_sums
 from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights, Writer
 
 ALLOWANCE = 15
@@ -27,8 +27,11 @@ ALLOWANCE = 15
 
 
 def applicable(shape: ConvShape, spec: QuantSpec) -> bool:
-    """Whether `depthwise` takes a layer."""
-    return shape.groups == shape.in_c and supports(spec) and bool(writers(shape, spec, False))
+    """Whether `depthwise` takes a layer, with a requantisation or, where there is none, for its sums."""
+    if shape.groups != shape.in_c:
+        return False
+    sums = supports_sums(spec) and depthwise_taps_mve.applicable(shape)
+    return sums or (supports(spec) and bool(writers(shape, spec, False)))
 
 
 def depthwise(
@@ -43,12 +46,14 @@ def depthwise(
     """One or more output channels of each input channel.
 
     weights: int8 [kernel_h, kernel_w, in_c * multiplier]. bias: int32 [out_c]. tail: gets the requantised,
-    clamped outputs instead of the store to y, one at a time. room: bytes of scratch memory that there are;
-    None: as few as there may be. compact: whether code counts more than time.
+    clamped outputs, or the sums, instead of the store to y, one at a time. room: bytes of scratch memory that
+    there are; None: as few as there may be. compact: whether code counts more than time.
 
     Raises:
         ValueError: a layer that is not `applicable`.
     """
+    if spec.rounding is None and applicable(shape, spec):
+        return depthwise_taps_mve.depthwise_taps(shape, weights, bias, spec, tail, compact)
     found = writers(shape, spec, compact)
     if not found:
         raise ValueError(f"not for the depthwise kernels: {shape}, {spec}")

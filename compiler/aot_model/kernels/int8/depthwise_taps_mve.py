@@ -22,11 +22,14 @@ from aot_model.kernels.int8.channel_rows_mve import (
     FOUR,
     ByteEnd,
     ChannelRows,
+    RowEnd,
+    SumEnd,
     covered,
     scattered,
     summed,
 )
 from aot_model.kernels.int8.image_rows_mve import PaddedRows, ring_of
+from aot_model.kernels.int8.requantise import fold_zero_point
 from aot_model.kernels.int8.requantise_mve import Ends, constant_s16, padding, requantiser
 from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 
@@ -127,7 +130,8 @@ def depthwise_taps(
 ) -> KernelCode:
     """Any kernel of up to 128 taps, stride, dilation, padding and channel multiplier.
 
-    weights: int8 [kernel_h, kernel_w, out_c]. bias: int32 [out_c]. tail: as for `conv`.
+    weights: int8 [kernel_h, kernel_w, out_c]. bias: int32 [out_c]. tail: as for `conv`; it takes the sums
+    where spec.rounding is None.
     """
     s = shape.along_row
     taps = s.kernel_h * s.kernel_w
@@ -136,14 +140,21 @@ def depthwise_taps(
     matrix = by_column.reshape(s.out_c, taps)
     p = tap_plan(s, compact)
     outside = spec.weight_zero_point
+    ends, eight = Ends.of(spec), p.eight and spec.rounding is not None
     # four weights leave no register for the offsets of the results, where four sums wait for four more
-    rq, crowded, ends = requantiser(spec, matrix, bias), p.eight and p.together == FOUR, Ends.of(spec)
-    rows = ChannelRows(s, ByteEnd(rq, None, "q7", "r11") if crowded else ByteEnd(rq), 8 * p.chunks, p.step,
-                       s.in_c, p.multiplier, (1, p.multiplier), p.eight, p.before + 8 * p.chunks)  # fmt: skip
+    crowded = eight and p.together == FOUR
+    end: RowEnd
+    if spec.rounding is None:
+        end = SumEnd(fold_zero_point(matrix, bias, spec)[1].astype(np.int32))
+    else:
+        rq = requantiser(spec, matrix, bias)
+        end = ByteEnd(rq, None, "q7", "r11") if crowded else ByteEnd(rq)
+    rows = ChannelRows(s, end, 8 * p.chunks, p.step, s.in_c, p.multiplier, (1, p.multiplier), eight,
+                       p.before + 8 * p.chunks)  # fmt: skip
     scatter = f"offsets + {max(p.slots, 1) * 8 * p.chunks}"
     places = ("ring", f"taps, {scatter}") if p.slots else (p.first, f"offsets, {scatter}")
     together = f"{p.together} outputs" if p.together > 1 else "output"
-    offsets = Packed("offsets", tap_offsets(p, scattered(p.eight, s.out_c)))
+    offsets = Packed("offsets", tap_offsets(p, scattered(eight, end.sizes[1] * s.out_c)))
     kernel = _row_kernel(p, rows, outside, ends.unsigned_x, "q6" if crowded else "q5")
     return rows.code(ends, kernel, [*rows.packed(matrix, p.before, outside), offsets],
                      places, p.ring(padding(spec), p.taps_now), tail, s is not shape,

@@ -284,6 +284,12 @@ def supports(spec: QuantSpec) -> bool:
     return spec.rounding == "double" or single
 
 
+def supports_sums(spec: QuantSpec) -> bool:
+    """The same of what takes no requantisation: sums that go to a tail."""
+    bytes_ = spec.x_dtype in ("int8", "uint8") and -128 <= spec.weight_zero_point <= 127
+    return spec.rounding is None and bytes_
+
+
 def _even(multiplier: np.ndarray, shift: np.ndarray) -> bool:
     """Whether ties of all channels are found, whose multipliers have all their bits.
 
@@ -336,10 +342,13 @@ class Ends:
 
     unsigned_x: bool = False
     unsigned_y: bool = False
+    words: bool = False
+    """Whether results are sums of 32 bits, which a tail takes."""
 
     @staticmethod
     def of(spec: QuantSpec) -> Ends:
-        return Ends(spec.x_dtype == "uint8", spec.out_dtype == "uint8")
+        words = spec.rounding is None
+        return Ends(spec.x_dtype == "uint8", spec.out_dtype == "uint8" and not words, words)
 
     @property
     def x(self) -> str:
@@ -358,6 +367,8 @@ class Ends:
 
     def results(self, count: int) -> Scratch:
         """Room for those."""
+        if self.words:
+            return Scratch("row", 4 * count, 4, "int32_t")
         return Scratch("row", count, ctype="uint8_t" if self.unsigned_y else "int8_t")
 
     def signed(self, spec: QuantSpec) -> QuantSpec:
