@@ -119,7 +119,7 @@ REFUSED: dict[str, tuple[onnx.ModelProto, str]] = {
     "maximum of a large window": (_pool("MaxPool", LARGE, LARGE - 1, 0), "too large"),
     "norm of a large window": (_pool("LpPool", LARGE, LARGE - 1, 0), "too large"),
     "dilations": (_pool("MaxPool", 2, 0, 0, dilations=[LARGE]), "too large"),
-    "no strides": (_pool("MaxPool", 2, 0, 0, strides=[0]), "strides of 0"),
+    "no strides": (_pool("MaxPool", 2, 0, 0, strides=[0]), "strides or dilations of 1 axes"),
     "pieces of what is large": (_split(MANY, MANY), "4096 outputs"),
     "pieces of what is small": (_split(4, MANY), "4194304 pieces"),
     "a table of columns": (_resized(MANY), "its tables would have"),

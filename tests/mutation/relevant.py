@@ -30,9 +30,14 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "arithmetic|ops/(lstm_integer|quantised_curves|rounded_softmax)": ("tests/test_fixed_point.py",),
     "ops/quantised_tables": ("tests/operators/test_interpolated_int16.py",),
     "ops": (_together("operators", "limits", "refusals", "defaults", "ranges"),),
+    "ops/lstm_integer": ("tests/kernels/test_admissible.py",),
     "ops/.*(lstm|recurrent|control)": ("tests/operators/test_macs.py",),
     "ops/microsoft": ("tests/operators/test_masks.py",),
-    "kernels": (_together("kernels", "kernel_choices", "overlap", "blocks", "instruction_tables", "parts"),),
+    "kernels": (
+        _together(
+            "kernels", "kernel_choices", "overlap", "blocks", "instruction_tables", "parts", "admissible"
+        ),
+    ),
     "kernels/int8/nibbles": ("tests/kernels/test_nibbles.py",),
     "kernels/int8/winograd": ("tests/kernels/test_winograd.py",),
     "kernels/int8/(products|quads|slices)": ("tests/kernels/test_products.py",),
@@ -70,6 +75,7 @@ _BY_PART: dict[str, tuple[str, ...]] = {
         "tests/operators/test_scratch.py",
     ),
     "ops/.*(resize|resample|sampling)": ("tests/operators/test_resize_positions.py",),
+    "kernels": ("tests/kernels/test_scratch_of_kernels.py",),
     "kernels|passes/(dead|widen|move|manager)": ("tests/test_baseline.py",),
     ".*": ("tests/test_random_graphs.py",),
 }

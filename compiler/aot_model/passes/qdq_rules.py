@@ -382,9 +382,9 @@ def table(n: QdqSite) -> Answer:
         return "not a function of one quantised tensor with one scale"
     dtype = source.value.dtype
     low, high = dtype.limits
-    reals = (np.arange(low - source.z, high - source.z + 1).astype(np.float32) * np.float32(source.s)).astype(
-        origin.dtype.numpy
-    )
+    steps = np.arange(low - source.z, high - source.z + 1).astype(np.float32)
+    with np.errstate(over="ignore"):  # of a scale near the largest float
+        reals = (steps * np.float32(source.s)).astype(origin.dtype.numpy)
     i, argument = var("i", reals.size), Leaf(origin.dtype, "x")
 
     def at(value: Value, index: Index) -> Expr:
