@@ -18,6 +18,7 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.channel_rows_mve import (
     FOUR,
     ChannelRows,
+    OfFour,
     RowEnd,
     SumEnd,
     gathered_sums,
@@ -33,7 +34,7 @@ from aot_model.kernels.row_tail import VectorTail
 
 
 @dataclass(frozen=True)
-class _End:
+class _End(OfFour):
     """Of a channel the start of its sums and its multiplier, and minus its shift."""
 
     ending: Ending
@@ -57,14 +58,6 @@ class _End:
     def shifts(self) -> np.ndarray | None:
         f = self.ending.finish
         return None if f.uniform_shift else (-f.rows[:, 3]).astype(np.int8)
-
-    @property
-    def begin(self) -> list[str]:
-        return ["vldrw.32 q6, [r2]"]
-
-    @property
-    def constants(self) -> list[str]:
-        return []
 
     @property
     def load(self) -> list[str]:

@@ -172,8 +172,20 @@ class ByteEnd:
         return f"y[{place}] = {rq.scalar(acc, k[1], left, right, k[2])};"
 
 
+class OfFour:
+    """What ends have in common whose results are stored by fours: offsets in q6, no others."""
+
+    @property
+    def begin(self) -> list[str]:
+        return ["vldrw.32 q6, [r2]"]
+
+    @property
+    def constants(self) -> list[str]:
+        return []
+
+
 @dataclass(frozen=True)
-class SumEnd:
+class SumEnd(OfFour):
     """Sums that stay as they are, words."""
 
     start: np.ndarray
@@ -192,14 +204,6 @@ class SumEnd:
     @property
     def shifts(self) -> np.ndarray | None:
         return None
-
-    @property
-    def begin(self) -> list[str]:
-        return ["vldrw.32 q6, [r2]"]
-
-    @property
-    def constants(self) -> list[str]:
-        return []
 
     @property
     def load(self) -> list[str]:
