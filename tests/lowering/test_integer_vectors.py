@@ -63,6 +63,9 @@ def nests() -> list[LoopNest]:
                 ),
             )
 
+    def truth(op: str, *args: Expr) -> Expr:
+        return call(op, *args, dtype=DType.BOOL)
+
     def operand(kind: int, i: Index) -> Expr:
         """Along both axes, one value for a row, or the same row again."""
         if kind == 0:
@@ -296,6 +299,20 @@ def nests() -> list[LoopNest]:
                     I16,
                 ),
             )
+            for join in ("and", "or"):
+                take(
+                    I8,
+                    (n,),
+                    lambda i, o=op, n=n, j=join: select(
+                        truth(
+                            j,
+                            truth("not", truth(o, at(I8, "a", *i, shape=(n,)), const(3))),
+                            load(tensor("m", DType.BOOL, n), tuple(i)),
+                        ),
+                        load(tensor("a", I8, n), tuple(i)),
+                        const(1, I8),
+                    ),
+                )
         # beyond the end where the condition says no: stays plain
         take(
             I32,
@@ -337,6 +354,7 @@ def program(found: list[LoopNest]) -> str:
             low, high = (int(v) for v in p.dtype.limits)
             data = rng.integers(low, high, value.type.elements, endpoint=True)
             data[::3] = rng.integers(-9 if low < 0 else 0, 9, len(data[::3]))
+            data[1::4] = min(3, high)  # what numbers are compared with
             numbers = ", ".join("(-2147483647 - 1)" if v == -(2**31) else str(v) for v in data)
             text += f"static const {p.dtype.c_type} d{k}_{p.name}[] = {{{numbers}}};\n"
             params.append(f"const {p.dtype.c_type} *{p.name}")

@@ -42,8 +42,17 @@ _FORMS = {
 """Operation -> C over vectors of its operands."""
 _BINARY = {"add": "vaddq", "sub": "vsubq", "mul": "vmulq"}
 _ROUNDED = {TIES_TO_EVEN: "vcvtnq_s32_f32", TIES_AWAY: "vcvtaq_s32_f32"}
-_COMPARED = {"lt": "vcmpgtq_f32", "le": "vcmpgeq_f32"}
-"""With the sides changed: the other two are true for NaN."""
+_COMPARED = {
+    ("lt", True): "vcmpgtq_f32",
+    ("lt", False): "vcmpleq_f32",
+    ("le", True): "vcmpgeq_f32",
+    ("le", False): "vcmpltq_f32",
+    ("eq", True): "vcmpeqq_f32",
+    ("eq", False): "vcmpneq_f32",
+}
+"""Comparison, and whether it is to hold -> C with the sides changed: beside a NaN the instructions for less,
+less or equal, and not equal say yes.
+"""
 _OF_TWO = {"min": "aot_model_four_min", "max": "aot_model_four_max"}
 _BEGIN = {"min": "INFINITY", "max": "-INFINITY"}
 
@@ -281,18 +290,23 @@ class _Writer(LaneWriter):
             raise Plain
         return self.vector(sum_of_sums(x)) if is_long(x) else self.folded(x, "0.0f", "vaddq_f32")
 
-    def choice(self, x: Call) -> str:
-        """One of two vectors, lane by lane where floats are compared."""
+    def choices(self, x: Call) -> str:
+        if x.dtype is not DType.FLOAT32:
+            return super().choices(x)
         condition, yes, no = x.args
-        if self.uniform(condition) or x.dtype is not DType.FLOAT32:
-            return super().choice(x)
-        if not isinstance(condition, Call) or condition.op not in _COMPARED:
-            raise Plain
-        a, b = condition.args
-        if a.dtype is not DType.FLOAT32:
-            raise Plain
-        lanes = f"{_COMPARED[condition.op]}({self.vector(b)}, {self.vector(a)})"
+        lanes = self.where(condition)
         return f"vpselq_f32({self.vector(yes)}, {self.vector(no)}, {lanes})"
+
+    def compared(self, x: Call, holds: bool) -> str:
+        if x.args[0].dtype is not DType.FLOAT32:
+            return super().compared(x, holds)
+        if x.op == "isnan":
+            value = self.vector(x.args[0])
+            return f"{_COMPARED['eq', not holds]}({value}, {value})"
+        if (x.op, holds) not in _COMPARED:
+            raise Plain
+        a, b = x.args
+        return f"{_COMPARED[x.op, holds]}({self.vector(b)}, {self.vector(a)})"
 
     def limited(self, x: Call) -> str:
         """The larger or smaller one; a NaN stays one, as in the scalar functions. Beside a number one

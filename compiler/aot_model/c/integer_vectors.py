@@ -29,7 +29,17 @@ NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32)
 FAR = 1 << 16
 """Elements from one result to the next in a vector that is scattered."""
 _BINARY = {"add": "vaddq", "sub": "vsubq", "mul": "vmulq"}
-_COMPARED = {"lt": "vcmpltq_s32", "le": "vcmpleq_s32", "eq": "vcmpeqq_s32"}
+_COMPARED = {
+    ("lt", True): "vcmpltq_s32",
+    ("lt", False): "vcmpgeq_s32",
+    ("le", True): "vcmpleq_s32",
+    ("le", False): "vcmpgtq_s32",
+    ("eq", True): "vcmpeqq_s32",
+    ("eq", False): "vcmpneq_s32",
+}
+"""Comparison, and whether it is to hold -> C."""
+_JOINED = {("and", True): "&", ("and", False): "|", ("or", True): "|", ("or", False): "&"}
+"""... -> how the operands, which are to hold or not, are joined."""
 _LIMITS = {"min": "vminq_s32", "max": "vmaxq_s32"}
 _SHIFTS = ("sar", "rounding_shift", "requantise", "requantise_even")
 """By their last operand."""
@@ -243,15 +253,33 @@ class LaneWriter:
         return name
 
     def choices(self, x: Call) -> str:
-        """One of two vectors in each lane, by comparing integers; both are computed."""
+        """One of two vectors of integers in each lane; both are computed."""
         condition, yes, no = x.args
-        if not isinstance(condition, Call) or condition.op not in _COMPARED or x.dtype not in NARROW:
+        if x.dtype not in NARROW or not (always_in_range(yes) and always_in_range(no)):
             raise Plain
-        a, b = condition.args
-        if not {a.dtype, b.dtype} <= set(NARROW) or not (always_in_range(yes) and always_in_range(no)):
-            raise Plain
-        lanes = f"{_COMPARED[condition.op]}({self.vector(a)}, {self.vector(b)})"
+        lanes = self.where(condition)
         return f"vpselq_s32({self.vector(yes)}, {self.vector(no)}, {lanes})"
+
+    def where(self, condition: Expr, holds: bool = True) -> str:
+        """The lanes in which a condition, which changes along the vector, holds or does not."""
+        if isinstance(condition, Cell):
+            # GCC 12 breaks down over the zero of vcmpneq_n_s32()
+            return f"{_COMPARED['eq', not holds]}({self.load(condition)}, vdupq_n_s32(0))"
+        if not isinstance(condition, Call) or self.uniform(condition):
+            raise Plain
+        if condition.op == "not":
+            return self.where(condition.args[0], not holds)
+        if (condition.op, holds) in _JOINED:
+            a, b = (self.where(n, holds) for n in condition.args)
+            return f"(mve_pred16_t)({a} {_JOINED[condition.op, holds]} {b})"
+        return self.compared(condition, holds)
+
+    def compared(self, x: Call, holds: bool) -> str:
+        """The lanes in which a comparison of integers holds or does not."""
+        if (x.op, holds) not in _COMPARED or not {n.dtype for n in x.args} <= set(NARROW):
+            raise Plain
+        a, b = x.args
+        return f"{_COMPARED[x.op, holds]}({self.vector(a)}, {self.vector(b)})"
 
     def begin(self, x: Reduce) -> int:
         """What a fold of int32 begins with."""
@@ -284,6 +312,8 @@ class LaneWriter:
 
     def load(self, x: Cell) -> str:
         dtype, name = x.value.dtype, self.names[x.value]
+        if dtype is DType.BOOL:  # a byte, 0 or 1
+            dtype, name = DType.UINT8, f"(const uint8_t *){name}"
         if dtype not in NARROW or is_packed(x.value):
             raise Plain
         letter, sign = {8: "b", 16: "h", 32: "w"}[dtype.bits], "u" if dtype.c_type.startswith("u") else "s"
