@@ -4,6 +4,7 @@ real numbers.
 
 from __future__ import annotations
 
+import ctypes
 import math
 import random
 from fractions import Fraction
@@ -31,6 +32,12 @@ WORDS = [
     *(RNG.randrange(-(2**31), 2**31) for _ in range(300)),
 ]
 ONE = 2.0**31
+
+
+@pytest.mark.parametrize("beyond", [-3, -1, 0, 1, 2])
+def test_words_wrap(beyond: int) -> None:
+    for x in WORDS:
+        assert fixed_point.wrap(x + beyond * 2**32) == ctypes.c_int32(x).value
 
 
 def test_levels_of_the_logistic_function_begin_where_they_should() -> None:

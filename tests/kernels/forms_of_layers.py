@@ -13,6 +13,7 @@ from aot_model.ir.types import DType
 from aot_model.ops.conversion import Cast
 from aot_model.ops.convolution import Convolution
 from aot_model.ops.elementwise import op
+from aot_model.ops.pool import Pool
 from aot_model.ops.quantised import QuantisedSum
 from aot_model.ops.quantised_tables import Lookup, Table
 from aot_model.ops.requantise import Requantise, Rescale
@@ -96,6 +97,33 @@ def layers_before_floats() -> list[Layer]:
             layers.append(
                 Layer(f"sum {k} {list(shape)} {group}", x, (Step(Convolution(group=group), (w,)), fed))
             )
+    return layers
+
+
+def wide_windows(depthwise: bool) -> list[Layer]:
+    """Windows of floats too wide to be unrolled, which are gathered tap by tap: one vector of channels and
+    several, padding at each side, dilation, more outputs than inputs.
+    """
+    draw, layers = Draw(61), []
+    windows = (
+        ((2, 66), (1, 4, 70, 5), {}),
+        ((1, 67), (2, 2, 140, 21), {"pads": (0, 3, 0, 5), "strides": (1, 2)}),
+        ((3, 65), (1, 5, 132, 3), {"pads": (1, 2, 0, 1), "dilations": (1, 2)}),
+        ((70, 2), (1, 70, 3, 20), {"pads": (2, 0, 1, 0), "dilations": (1, 2)}),
+    )
+    for k, (kernel, shape, window) in enumerate(windows):
+        x = draw.tensor(np.float32, *shape)
+        if depthwise:
+            channels = shape[-1]
+            for times in (1, 2):
+                w = draw.tensor(np.float32, times * channels, *kernel, 1)
+                bias = draw.tensor(np.float32, times * channels)
+                steps = (Step(Convolution(group=channels, **window), (w,)), Step(op("Add"), (bias,)))
+                layers.append(Layer(f"wide {k} {list(shape)} * {list(w.shape)} {window}", x, steps))
+            continue
+        for mode, options in (("max", {}), ("average", {}), ("average", {"count_include_pad": 1})):
+            steps = (Step(Pool(mode, kernel, **window, **options)),)
+            layers.append(Layer(f"wide {k} {mode} {list(shape)} {kernel} {window} {options}", x, steps))
     return layers
 
 

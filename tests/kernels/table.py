@@ -341,6 +341,8 @@ def int8_convolutions() -> list[Layer]:
         *draw.sums(1, (2, 6, 8, 1), 2),
     )
     layers.append(Layer("sums to one channel", draw.tensor(np.int8, 2, 8, 10, 8), steps))
+    # every second pixel of two rows: they do not follow one another in memory
+    add(np.int8, (1, 3, 3, 16), draw.tensor(np.int8, 12, 1, 1, 16), strides=(2, 2))
     # images of results as large as those of the input: they may lie in the same place
     add(np.int8, (2, 5, 6, 4), draw.tensor(np.int8, 4, 3, 3, 1), pads=(1, 1, 1, 1), group=4)
     # more outputs of each channel than channels
@@ -687,6 +689,7 @@ large_int8 = partial(_written_over_this, "large_layers", "large_int8")
 layers_of_all_forms = partial(_written_over_this, "forms_of_layers", "layers_of_all_forms")
 layers_before_floats = partial(_written_over_this, "forms_of_layers", "layers_before_floats")
 sums_of_channels = partial(_written_over_this, "forms_of_layers", "sums_of_channels")
+wide_windows = partial(_written_over_this, "forms_of_layers", "wide_windows")
 large_pools = partial(_written_over_this, "large_layers", "large_pools")
 columns_of_floats = partial(_written_over_this, "large_layers", "columns_of_floats")
 
@@ -706,9 +709,11 @@ GROUPS: dict[str, Callable[[], list[Layer]]] = {
     "int8 transposed convolution": int8_transposed,
     "int8 matrix product": int8_products,
     "int8 pooling": lambda: integer_pools() + large_pools(),
-    "float32 convolution": lambda: float_convolutions(False) + layers_before_floats(),
+    "float32 convolution": lambda: float_convolutions(False) + layers_before_floats() + wide_windows(True),
     "float32 transposed convolution": partial(float_convolutions, True),
-    "float32 pooling": lambda: pools(("max", np.float32), ("average", np.float32)) + columns_of_floats(),
+    "float32 pooling": lambda: (
+        pools(("max", np.float32), ("average", np.float32)) + columns_of_floats() + wide_windows(False)
+    ),
     "float32 matrix product": float_products,
     "float32 times blocks of 4 or 8 bits": partial(samples_of, "BlockMatMul"),
 }

@@ -117,15 +117,20 @@ def _registered(domain: str, name: str, number: int) -> Graph:
     return graph(rows_of(OPERATORS[domain, name])[number])
 
 
+def values_of(row: Row) -> list[Value | None]:
+    """The inputs of a sample: constants with their data, states, and what is given at run time."""
+    sample = row.sample
+    return [
+        None
+        if x is None
+        else _value(f"x{k}", _slots(np.asarray(x)), k in sample.constants, k in sample.states)
+        for k, x in enumerate(sample.inputs)
+    ]
+
+
 def graph(row: Row) -> Graph:
     """The operator with inputs and constants; what it stores in a state is read in the run after."""
-    values: list[Value | None] = []
-    for k, x in enumerate(row.sample.inputs):
-        values.append(
-            None
-            if x is None
-            else _value(f"x{k}", _slots(np.asarray(x)), k in row.sample.constants, k in row.sample.states)
-        )
+    values = values_of(row)
     result = Graph("sample", [v for v in values if v is not None and not v.is_const and not v.state])
     build = Build(result.nodes, "node")
     before = [
