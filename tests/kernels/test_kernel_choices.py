@@ -39,7 +39,7 @@ from aot_model.kernels.int8 import (
     patch_dsp,
     requantise,
 )
-from aot_model.kernels.int8.plane import plane_of
+from aot_model.kernels.int8.plane import Plane, plane_of
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.site import Site
 from aot_model.kernels.tail import FusedTail, accumulator_leaf
@@ -294,6 +294,20 @@ def test_lines_of_a_plane_are_rows_unless_columns_take_less() -> None:
         (replace(same, in_h=8, kernel_h=5), True),
     ):
         assert plane_of(shape, 1 << 16, False).transposed is transposed, shape
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("limit", [200, 500, 1000, 1500])
+def test_a_plane_has_the_fewest_strips_that_fit(limit: int, stride: int) -> None:
+    for lines in range(5, 15):
+        shape = ConvShape(1, lines * stride + 2, 12, 8, lines, 10, 8, 3, 3, stride, groups=8)
+        plane = plane_of(shape, limit, False)
+
+        def room(outputs: int, p: Plane = plane) -> int:
+            return 2 * p.length * ((outputs - 1) * p.u.stride + p.u.reach)
+
+        assert 2 * plane.length * plane.lines == room(plane.lines_out) <= max(limit, room(1))
+        assert plane.strips == 1 or room(-(-plane.u.size_out // (plane.strips - 1))) > limit
 
 
 def test_loads_of_a_dot_product_are_those_it_tells() -> None:

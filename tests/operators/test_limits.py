@@ -21,7 +21,7 @@ from aot_model.ops.microsoft_attention import Attention
 from aot_model.ops.microsoft_blocks import GatherBlockQuantized, MatMulNBits
 from aot_model.ops.pool import Pool
 from aot_model.ops.quantised import QuantisedSum
-from aot_model.ops.registry import OPERATORS, Build, Operator, load_all
+from aot_model.ops.registry import MAX_TABLES, OPERATORS, Build, Operator, bounded, load_all
 from aot_model.ops.requantise import Rescale
 from aot_model.ops.resample import _source
 from aot_model.ops.windows import MAX_BORDER, check_windows
@@ -263,3 +263,10 @@ def test_sums_of_one_scale_multiply_nothing(a: int, b: int, result: int, plain: 
 
     parts = walk(node.express(at, values, index_variables((4,)), 0))
     assert all(part.op != "mul" for part in parts if isinstance(part, Call)) is plain
+
+
+@pytest.mark.parametrize("given", [0, 1, 100])
+def test_tables_are_as_large_as_four_times_what_is_given(given: int) -> None:
+    bounded(MAX_TABLES + 4 * given, given)
+    with pytest.raises(OperatorError):
+        bounded(MAX_TABLES + 4 * given + 1, given)

@@ -245,7 +245,7 @@ class DeformConv(Operator):
                 {"kernel_shape": (2, 2), "pads": (0, 0, 0, 0)},
             ),
             Sample(
-                (draw(2, 4, 5, 6), draw(6, 2, 2, 2), draw(2, 16, 3, 5), draw(6), draw(2, 8, 3, 5)), grouped
+                (draw(2, 4, 5, 6), draw(6, 2, 3, 2), draw(2, 24, 2, 5), draw(6), draw(2, 12, 2, 5)), grouped
             ),
         ]
 
