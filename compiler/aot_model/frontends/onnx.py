@@ -33,6 +33,7 @@ from aot_model.frontends.onnx_functions import (
 )
 from aot_model.frontends.onnx_gradient import gradient
 from aot_model.frontends.onnx_inputs import InputBinder
+from aot_model.frontends.onnx_masks import MASKS
 from aot_model.frontends.onnx_opsets import modernise
 from aot_model.frontends.onnx_rows import Sizes
 from aot_model.frontends.onnx_structure import STRUCTURES, Items, Place, Scope, loop_formals, scan_formals
@@ -64,7 +65,7 @@ def read_onnx(path: Path, bindings: Bindings | None = None) -> Model:
     )
 
 
-HANDLERS = {**STRUCTURES, "ai.onnx.preview.training.Gradient": gradient}
+HANDLERS = {**STRUCTURES, **MASKS, "ai.onnx.preview.training.Gradient": gradient}
 
 
 class Importer:
@@ -306,7 +307,7 @@ class Importer:
             handler = HANDLERS.get(label_of(domain, proto.op_type))
             for value in (
                 self.sizes.among(inputs)
-                if handler is not None and proto.op_type not in ("If", "Identity", "Transpose")
+                if handler is not None and proto.op_type not in ("If", "Identity", "Transpose", *MASKS)
                 else ()
             ):
                 raise OperatorError(f"reads '{value.name}', whose size depends on data", "E203")
