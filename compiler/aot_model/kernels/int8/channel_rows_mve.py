@@ -247,7 +247,7 @@ def row_kernel(base: str, comment: str, parameters: str, lines: list[str], twin:
 
 
 def rows_twin(
-    channels: int, outputs: int, across: int, lanes: str, window: str, taps: int, product: str, store: str
+    channels: int, outputs: int, across: int, window: str, taps: int, product: str, store: str
 ) -> str:
     """The loops of `channel_loop` in C. window: what leads to the taps of output `column + lane`, which have
     `taps` products; store: the assignment of `acc`.
@@ -257,7 +257,7 @@ for (int32_t c = 0; c < {channels}; c++) {{
     for (int32_t block = 0; block < {outputs}; block += {across}) {{
         /* The last block covers outputs of the one before once more. */
         const int32_t column = block + {across} > {outputs} ? {max(outputs - across, 0)} : block;
-        for (int32_t lane = 0; lane < {lanes}; lane++) {{
+        for (int32_t lane = 0; lane < {across}; lane++) {{
             {window}
             int32_t acc = 0;
             for (int32_t tap = 0; tap < {taps}; tap++) {{
@@ -357,7 +357,7 @@ class ChannelRows:
         )
         at = f"(column + lane) * {s.out_c} + c * {next_y}"
         store = end.stored(at, f"w[{record} * c + {record - 1}]")
-        twin = rows_twin(self.channels, s.out_w, pixels, str(pixels), window, self.taps, product, store)
+        twin = rows_twin(self.channels, s.out_w, pixels, window, self.taps, product, store)
         return row_kernel(base, comment, parameters, lines, f"(void)scatter;\n{twin}")
 
     def call(self, kernel: str, x: str, tables: str, to: str) -> str:
