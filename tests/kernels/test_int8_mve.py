@@ -261,7 +261,7 @@ def depthwise_cases() -> list[Case]:
         cases.append(depthwise_case(draw, shape, depthwise_lanes))
     wide = ConvShape(1, 4, 33, 130, 2, 32, 130, 3, 2, groups=130)  # rows of more than 4095 bytes
     cases.append(depthwise_case(draw, wide, depthwise_lanes))
-    for k, kernel in enumerate(ROWS):  # rows of eight outputs and of what is left of them; shared gathers
+    for k, kernel in enumerate(ROWS):  # rows of eight outputs and of what is left of them
         for stride, dilation, out_w in (
             (1, 1, 8 + k % 8),
             (1, 1, 16 + (3 * k) % 8),
@@ -277,8 +277,7 @@ def depthwise_cases() -> list[Case]:
                 cases.append(depthwise_case(draw, s, depthwise_columns))
     for out_w, kernel in ((8, (1, 3)), (13, (3, 3)), (18, (1, 2)), (9, (5, 5))):  # blocks of four alone
         s = ConvShape(1, kernel[0], out_w, 6, 1, out_w, 6, *kernel, pad_left=kernel[1] // 2, groups=6)
-        cases += [depthwise_case(draw, s, partial(kernel_of, compact=True))
-                  for kernel_of in (depthwise_taps, depthwise_columns)]  # fmt: skip
+        cases.append(depthwise_case(draw, s, partial(depthwise_columns, compact=True)))
     for length, taps, c in ((30, 3, 40), (15, 15, 24), (20, 10, 7)):  # down a single column
         shape = ConvShape(1, length, 1, c, length - taps + 1, 1, c, taps, 1, groups=c)
         cases.append(depthwise_case(draw, shape))

@@ -67,7 +67,9 @@ def channel_loop(
 
 
 class RowEnd(Protocol):
-    """What becomes of sums in a block. Of a channel, its numbers are in r12 and r8, its shift is in r10."""
+    """What becomes of sums in a block. Of a channel, its numbers are in r12 and r8, its shift is in r10; the
+    offsets of a block's results are in q6.
+    """
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -82,12 +84,8 @@ class RowEnd(Protocol):
         """int8, one for each channel; None: all share one."""
 
     @property
-    def begin(self) -> list[str]:
-        """Instructions before all, which find the offsets of a block's results from r2 on."""
-
-    @property
     def constants(self) -> list[str]:
-        """Those behind them, for what all channels share."""
+        """Instructions before all, for what all channels share."""
 
     @property
     def load(self) -> list[str]:
@@ -110,9 +108,6 @@ class ByteEnd:
     rq: Requantiser
     zero: str | None = None
     """A register that holds `zero_point_constant`."""
-    offsets: str = "q6"
-    reload: str | None = None
-    """A core register that points to the offsets, which are loaded anew for each block."""
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -125,10 +120,6 @@ class ByteEnd:
     @property
     def shifts(self) -> np.ndarray | None:
         return self.rq.signed_shift if self.rq.common_right is None else None
-
-    @property
-    def begin(self) -> list[str]:
-        return [f"mov {self.reload}, r2" if self.reload else "vldrw.32 q6, [r2]"]
 
     @property
     def constants(self) -> list[str]:
@@ -144,9 +135,8 @@ class ByteEnd:
         return [
             *gathered_sums("q0"), *(f"vadd.i32 {q}, {q}, r12" for q in vectors), *self._requantised(vectors),
             *self.rq.narrow(vectors[0], None if first is None else "q0", "q7", self.zero),
-            *([f"vldrh.16 {self.offsets}, [{self.reload}]"] if self.reload else []),
             *(["vpst"] if partial else []),
-            f"{store}.{16 if eight else 32} {vectors[0]}, [r3, {self.offsets}]", *forward("r3", steps),
+            f"{store}.{16 if eight else 32} {vectors[0]}, [r3, q6]", *forward("r3", steps),
         ]  # fmt: skip
 
     def _requantised(self, vectors: tuple[str, ...]) -> list[str]:
@@ -172,20 +162,8 @@ class ByteEnd:
         return f"y[{place}] = {rq.scalar(acc, k[1], left, right, k[2])};"
 
 
-class OfFour:
-    """What ends have in common whose results are stored by fours: offsets in q6, no others."""
-
-    @property
-    def begin(self) -> list[str]:
-        return ["vldrw.32 q6, [r2]"]
-
-    @property
-    def constants(self) -> list[str]:
-        return []
-
-
 @dataclass(frozen=True)
-class SumEnd(OfFour):
+class SumEnd:
     """Sums that stay as they are, words."""
 
     start: np.ndarray
@@ -204,6 +182,10 @@ class SumEnd(OfFour):
     @property
     def shifts(self) -> np.ndarray | None:
         return None
+
+    @property
+    def constants(self) -> list[str]:
+        return []
 
     @property
     def load(self) -> list[str]:
@@ -303,14 +285,14 @@ class ChannelRows:
         """Bytes of a channel: weights, and the signed shift where channels differ in it."""
         return self.weights + (self.end.shifts is not None)
 
-    def packed(self, matrix: np.ndarray, before: int = 0, zero: int = 0) -> list[Packed]:
-        """`w` and `k` for weights [channels, taps], in the order of the calls; before: zeros, which zero is
-        one of."""
+    def packed(self, matrix: np.ndarray, zero: int = 0) -> list[Packed]:
+        """`w` and `k` for weights [channels, taps], in the order of the calls; zero: their zero point, behind
+        the last tap."""
         shifts, records = self.end.shifts, np.full((len(matrix), self.record), zero, np.int8)
         order = np.arange(len(matrix))
         if self.apart:
             order = order.reshape(self.channels, self.calls).T.reshape(-1)
-        records[:, before : before + matrix.shape[1]] = matrix[order]
+        records[:, : matrix.shape[1]] = matrix[order]
         if shifts is not None:
             records[:, -1] = shifts[order]
         return [Packed("w", records.reshape(-1), admissible=ANYTHING),
@@ -339,7 +321,7 @@ class ChannelRows:
         if eight:
             block = [*sums, *gathered_sums(first), *sums, *end.finished(EIGHT * pixel, False, True, first)]
         shift = [f"ldrsb r10, [r5, #{record - 1}]"] if end.shifts is not None else []
-        lines = [*before, *end.begin]
+        lines = [*before, "vldrw.32 q6, [r2]"]
         if pixels < FOUR:
             lines += [f"mov r0, #{pixels}", "vctp.32 r0"]
         elif eight and s.out_w > EIGHT and 0 < s.out_w % EIGHT <= FOUR:  # one block has four of the eight

@@ -48,7 +48,7 @@ def depthwise(
         ValueError: a layer that is not `applicable`.
     """
     if spec.rounding is None and applicable(shape, spec):
-        return depthwise_taps_mve.depthwise_taps(shape, weights, bias, spec, tail, compact)
+        return depthwise_taps_mve.depthwise_taps(shape, weights, bias, spec, tail)
     found = writers(shape, spec, compact)
     if not found:
         raise ValueError(f"not for the depthwise kernels: {shape}, {spec}")
@@ -81,6 +81,6 @@ def writers(shape: ConvShape, spec: QuantSpec, compact: bool) -> list[tuple[floa
         (
             depthwise_taps_mve.applicable(shape),
             partial(depthwise_taps_mve.cycles, shape),
-            partial(depthwise_taps_mve.depthwise_taps, compact=compact),
+            depthwise_taps_mve.depthwise_taps,
         ),
     )
