@@ -59,10 +59,6 @@ class _End:
         return None if f.uniform_shift else (-f.rows[:, 3]).astype(np.int8)
 
     @property
-    def constants(self) -> list[str]:
-        return []
-
-    @property
     def load(self) -> list[str]:
         return ["ldrd r12, r8, [r7], #8"]
 

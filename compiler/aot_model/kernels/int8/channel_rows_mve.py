@@ -84,10 +84,6 @@ class RowEnd(Protocol):
         """int8, one for each channel; None: all share one."""
 
     @property
-    def constants(self) -> list[str]:
-        """Instructions before all, for what all channels share."""
-
-    @property
     def load(self) -> list[str]:
         """Instructions for a channel's numbers, and r7 behind them."""
 
@@ -106,8 +102,6 @@ class ByteEnd:
     """That of bytes."""
 
     rq: Requantiser
-    zero: str | None = None
-    """A register that holds `zero_point_constant`."""
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -122,10 +116,6 @@ class ByteEnd:
         return self.rq.signed_shift if self.rq.common_right is None else None
 
     @property
-    def constants(self) -> list[str]:
-        return self.rq.zero_point_constant(self.zero) if self.zero else []
-
-    @property
     def load(self) -> list[str]:
         n = 4 * self.rq.numbers.shape[1]
         return [f"ldrd r12, r8, [r7], #{n}" if self.rq.multiplies else f"ldr r12, [r7], #{n}"]
@@ -134,7 +124,7 @@ class ByteEnd:
         vectors, store = ("q0",) if first is None else (first, "q0"), "vstrbt" if partial else "vstrb"
         return [
             *gathered_sums("q0"), *(f"vadd.i32 {q}, {q}, r12" for q in vectors), *self._requantised(vectors),
-            *self.rq.narrow(vectors[0], None if first is None else "q0", "q7", self.zero),
+            *self.rq.narrow(vectors[0], None if first is None else "q0", "q7"),
             *(["vpst"] if partial else []),
             f"{store}.{16 if eight else 32} {vectors[0]}, [r3, q6]", *forward("r3", steps),
         ]  # fmt: skip
@@ -182,10 +172,6 @@ class SumEnd:
     @property
     def shifts(self) -> np.ndarray | None:
         return None
-
-    @property
-    def constants(self) -> list[str]:
-        return []
 
     @property
     def load(self) -> list[str]:
@@ -308,25 +294,24 @@ class ChannelRows:
         place: str,
         window: str,
         product: str,
-        first: str = "",
     ) -> tuple[str, str]:
         """(name, text) of name(x, w, k, taps, scatter, y). before: instructions before all; load: before a
         channel's outputs; sums: those of a block of up to four. place: C type of `taps`. window, product: as
-        of `rows_twin`. first: a vector for the sums of the first four of eight.
+        of `rows_twin`. q5 must be free where blocks are of eight.
         """
         s, end, eight, record = self.shape, self.end, self.eight, self.record
         pixels, across, (of_x, of_y) = min(s.out_w, FOUR), EIGHT if eight else min(s.out_w, FOUR), end.sizes
         pixel = of_y * s.out_c
         block = four = [*sums, *end.finished(pixels * pixel, pixels < FOUR or eight, eight)]
         if eight:
-            block = [*sums, *gathered_sums(first), *sums, *end.finished(EIGHT * pixel, False, True, first)]
+            block = [*sums, *gathered_sums("q5"), *sums, *end.finished(EIGHT * pixel, False, True, "q5")]
         shift = [f"ldrsb r10, [r5, #{record - 1}]"] if end.shifts is not None else []
         lines = [*before, "vldrw.32 q6, [r2]"]
         if pixels < FOUR:
             lines += [f"mov r0, #{pixels}", "vctp.32 r0"]
         elif eight and s.out_w > EIGHT and 0 < s.out_w % EIGHT <= FOUR:  # one block has four of the eight
             lines += ["movw r0, #0x3333", "vmsr p0, r0"]
-        lines += [*end.constants, f"movw r9, #{self.channels}"]
+        lines.append(f"movw r9, #{self.channels}")
         next_x, next_y = self.next_channel
         loop = channel_loop([*end.load, *shift, *load], block, s.out_w, across,
                             (across * self.step, across * pixel), (of_x * next_x, of_y * next_y),
