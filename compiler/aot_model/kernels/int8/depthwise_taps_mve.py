@@ -35,7 +35,7 @@ RESIDENT = 2
 
 @dataclass(frozen=True)
 class TapPlan(PaddedRows):
-    """Where the taps lie. Of elements of two bytes, a gather is of half-words, for one output."""
+    """Where the taps lie. Of elements of two bytes, a gather is of half-words."""
 
     chunks: int
     """Gathers of eight taps that an output has."""
@@ -68,8 +68,8 @@ class TapPlan(PaddedRows):
     @property
     def resident_offsets(self) -> list[str]:
         """Instructions before all channels."""
-        return [f"vldrh.16 q{3 + i}, [r11, #{16 * i}]" for i in range(self.chunks)
-                if self.chunks <= RESIDENT]  # fmt: skip
+        resident = range(self.chunks if self.chunks <= RESIDENT else 0)
+        return [f"vldrh.16 q{3 + i}, [r11, #{16 * i}]" for i in resident]
 
 
 def depthwise_taps(
