@@ -17,7 +17,6 @@ from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8 import depthwise_columns_mve, depthwise_taps_mve
 from aot_model.kernels.int8.affine_sum import Rescaling, affine, mve_sum, mve_sum_of_uint8
 from aot_model.kernels.int8.conv_mve import conv
-from aot_model.kernels.int8.depthwise3x3_mve import depthwise3x3
 from aot_model.kernels.int8.depthwise_columns_mve import depthwise_columns
 from aot_model.kernels.int8.depthwise_lanes_mve import depthwise_lanes
 from aot_model.kernels.int8.depthwise_mve import depthwise
@@ -244,16 +243,6 @@ LANES = ((1, 3), (3, 1), (3, 3), (5, 5), (2, 2), (1, 1), (7, 7), (1, 21), (9, 1)
 
 def depthwise_cases() -> list[Case]:
     draw, cases = Draw(2), []
-    for _ in range(10):  # what the 3x3 kernel takes
-        c = int(draw.rng.integers(1, 40))
-        for _ in range(2):
-            h, w = int(draw.rng.integers(1, 10)), int(draw.rng.integers(3, 10))
-            top, left = (int(v) for v in draw.rng.integers(0, 2, 2))
-            bottom, right = (int(v) for v in draw.rng.integers(0, 2, 2))
-            h, w = max(h, 3 - top - bottom), max(w, 5 - left - right)
-            out_h, out_w = h + top + bottom - 2, w + left + right - 2
-            shape = ConvShape(2, h, w, c, out_h, out_w, c, 3, 3, 1, 1, 1, 1, top, left, c)
-            cases.append(depthwise_case(draw, shape, depthwise3x3))
     for kernel in ((3, 3), (5, 5), (1, 7), (9, 1), (4, 4), (2, 2), (10, 8), (1, 1)):
         for _ in range(3):
             c, multiplier = int(draw.rng.integers(1, 20)), int(draw.rng.choice([1, 1, 2, 3]))
@@ -272,7 +261,7 @@ def depthwise_cases() -> list[Case]:
         cases.append(depthwise_case(draw, shape, depthwise_lanes))
     wide = ConvShape(1, 4, 33, 130, 2, 32, 130, 3, 2, groups=130)  # rows of more than 4095 bytes
     cases.append(depthwise_case(draw, wide, depthwise_lanes))
-    for k, kernel in enumerate(ROWS):  # rows of eight outputs and of what is left of them; shared gathers
+    for k, kernel in enumerate(ROWS):  # rows of eight outputs and of what is left of them
         for stride, dilation, out_w in (
             (1, 1, 8 + k % 8),
             (1, 1, 16 + (3 * k) % 8),
@@ -288,8 +277,7 @@ def depthwise_cases() -> list[Case]:
                 cases.append(depthwise_case(draw, s, depthwise_columns))
     for out_w, kernel in ((8, (1, 3)), (13, (3, 3)), (18, (1, 2)), (9, (5, 5))):  # blocks of four alone
         s = ConvShape(1, kernel[0], out_w, 6, 1, out_w, 6, *kernel, pad_left=kernel[1] // 2, groups=6)
-        cases += [depthwise_case(draw, s, partial(kernel_of, compact=True))
-                  for kernel_of in (depthwise_taps, depthwise_columns)]  # fmt: skip
+        cases.append(depthwise_case(draw, s, partial(depthwise_columns, compact=True)))
     for length, taps, c in ((30, 3, 40), (15, 15, 24), (20, 10, 7)):  # down a single column
         shape = ConvShape(1, length, 1, c, length - taps + 1, 1, c, taps, 1, groups=c)
         cases.append(depthwise_case(draw, shape))
@@ -419,7 +407,6 @@ def tie_cases() -> list[Case]:
                      pad_left=k // 2, groups=13) for k, w in ((3, 3), (3, 8), (5, 9), (1, 7))]  # fmt: skip
     kernels = [(conv, shape) for shape in dense]
     kernels += [(kernel, s) for s in apart for kernel in (depthwise_taps, depthwise_columns)]
-    kernels += [(depthwise3x3, s) for s in apart[:2]]
     kernels += [(depthwise_lanes, replace(s, in_c=14, out_c=14, groups=14)) for s in apart]
     for kernel, shape in kernels:
         for odd, least in ((1, 1), (3, 1), (5, 1), (1, 0), (7, 0), (3, -1)):

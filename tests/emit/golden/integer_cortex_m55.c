@@ -17,15 +17,15 @@
  *      6  05_fully_connected             32  dense
  *      7  06_identity                        y
  *
- * Memory (workspace: 304 bytes at a multiple of 16), and the steps in which it holds what:
+ * Memory (workspace: 272 bytes at a multiple of 16), and the steps in which it holds what:
  *
  *        first byte        bytes           steps  holds
  *
  *    workspace + 72           48          1 to 2  result of step 1
  *     workspace + 0           71               2  scratch of step 2: patch
- *   workspace + 176          128          2 to 3  result of step 2
- *     workspace + 0          176               3  scratch of step 3: pairs
- *   workspace + 176          128          3 to 4  result of step 3
+ *   workspace + 144          128          2 to 3  result of step 2
+ *     workspace + 0          144               3  scratch of step 3: ring
+ *   workspace + 144          128          3 to 4  result of step 3
  *     workspace + 0           32          4 to 5  result of step 4
  *     workspace + 0            8          5 to 6  result of step 5
  *     workspace + 8            4          6 to 7  result of step 6
@@ -52,24 +52,21 @@
 #include <math.h>
 #include "aot_model/float_vectors.h"
 #include "aot_model/int8_mve.h"
-#include "aot_model/int8_mve_depthwise.h"
 #include "aot_model/integer_vectors.h"
 #include "aot_model/scalar.h"
 
-/* ---- constants: 552 bytes; their values are at the end of this file ---- */
+/* ---- constants: 476 bytes; their values are at the end of this file ---- */
 
 /* conv_w: int8[288]; for each block of channels: for each 16 inputs those of each channel; numbers of the
  * requantisation */
 static const int8_t integer_c_conv_w[288] AOT_MODEL_ALIGNED(4);
 
-/* depthwise_w: int8[136]; for each channel: a word of zeros, three of a column of taps and a zero each */
-static const int8_t integer_c_depthwise_w[136] AOT_MODEL_ALIGNED(4);
+/* depthwise_w: int8[104]; for each eight channels: what sums begin with, weights of each tap, numbers of
+ * the requantisation */
+static const int8_t integer_c_depthwise_w[104] AOT_MODEL_ALIGNED(4);
 
-/* depthwise_k: int32[8,1]; for each channel: bias, numbers of the requantisation */
-static const int32_t integer_c_depthwise_k[8];
-
-/* depthwise_offsets: uint16[24] */
-static const uint16_t integer_c_depthwise_offsets[24] AOT_MODEL_ALIGNED(4);
+/* depthwise_moves: int32[3,3] */
+static const int32_t integer_c_depthwise_moves[9];
 
 /* dense_w: int8[48]; for each block of channels: for each 16 inputs those of each channel; numbers of the
  * requantisation */
@@ -181,79 +178,123 @@ AOT_MODEL_NOINLINE static void aot_mve_dot_2x4_k32(const int8_t *x0, const int8_
 #endif
 }
 
-/* Two rows of 4 outputs, 8 channels; x: row pairs, w: one past the leading zeros. */
-AOT_MODEL_NOINLINE static void aot_mve_depthwise3x3_c8(const int8_t *x, const int8_t *w,
-    const int32_t *k, const int8_t *right, const uint16_t *gather, const uint16_t *scatter, int32_t rows,
-    int8_t *y)
+/* 4 outputs in a row, 8 channels, 9 taps each. */
+AOT_MODEL_NOINLINE static void aot_mve_depthwise_l9_c8(const int8_t *x, const int8_t *w,
+    const int32_t *moves, int8_t *y)
 {
 #if AOT_MODEL_MVE
-    register const int8_t *x_ __asm__("r1") = x;
-    register const int8_t *w_ __asm__("r5") = w;
-    register const int32_t *k_ __asm__("r7") = k;
-    register const int8_t *right_ __asm__("r11") = right;
-    register const uint16_t *gather_ __asm__("r0") = gather;
-    register const uint16_t *scatter_ __asm__("r2") = scatter;
-    register int32_t rows_ __asm__("r4") = rows;
+    register const int8_t *x_ __asm__("r2") = x;
+    register const int8_t *w_ __asm__("r11") = w;
+    register const int32_t *moves_ __asm__("r10") = moves;
     register int8_t *y_ __asm__("r3") = y;
     __asm__ volatile(
-        "vldrh.16 q5, [r0]\n\t"
-        "vldrw.32 q6, [r2]\n\t"
-        "movw r9, #8\n\t"
+        "movw r12, #8\n\t"
+        "movw r4, #0x8000\n\t"
+        "movw r9, #4\n\t"
         "1:\n\t"
-        "vldrb.8 q1, [r5, #4]\n\t"
-        "vldrb.8 q3, [r5, #3]\n\t"
-        "vldrb.8 q4, [r5, #-1]\n\t"
-        "vldrb.8 q2, [r5], #16\n\t"
-        "ldr r12, [r7], #4\n\t"
-        "mov lr, #2\n\t"
-        "dls lr, lr\n\t"
+        "mov r1, r2\n\t"
+        "mov r5, r11\n\t"
+        "dlstp.16 lr, r12\n\t"
         "2:\n\t"
-        "vldrh.u16 q0, [r1, q5]\n\t"
-        "addw r1, r1, #32\n\t"
-        "vmladav.s8 r0, q0, q1\n\t"
-        "vmladav.s8 r2, q0, q2\n\t"
-        "vmladav.s8 r4, q0, q3\n\t"
-        "vmladav.s8 r6, q0, q4\n\t"
-        "vmov q0[2], q0[0], r0, r4\n\t"
-        "vmov q0[3], q0[1], r2, r6\n\t"
-        "vadd.i32 q0, q0, r12\n\t"
-        "vshl.i32 q7, q0, #25\n\t"
-        "vshr.s32 q7, q7, #31\n\t"
-        "vsub.i32 q0, q0, q7\n\t"
-        "vqrshrnb.s32 q0, q0, #6\n\t"
-        "vmov.i16 q7, #3\n\t"
-        "vqadd.s16 q0, q0, q7\n\t"
-        "vqmovnb.s16 q0, q0\n\t"
-        "vstrb.32 q0, [r3, q6]\n\t"
-        "addw r3, r3, #16\n\t"
-        "le lr, 2b\n\t"
-        "subw r1, r1, #62\n\t"
-        "subw r3, r3, #31\n\t"
+        "vldrw.32 q6, [r5], #16\n\t"
+        "ldr r0, [r10, #0]\n\t"
+        "vldrw.32 q7, [r5], #16\n\t"
+        "vldrb.s16 q0, [r1], #8\n\t"
+        "vldrb.s16 q2, [r5], #8\n\t"
+        "vmlas.s16 q2, q0, r4\n\t"
+        "vldrb.s16 q1, [r1], #8\n\t"
+        "vldrb.s16 q4, [r5], #8\n\t"
+        "vmul.i16 q1, q1, q4\n\t"
+        "vldrb.s16 q0, [r1]\n\t"
+        "vadd.i16 q2, q2, q1\n\t"
+        "add r1, r1, r0\n\t"
+        "vldrb.s16 q3, [r5], #8\n\t"
+        "vmlas.s16 q3, q0, r4\n\t"
+        "vldrb.s16 q1, [r1], #8\n\t"
+        "vadd.i32 q6, q6, q2\n\t"
+        "vldrb.s16 q4, [r5], #8\n\t"
+        "vmul.i16 q1, q1, q4\n\t"
+        "vshr.u32 q5, q2, #16\n\t"
+        "vldrb.s16 q0, [r1], #8\n\t"
+        "vadd.i16 q3, q3, q1\n\t"
+        "vldrb.s16 q2, [r5], #8\n\t"
+        "vadd.i32 q7, q7, q5\n\t"
+        "vldrb.s16 q1, [r1]\n\t"
+        "vmlas.s16 q2, q0, r4\n\t"
+        "vldrb.s16 q4, [r5], #8\n\t"
+        "ldr r0, [r10, #4]\n\t"
+        "vmul.i16 q1, q1, q4\n\t"
+        "vadd.i32 q6, q6, q3\n\t"
+        "add r1, r1, r0\n\t"
+        "vshr.u32 q5, q3, #16\n\t"
+        "vldrb.s16 q0, [r1], #8\n\t"
+        "vadd.i16 q2, q2, q1\n\t"
+        "vldrb.s16 q3, [r5], #8\n\t"
+        "vadd.i32 q7, q7, q5\n\t"
+        "vldrb.s16 q1, [r1], #8\n\t"
+        "vmlas.s16 q3, q0, r4\n\t"
+        "vldrb.s16 q4, [r5], #8\n\t"
+        "vmul.i16 q1, q1, q4\n\t"
+        "vadd.i32 q6, q6, q2\n\t"
+        "vldrb.s16 q0, [r1]\n\t"
+        "vshr.u32 q5, q2, #16\n\t"
+        "vldrb.s16 q2, [r5], #8\n\t"
+        "vadd.i32 q7, q7, q5\n\t"
+        "vmlas.s16 q2, q0, r4\n\t"
+        "vadd.i16 q3, q3, q1\n\t"
+        "ldr r0, [r10, #8]\n\t"
+        "vshr.u32 q5, q3, #16\n\t"
+        "add r1, r1, r0\n\t"
+        "vadd.i32 q7, q7, q5\n\t"
+        "vshr.u32 q5, q2, #16\n\t"
+        "vadd.i32 q6, q6, q3\n\t"
+        "vadd.i32 q7, q7, q5\n\t"
+        "vadd.i32 q6, q6, q2\n\t"
+        "vshl.i32 q5, q7, #16\n\t"
+        "vsub.i32 q6, q6, q5\n\t"
+        "vshl.i32 q2, q6, #25\n\t"
+        "vshr.s32 q2, q2, #31\n\t"
+        "vsub.i32 q6, q6, q2\n\t"
+        "vshl.i32 q5, q7, #25\n\t"
+        "vqrshrnb.s32 q6, q6, #6\n\t"
+        "vshr.s32 q5, q5, #31\n\t"
+        "vsub.i32 q7, q7, q5\n\t"
+        "vqrshrnt.s32 q6, q7, #6\n\t"
+        "vmov.i16 q5, #3\n\t"
+        "vqadd.s16 q6, q6, q5\n\t"
+        "vqmovnb.s16 q6, q6\n\t"
+        "vstrb.16 q6, [r3], #8\n\t"
+        "letp lr, 2b\n\t"
+        "addw r2, r2, #8\n\t"
         "subs r9, r9, #1\n\t"
         "bne 1b\n\t"
-        : "+r"(x_), "+r"(w_), "+r"(k_), "+r"(right_), "+r"(gather_), "+r"(scatter_), "+r"(rows_), "+r"(y_)
+        : "+r"(x_), "+r"(w_), "+r"(moves_), "+r"(y_)
         :
-        : "lr", "r6", "r9", "r12", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
+        : "lr", "r0", "r1", "r4", "r5", "r9", "r12", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc",
+        "memory");
 #else
-    const int32_t lanes = 4;
-    uint32_t to[4];
-    (void)right;
-    (void)rows;
-    memcpy(to, scatter, sizeof to);
-    for (int32_t c = 0; c < 8; c++) {
-        for (int32_t block = 0; block < 4; block += 2) {
-            /* The last block covers outputs of the one before once more. */
-            const int32_t column = block + 2 > 4 ? 2 : block;
-            for (int32_t lane = 0; lane < lanes; lane++) {
-                const int8_t *from = x + column * 16 + 2 * c;
-                const int8_t *weight = w + 16 * c + 4 - lane / 2 - 4 * (lane % 2);
-                int32_t acc = 0;
-                for (int32_t tap = 0; tap < 16; tap++) {
-                    acc += from[gather[tap / 2] + tap % 2] * weight[tap];
+    for (int32_t ox = 0; ox < 4; ox++) {
+        for (int32_t c = 0; c < 8; c++) {
+            const int32_t lane = c % 8 / 2;
+            const int8_t *record = w + c / 8 * 104;
+            const int8_t *weight = record + 32 + c % 8;
+            const int8_t *numbers = record + 104 + c % 2 * 0;
+            const int8_t *from = (const int8_t *)x + ox * 8 + c;
+            int32_t acc = 0;
+            for (int32_t ky = 0; ky < 3; ky++) {
+                for (int32_t kx = 0; kx < 3; kx++, weight += 8) {
+                    acc += from[kx * 8] * *weight;
                 }
-                y[column * 8 + (int32_t)to[lane] + c] = aot_mve_clamp(
-                    aot_mve_halve_even((int32_t)((uint32_t)acc + (uint32_t)k[1 * c]), 6) + 3, -128, 127);
+                from += 16 + moves[ky];
             }
+            int32_t start = 0, above = 0;
+            memcpy(&start, record + 4 * lane, 4);
+            memcpy(&above, record + 16 + 4 * lane, 4);
+            start = c % 2 ? above : (int32_t)((uint32_t)start - ((uint32_t)above << 16));
+            acc = (int32_t)((uint32_t)acc + (uint32_t)start + 163840u);
+
+            (void)numbers;
+            y[ox * 8 + c] = aot_mve_clamp(aot_mve_halve_even(acc, 6) + 3, -128, 127);
         }
     }
 #endif
@@ -334,7 +375,7 @@ AOT_MODEL_OPAQUE static void integer_00_transpose(const float *restrict x, int8_
 
 /* 2 x 4 blocks, 0.047 loads per MAC, patch of 64 bytes
  * step 2: conv (Convolution): int8[1,4,4,3] * int8[8,3,3,3] -> int8[1,4,4,8], 3,456 MACs
- *   reads x at workspace + 72; works in patch at workspace + 0; writes y at workspace + 176 */
+ *   reads x at workspace + 72; works in patch at workspace + 0; writes y at workspace + 144 */
 AOT_MODEL_OPAQUE static void integer_01_conv_3x3(const int8_t *restrict x, const int8_t *restrict w,
     int8_t *restrict patch, int8_t *restrict y)
 {
@@ -354,32 +395,35 @@ AOT_MODEL_OPAQUE static void integer_01_conv_3x3(const int8_t *restrict x, const
     }
 }
 
-/* row pairs of 80 bytes, 1 gather of 8 half-words per 36 MACs
+/* 9 taps of 8 channels, 2 in a sum of 16 bits, 3 buffered rows
  * step 3: depthwise (Convolution): int8[1,4,4,8] * int8[8,3,3,1] -> int8[1,4,4,8], 1,152 MACs
- *   reads x at workspace + 176; works in pairs at workspace + 0; writes y at workspace + 176 (in place of
+ *   reads x at workspace + 144; works in ring at workspace + 0; writes y at workspace + 144 (in place of
  *   x) */
-AOT_MODEL_OPAQUE static void integer_02_depthwise_3x3(const int8_t *restrict w, const int32_t *restrict k,
-    const uint16_t *restrict offsets, int8_t *restrict pairs, int8_t *restrict y)
+AOT_MODEL_OPAQUE static void integer_02_depthwise_3x3(const int8_t *restrict w, const int32_t *restrict moves,
+    int8_t *restrict ring, int8_t *restrict y)
 {
     const int8_t *const x = y;
-    static const aot_mve_depthwise_shape shape = {
-        .batch = 1,
-        .in_h = 4,
-        .in_row = 32,
-        .out_h = 4,
-        .out_row = 32,
-        .pad_top = 1,
-        .pair = 80,
-        .left = 16,
-        .used = 32,
-        .total = 176,
-        .fill = 3,
-    };
-    aot_mve_depthwise3x3(&shape, aot_mve_depthwise3x3_c8, pairs, x, w, k, NULL, offsets, y);
+    const int8_t *image = x;
+    int32_t filled = 0;
+    aot_mve_fill(ring, 3, 144);
+    for (int32_t oy = 0; oy < 4; oy++) {
+        /* The ring holds the rows up to the last one of this window. */
+        for (; filled < oy + 3; filled++) {
+            const int32_t line = filled - 1;
+            int8_t *to = ring + filled % 3 * 48 + 8;
+            if (line >= 0 && line < 4) {
+                aot_mve_copy(to, image + line * 32, 32);
+            } else {
+                aot_mve_fill(to, 3, 32);
+            }
+        }
+        const int32_t slot = oy % 3;
+        aot_mve_depthwise_l9_c8(ring + slot * 48, w, moves + slot * 3, y + oy * 32);
+    }
 }
 
 /* step 4: pool (WideSum): int8[1,4,4,8] -> int32[1,1,1,8]
- *   reads x at workspace + 176; writes y at workspace + 0 */
+ *   reads x at workspace + 144; writes y at workspace + 0 */
 AOT_MODEL_OPAQUE static void integer_03_wide_sum(const int8_t *restrict x, int32_t *restrict y)
 {
 #if AOT_MODEL_INTEGER_VECTORS
@@ -472,12 +516,12 @@ AOT_MODEL_OPAQUE int32_t integer_run(const integer_inputs *inputs, const integer
     /* step 1: conv */
     integer_00_transpose(inputs->x, AT(int8_t, 72));
     /* step 2: conv */
-    integer_01_conv_3x3(AT(int8_t, 72), integer_c_conv_w, AT(int8_t, 0), AT(int8_t, 176));
+    integer_01_conv_3x3(AT(int8_t, 72), integer_c_conv_w, AT(int8_t, 0), AT(int8_t, 144));
     /* step 3: depthwise */
-    integer_02_depthwise_3x3(integer_c_depthwise_w, integer_c_depthwise_k, integer_c_depthwise_offsets,
-        AT(int8_t, 0), AT(int8_t, 176));
+    integer_02_depthwise_3x3(integer_c_depthwise_w, integer_c_depthwise_moves, AT(int8_t, 0),
+        AT(int8_t, 144));
     /* step 4: pool */
-    integer_03_wide_sum(AT(int8_t, 176), AT(int32_t, 0));
+    integer_03_wide_sum(AT(int8_t, 144), AT(int32_t, 0));
     /* step 5: dense */
     integer_04_flatten(AT(int32_t, 0), AT(int8_t, 0));
     /* step 6: dense */

@@ -18,7 +18,6 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.channel_rows_mve import (
     FOUR,
     ChannelRows,
-    OfFour,
     RowEnd,
     SumEnd,
     gathered_sums,
@@ -34,7 +33,7 @@ from aot_model.kernels.row_tail import VectorTail
 
 
 @dataclass(frozen=True)
-class _End(OfFour):
+class _End:
     """Of a channel the start of its sums and its multiplier, and minus its shift."""
 
     ending: Ending
@@ -101,7 +100,7 @@ def applicable(shape: ConvShape, weights: np.ndarray, most: int, ending: Ending 
         return False
     p = tap_plan(shape.along_row, size=2)
     size = 4 if ending is None else ending.finish.to.size
-    return 4 * shape.out_c * size <= 4095 and p.step <= 4095 and p.reach(1) <= 65535
+    return 4 * shape.out_c * size <= 4095 and p.step <= 4095 and p.reach <= 65535
 
 
 def cycles(shape: ConvShape) -> float:

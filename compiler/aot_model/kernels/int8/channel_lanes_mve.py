@@ -22,7 +22,7 @@ from aot_model.kernels.int8.mve import ordered
 LANES = 8
 MOST_TAPS = 64
 """Taps are written one after the other."""
-PAY = 1.15
+PAY = 1.05
 """Cycles of another kernel from which on one of these is taken, for one of its own: what gathers and scatters
 take is not known as well as the instructions, of which these have more.
 """

@@ -67,7 +67,9 @@ def channel_loop(
 
 
 class RowEnd(Protocol):
-    """What becomes of sums in a block. Of a channel, its numbers are in r12 and r8, its shift is in r10."""
+    """What becomes of sums in a block. Of a channel, its numbers are in r12 and r8, its shift is in r10; the
+    offsets of a block's results are in q6.
+    """
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -80,14 +82,6 @@ class RowEnd(Protocol):
     @property
     def shifts(self) -> np.ndarray | None:
         """int8, one for each channel; None: all share one."""
-
-    @property
-    def begin(self) -> list[str]:
-        """Instructions before all, which find the offsets of a block's results from r2 on."""
-
-    @property
-    def constants(self) -> list[str]:
-        """Those behind them, for what all channels share."""
 
     @property
     def load(self) -> list[str]:
@@ -108,11 +102,6 @@ class ByteEnd:
     """That of bytes."""
 
     rq: Requantiser
-    zero: str | None = None
-    """A register that holds `zero_point_constant`."""
-    offsets: str = "q6"
-    reload: str | None = None
-    """A core register that points to the offsets, which are loaded anew for each block."""
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -127,14 +116,6 @@ class ByteEnd:
         return self.rq.signed_shift if self.rq.common_right is None else None
 
     @property
-    def begin(self) -> list[str]:
-        return [f"mov {self.reload}, r2" if self.reload else "vldrw.32 q6, [r2]"]
-
-    @property
-    def constants(self) -> list[str]:
-        return self.rq.zero_point_constant(self.zero) if self.zero else []
-
-    @property
     def load(self) -> list[str]:
         n = 4 * self.rq.numbers.shape[1]
         return [f"ldrd r12, r8, [r7], #{n}" if self.rq.multiplies else f"ldr r12, [r7], #{n}"]
@@ -143,10 +124,9 @@ class ByteEnd:
         vectors, store = ("q0",) if first is None else (first, "q0"), "vstrbt" if partial else "vstrb"
         return [
             *gathered_sums("q0"), *(f"vadd.i32 {q}, {q}, r12" for q in vectors), *self._requantised(vectors),
-            *self.rq.narrow(vectors[0], None if first is None else "q0", "q7", self.zero),
-            *([f"vldrh.16 {self.offsets}, [{self.reload}]"] if self.reload else []),
+            *self.rq.narrow(vectors[0], None if first is None else "q0", "q7"),
             *(["vpst"] if partial else []),
-            f"{store}.{16 if eight else 32} {vectors[0]}, [r3, {self.offsets}]", *forward("r3", steps),
+            f"{store}.{16 if eight else 32} {vectors[0]}, [r3, q6]", *forward("r3", steps),
         ]  # fmt: skip
 
     def _requantised(self, vectors: tuple[str, ...]) -> list[str]:
@@ -172,20 +152,8 @@ class ByteEnd:
         return f"y[{place}] = {rq.scalar(acc, k[1], left, right, k[2])};"
 
 
-class OfFour:
-    """What ends have in common whose results are stored by fours: offsets in q6, no others."""
-
-    @property
-    def begin(self) -> list[str]:
-        return ["vldrw.32 q6, [r2]"]
-
-    @property
-    def constants(self) -> list[str]:
-        return []
-
-
 @dataclass(frozen=True)
-class SumEnd(OfFour):
+class SumEnd:
     """Sums that stay as they are, words."""
 
     start: np.ndarray
@@ -247,7 +215,7 @@ def row_kernel(base: str, comment: str, parameters: str, lines: list[str], twin:
 
 
 def rows_twin(
-    channels: int, outputs: int, across: int, lanes: str, window: str, taps: int, product: str, store: str
+    channels: int, outputs: int, across: int, window: str, taps: int, product: str, store: str
 ) -> str:
     """The loops of `channel_loop` in C. window: what leads to the taps of output `column + lane`, which have
     `taps` products; store: the assignment of `acc`.
@@ -257,7 +225,7 @@ for (int32_t c = 0; c < {channels}; c++) {{
     for (int32_t block = 0; block < {outputs}; block += {across}) {{
         /* The last block covers outputs of the one before once more. */
         const int32_t column = block + {across} > {outputs} ? {max(outputs - across, 0)} : block;
-        for (int32_t lane = 0; lane < {lanes}; lane++) {{
+        for (int32_t lane = 0; lane < {across}; lane++) {{
             {window}
             int32_t acc = 0;
             for (int32_t tap = 0; tap < {taps}; tap++) {{
@@ -303,14 +271,14 @@ class ChannelRows:
         """Bytes of a channel: weights, and the signed shift where channels differ in it."""
         return self.weights + (self.end.shifts is not None)
 
-    def packed(self, matrix: np.ndarray, before: int = 0, zero: int = 0) -> list[Packed]:
-        """`w` and `k` for weights [channels, taps], in the order of the calls; before: zeros, which zero is
-        one of."""
+    def packed(self, matrix: np.ndarray, zero: int = 0) -> list[Packed]:
+        """`w` and `k` for weights [channels, taps], in the order of the calls; zero: their zero point, behind
+        the last tap."""
         shifts, records = self.end.shifts, np.full((len(matrix), self.record), zero, np.int8)
         order = np.arange(len(matrix))
         if self.apart:
             order = order.reshape(self.channels, self.calls).T.reshape(-1)
-        records[:, before : before + matrix.shape[1]] = matrix[order]
+        records[:, : matrix.shape[1]] = matrix[order]
         if shifts is not None:
             records[:, -1] = shifts[order]
         return [Packed("w", records.reshape(-1), admissible=ANYTHING),
@@ -326,25 +294,24 @@ class ChannelRows:
         place: str,
         window: str,
         product: str,
-        first: str = "",
     ) -> tuple[str, str]:
         """(name, text) of name(x, w, k, taps, scatter, y). before: instructions before all; load: before a
         channel's outputs; sums: those of a block of up to four. place: C type of `taps`. window, product: as
-        of `rows_twin`. first: a vector for the sums of the first four of eight.
+        of `rows_twin`. q5 must be free where blocks are of eight.
         """
         s, end, eight, record = self.shape, self.end, self.eight, self.record
         pixels, across, (of_x, of_y) = min(s.out_w, FOUR), EIGHT if eight else min(s.out_w, FOUR), end.sizes
         pixel = of_y * s.out_c
         block = four = [*sums, *end.finished(pixels * pixel, pixels < FOUR or eight, eight)]
         if eight:
-            block = [*sums, *gathered_sums(first), *sums, *end.finished(EIGHT * pixel, False, True, first)]
+            block = [*sums, *gathered_sums("q5"), *sums, *end.finished(EIGHT * pixel, False, True, "q5")]
         shift = [f"ldrsb r10, [r5, #{record - 1}]"] if end.shifts is not None else []
-        lines = [*before, *end.begin]
+        lines = [*before, "vldrw.32 q6, [r2]"]
         if pixels < FOUR:
             lines += [f"mov r0, #{pixels}", "vctp.32 r0"]
         elif eight and s.out_w > EIGHT and 0 < s.out_w % EIGHT <= FOUR:  # one block has four of the eight
             lines += ["movw r0, #0x3333", "vmsr p0, r0"]
-        lines += [*end.constants, f"movw r9, #{self.channels}"]
+        lines.append(f"movw r9, #{self.channels}")
         next_x, next_y = self.next_channel
         loop = channel_loop([*end.load, *shift, *load], block, s.out_w, across,
                             (across * self.step, across * pixel), (of_x * next_x, of_y * next_y),
@@ -357,7 +324,7 @@ class ChannelRows:
         )
         at = f"(column + lane) * {s.out_c} + c * {next_y}"
         store = end.stored(at, f"w[{record} * c + {record - 1}]")
-        twin = rows_twin(self.channels, s.out_w, pixels, str(pixels), window, self.taps, product, store)
+        twin = rows_twin(self.channels, s.out_w, pixels, window, self.taps, product, store)
         return row_kernel(base, comment, parameters, lines, f"(void)scatter;\n{twin}")
 
     def call(self, kernel: str, x: str, tables: str, to: str) -> str:

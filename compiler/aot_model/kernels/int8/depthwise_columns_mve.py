@@ -116,9 +116,7 @@ def depthwise_columns(
         channels, calls, following = p.multiplier, s.in_c, (0, 1)
     ends, fill = Ends.of(spec), padding(spec)
     rq = requantiser(ends.signed(spec), matrix, bias)
-    # of q4 and q5 one holds the sums of four outputs while four more are made
-    end = ByteEnd(rq, "q5" if rq.zero_point and p.chunks < RESIDENT - p.eight else None)
-    rows = ChannelRows(s, end, 16 * p.chunks, p.step, channels, calls, following, p.eight, taps + 1)
+    rows = ChannelRows(s, ByteEnd(rq), 16 * p.chunks, p.step, channels, calls, following, p.eight, taps + 1)
     used, zero = max(min(s.in_w, p.columns - s.pad_left), 0), ends.signed(spec).x_zero_point
     geometry = (
         f"static const aot_mve_turned_rows geometry = {{.channels = {s.in_c}, .columns = {used}, "
@@ -157,11 +155,10 @@ def _row_kernel(p: _Plan, rows: ChannelRows) -> tuple[str, str]:
             begins = i == min(1, p.chunks - 1)
             sums.append(f"vldrb.8 q0, {f'[r1, #{16 * i}]' if i else f'[r1], #{p.step}'}")
             sums.append(f"vmladav{'' if begins else 'a'}.s8 {r}, q0, q{1 + i}")
-    first = "q4" if p.chunks < RESIDENT - 1 else "q5"
     load = [line for i in range(p.chunks)
             for line in (f"vldrb.8 q7, [r11, #{16 * i}]", f"vldrb.u8 q{1 + i}, [r5, q7]")]  # fmt: skip
     window = f"const int8_t *from = x + (column + lane) * {p.step}{f' + c * {next_x}' if next_x else ''};"
     return rows.kernel(f"aot_mve_depthwise_{s.kernel_h}x{s.kernel_w}_c{s.out_c}",
                        f"One row of {s.out_w} outputs, {rows.channels} channels, from turned rows.",
-                       [], load, sums, "uint8_t", window, f"from[tap] * w[{rows.record} * c + taps[tap]]",
-                       first)  # fmt: skip
+                       [], load, sums, "uint8_t", window,
+                       f"from[tap] * w[{rows.record} * c + taps[tap]]")  # fmt: skip

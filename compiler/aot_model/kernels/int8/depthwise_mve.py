@@ -1,8 +1,8 @@
 """Depthwise convolution, int8, Helium: which of the kernels takes a layer.
 
 Channels in the lanes where a window is small or outputs of a row are few (depthwise_lanes_mve.py); dot
-products of one channel otherwise, over 3x3 windows, over turned rows where the image passes through a ring
-anyway or where there is room for one, or over gathered taps. That with fewest cycles is taken.
+products of one channel otherwise, over turned rows where the image passes through a ring anyway or where
+there is room for one, or over gathered taps. That with fewest cycles is taken.
 """
 
 from __future__ import annotations
@@ -12,12 +12,7 @@ from functools import partial
 
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.choice import fastest_first
-from aot_model.kernels.int8 import (
-    depthwise3x3_mve,
-    depthwise_columns_mve,
-    depthwise_lanes_mve,
-    depthwise_taps_mve,
-)
+from aot_model.kernels.int8 import depthwise_columns_mve, depthwise_lanes_mve, depthwise_taps_mve
 from aot_model.kernels.int8.channel_lanes_mve import takes
 from aot_model.kernels.int8.requantise_mve import supports, supports_sums
 from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights, Writer
@@ -53,12 +48,12 @@ def depthwise(
         ValueError: a layer that is not `applicable`.
     """
     if spec.rounding is None and applicable(shape, spec):
-        return depthwise_taps_mve.depthwise_taps(shape, weights, bias, spec, tail, compact)
+        return depthwise_taps_mve.depthwise_taps(shape, weights, bias, spec, tail)
     found = writers(shape, spec, compact)
     if not found:
         raise ValueError(f"not for the depthwise kernels: {shape}, {spec}")
     best, other = [write(shape, weights, bias, spec, tail) for _, write in (*found, *found)[:2]]
-    return best if found[0][1] is depthwise3x3_mve.depthwise3x3 else with_room(best, other, room)
+    return with_room(best, other, room)
 
 
 def with_room(best: KernelCode, other: KernelCode, room: int | None) -> KernelCode:
@@ -75,22 +70,17 @@ def with_room(best: KernelCode, other: KernelCode, room: int | None) -> KernelCo
 
 def writers(shape: ConvShape, spec: QuantSpec, compact: bool) -> list[tuple[float, Writer]]:
     """Those that take a layer, with their cycles, the fastest first."""
-    plain = not spec.weight_zero_point
+    columns = not spec.weight_zero_point and depthwise_columns_mve.applicable(shape)
     return fastest_first(
         (takes(shape), partial(depthwise_lanes_mve.cycles, shape, spec), depthwise_lanes_mve.depthwise_lanes),
         (
-            plain and depthwise3x3_mve.applicable(shape),
-            partial(depthwise3x3_mve.cycles, shape),
-            depthwise3x3_mve.depthwise3x3,
-        ),
-        (
-            plain and depthwise_columns_mve.applicable(shape),
+            columns,
             partial(depthwise_columns_mve.cycles, shape),
             partial(depthwise_columns_mve.depthwise_columns, compact=compact),
         ),
         (
             depthwise_taps_mve.applicable(shape),
             partial(depthwise_taps_mve.cycles, shape),
-            partial(depthwise_taps_mve.depthwise_taps, compact=compact),
+            depthwise_taps_mve.depthwise_taps,
         ),
     )

@@ -2,9 +2,7 @@
 
 A gather of eight bytes, widened to int16, brings eight taps of one channel wherever they lie; VMLADAVA.S16
 multiplies them with eight weights: 2 instructions per 8 taps. The channel's weights and the taps' offsets
-stay in registers along the row where there are at most 16 taps. Where the taps of two or four neighbouring
-outputs are eight together, they share a gather: taps lie column by column, so that the weights of the next
-output are those of the first one further on, with zeros around. An image that needs padding passes through a
+stay in registers along the row where there are at most 16 taps. An image that needs padding passes through a
 ring of padded rows, which also lets the output overwrite the input.
 """
 
@@ -14,11 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot_model.c.assembly import forward
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8.channel_rows_mve import (
     ACCUMULATORS,
-    EIGHT,
     FOUR,
     ByteEnd,
     ChannelRows,
@@ -39,18 +35,11 @@ RESIDENT = 2
 
 @dataclass(frozen=True)
 class TapPlan(PaddedRows):
-    """Where the taps lie. Of elements of two bytes, a gather is of half-words, for one output."""
+    """Where the taps lie. Of elements of two bytes, a gather is of half-words."""
 
     chunks: int
     """Gathers of eight taps that an output has."""
     multiplier: int
-    compact: bool
-    """Whether code and constants count more than time: there are no blocks of eight outputs beside those of
-    four, and no gathers for several outputs, whose weights have zeros around them."""
-
-    @property
-    def eight(self) -> bool:
-        return self.shape.out_w >= EIGHT and not self.compact
 
     @property
     def step(self) -> int:
@@ -58,51 +47,16 @@ class TapPlan(PaddedRows):
         return self.size * self.shape.stride_w * self.shape.in_c
 
     @property
-    def further(self) -> int:
-        """Taps from where an output's begin in a gather to where the next one's do."""
-        return min(self.shape.stride_w, self.shape.kernel_w) * self.shape.kernel_h
-
-    @property
-    def together(self) -> int:
-        """Outputs whose taps are in one gather."""
-        s = self.shape
-        alone = self.chunks > 1 or (s.dilation_w > 1 and s.kernel_w > 1)
-        if self.compact or alone or s.out_w < FOUR or self.size > 1:
-            return 1
-        shared = next(n for n in (4, 2, 1) if (n - 1) * self.further + s.kernel_h * s.kernel_w <= 8)
-        return shared if self.reach(shared) <= 65535 else 1
-
-    def reach(self, outputs: int) -> int:
-        """Offset of the last tap of so many outputs."""
-        s = self.shape
-        return (s.tall - 1) * self.row + (s.wide - 1) * s.in_c * self.size + (outputs - 1) * self.step
-
-    @property
-    def before(self) -> int:
-        """Zeros before a channel's weights."""
-        return (self.together - 1) * self.further
-
-    @property
-    def columns(self) -> np.ndarray:
-        """Of a gather's outputs: columns of the image from the first one's window."""
-        s, n = self.shape, self.together
-        if s.stride_w < s.kernel_w:
-            return np.arange((n - 1) * s.stride_w + s.kernel_w) * s.dilation_w
-        return (np.arange(n)[:, None] * s.stride_w + np.arange(s.kernel_w) * s.dilation_w).reshape(-1)
-
-    @property
-    def second(self) -> bool:
-        """Whether a vector holds the offsets of the next gather, too."""
-        few = self.chunks == 1 and self.together <= 2 and self.shape.out_w >= FOUR
-        return few and self.reach(2 * self.together) <= 65535
+    def reach(self) -> int:
+        """Offset of an output's last tap."""
+        return (self.shape.tall - 1) * self.row + (self.shape.wide - 1) * self.shape.in_c * self.size
 
     @property
     def cycles(self) -> float:
         """Of a Cortex-M55, for all outputs, about."""
-        s, of_bytes = self.shape, self.size == 1
-        each = 6 if self.chunks == 1 and of_bytes else 11 * self.chunks - 2
-        lines = 35 * (s.in_h + s.pad_top) if self.slots and of_bytes else 0
-        outputs = covered(s.out_w) * 5 + each * summed(s.out_w)
+        s = self.shape
+        lines = 35 * (s.in_h + s.pad_top) if self.slots and self.size == 1 else 0
+        outputs = covered(s.out_w) * 5 + (11 * self.chunks - 1) * summed(s.out_w)
         return s.batch * (lines + s.out_h * (30 + s.out_c * (14 + outputs)))
 
     @property
@@ -113,20 +67,13 @@ class TapPlan(PaddedRows):
 
     @property
     def resident_offsets(self) -> list[str]:
-        """Instructions before all channels; those of the next gather spoil r0."""
-        resident = self.chunks if self.chunks <= RESIDENT else 0
-        lines = [f"vldrh.16 q{3 + i}, [r11, #{16 * i}]" for i in range(resident)]
-        second = [f"movw r0, #{self.together * self.step}", "vadd.i16 q4, q3, r0"]
-        return [*lines, *(second if self.second else [])]
+        """Instructions before all channels."""
+        resident = range(self.chunks if self.chunks <= RESIDENT else 0)
+        return [f"vldrh.16 q{3 + i}, [r11, #{16 * i}]" for i in resident]
 
 
 def depthwise_taps(
-    shape: ConvShape,
-    weights: Weights,
-    bias: Bias,
-    spec: QuantSpec,
-    tail: Tail | None = None,
-    compact: bool = False,
+    shape: ConvShape, weights: Weights, bias: Bias, spec: QuantSpec, tail: Tail | None = None
 ) -> KernelCode:
     """Any kernel of up to 128 taps, stride, dilation, padding and channel multiplier.
 
@@ -138,27 +85,22 @@ def depthwise_taps(
     assert applicable(shape), shape
     by_column = np.asarray(weights, np.int8).reshape(s.kernel_h, s.kernel_w, s.out_c).transpose(2, 1, 0)
     matrix = by_column.reshape(s.out_c, taps)
-    p = tap_plan(s, compact)
-    outside = spec.weight_zero_point
-    ends, eight = Ends.of(spec), p.eight and spec.rounding is not None
-    # four weights leave no register for the offsets of the results, where four sums wait for four more
-    crowded = eight and p.together == FOUR
+    p = tap_plan(s)
+    outside, ends = spec.weight_zero_point, Ends.of(spec)
     end: RowEnd
     if spec.rounding is None:
         end = SumEnd(fold_zero_point(matrix, bias, spec)[1].astype(np.int32))
     else:
-        rq = requantiser(spec, matrix, bias)
-        end = ByteEnd(rq, None, "q7", "r11") if crowded else ByteEnd(rq)
-    rows = ChannelRows(s, end, 8 * p.chunks, p.step, s.in_c, p.multiplier, (1, p.multiplier), eight,
-                       p.before + 8 * p.chunks)  # fmt: skip
+        end = ByteEnd(requantiser(spec, matrix, bias))
+    rows = ChannelRows(s, end, 8 * p.chunks, p.step, s.in_c, p.multiplier, (1, p.multiplier), False,
+                       8 * p.chunks)  # fmt: skip
     scatter = f"offsets + {max(p.slots, 1) * 8 * p.chunks}"
     places = ("ring", f"taps, {scatter}") if p.slots else (p.first, f"offsets, {scatter}")
-    together = f"{p.together} outputs" if p.together > 1 else "output"
-    offsets = Packed("offsets", tap_offsets(p, scattered(eight, end.sizes[1] * s.out_c)))
-    kernel = _row_kernel(p, rows, outside, ends.unsigned_x, "q6" if crowded else "q5")
-    return rows.code(ends, kernel, [*rows.packed(matrix, p.before, outside), offsets],
+    offsets = Packed("offsets", tap_offsets(p, scattered(False, end.sizes[1] * s.out_c)))
+    kernel = _row_kernel(p, rows, outside, ends.unsigned_x)
+    return rows.code(ends, kernel, [*rows.packed(matrix, outside), offsets],
                      places, p.ring(padding(spec), p.taps_now), tail, s is not shape,
-                     f"{p.chunks} gather(s) of 8 taps per {together}, {p.slots} buffered rows")  # fmt: skip
+                     f"{p.chunks} gather(s) of 8 taps per output, {p.slots} buffered rows")  # fmt: skip
 
 
 def applicable(shape: ConvShape) -> bool:
@@ -169,13 +111,13 @@ def applicable(shape: ConvShape) -> bool:
     if s.out_c % s.in_c or s.out_c > 1023 or s.in_c * s.stride_w > 4095 or s.kernel_h * s.kernel_w > 128:
         return False
     p = tap_plan(s)
-    return shape.dense and p.reach(1) <= 65535
+    return shape.dense and p.reach <= 65535
 
 
-def tap_plan(s: ConvShape, compact: bool = False, size: int = 1) -> TapPlan:
+def tap_plan(s: ConvShape, size: int = 1) -> TapPlan:
     """How the taps of a layer are gathered."""
     chunks = -(-s.kernel_h * s.kernel_w // 8)
-    return TapPlan(s, *ring_of(s, size), size, chunks, s.out_c // s.in_c, compact)
+    return TapPlan(s, *ring_of(s, size), size, chunks, s.out_c // s.in_c)
 
 
 def cycles(shape: ConvShape) -> float:
@@ -188,11 +130,11 @@ def tap_offsets(p: TapPlan, outputs: np.ndarray) -> np.ndarray:
     those of the outputs behind.
     """
     s = p.shape
-    rows = np.arange(s.kernel_h) * s.dilation_h
+    rows, columns = np.arange(s.kernel_h) * s.dilation_h, np.arange(s.kernel_w) * s.dilation_w
     phases = []
     for phase in range(max(p.slots, 1)):
         slot = (rows + phase) % p.slots if p.slots else rows
-        taps = (p.columns[:, None] * s.in_c * p.size + slot[None, :] * p.row).reshape(-1)
+        taps = (columns[:, None] * s.in_c * p.size + slot[None, :] * p.row).reshape(-1)
         phases.append(np.append(taps, np.full(8 * p.chunks - len(taps), taps[0])))
     return np.concatenate([np.array(phases).reshape(-1).astype("<u2"), outputs])
 
@@ -200,21 +142,11 @@ def tap_offsets(p: TapPlan, outputs: np.ndarray) -> np.ndarray:
 def tap_sums(
     p: TapPlan, pixels: int, weights: list[str], sign: str = "s", zero: str | None = None
 ) -> list[str]:
-    """The sums of up to four outputs; moves r1 behind them. weights: registers, those of one output first.
-    sign: s or u, of bytes of the input. zero: a register that holds minus the zero point of weights that are
-    loaded here.
+    """The sums of up to four outputs; moves r1 behind them. weights: registers. sign: s or u, of bytes of the
+    input. zero: a register that holds minus the zero point of weights that are loaded here.
     """
     lines: list[str] = []
     accumulators, gather = ACCUMULATORS[:pixels], f"vldrb.{sign}16" if p.size == 1 else "vldrh.u16"
-    if p.chunks == 1:
-        for k in range(0, pixels, p.together):
-            group = k // p.together
-            lines.append(f"{gather} q0, [r1, {'q4' if p.second and group % 2 else 'q3'}]")
-            lines += [f"vmladav.s16 {r}, q0, {q}"
-                      for r, q in zip(accumulators[k:k + p.together], weights, strict=False)]  # fmt: skip
-            if not p.second or group % 2:
-                lines += forward("r1", p.together * p.step * (1 + p.second))
-        return lines
     if p.chunks <= RESIDENT:
         for r in accumulators:
             for i in range(p.chunks):
@@ -234,29 +166,26 @@ def tap_sums(
     return lines
 
 
-def _row_kernel(p: TapPlan, rows: ChannelRows, zero: int, unsigned: bool, first: str) -> tuple[str, str]:
+def _row_kernel(p: TapPlan, rows: ChannelRows, zero: int, unsigned: bool) -> tuple[str, str]:
     """(name, text) of name(x, w, k, taps, scatter, y): one output row, every p.multiplier-th channel. zero:
-    of the weights; unsigned: whether x is uint8; first: as of `ChannelRows.kernel`.
+    of the weights; unsigned: whether x is uint8.
     """
     s = p.shape
-    resident = p.chunks <= RESIDENT
-    weights = ["q1", "q2", "q4", "q5"][: p.chunks * p.together]
-    load = [f"vldrb.s16 {q}, [r5, #{8 * i if p.chunks > 1 else p.before - i * p.further}]"
-            for i, q in enumerate(weights if resident else [])]  # fmt: skip
+    weights = ["q1", "q2"][: p.chunks] if p.chunks <= RESIDENT else []
+    load = [f"vldrb.s16 {q}, [r5, #{8 * i}]" for i, q in enumerate(weights)]
     before, lower = p.resident_offsets, None
-    if zero and resident:
+    if zero and weights:
         load += [f"movw r0, #{-zero & 0xFFFF}", *(f"vadd.i16 {q}, {q}, r0" for q in weights)]
     elif zero:
         before, lower = [*before, constant_s16("q4", -zero)], "q4"
-    own, where = "(column + lane)", f"{rows.record} * c"
-    if p.together > 1:
-        own = f"(column + lane / {p.together} * {p.together})"
-        where += f" + {p.before} - lane % {p.together} * {p.further}"
     sign, of_x = ("u", "uint8_t") if unsigned else ("s", "int8_t")
     x = f"(const {of_x} *)x" if unsigned else "x"
-    window = f"const {of_x} *from = {x} + {own} * {p.step} + c;\nconst int8_t *weight = w + {where};"
+    window = (
+        f"const {of_x} *from = {x} + (column + lane) * {p.step} + c;\n"
+        f"const int8_t *weight = w + {rows.record} * c;"
+    )
     count, weight = s.kernel_h * s.kernel_w, f"(weight[tap] - ({zero}))" if zero else "weight[tap]"
     return rows.kernel(f"aot_mve_depthwise_t{count}_c{s.out_c}",
                        f"One row of {s.out_w} outputs, {s.in_c} channels, {count} taps at given offsets.",
                        before, load, tap_sums(p, min(s.out_w, FOUR), weights, sign, lower), "uint16_t",
-                       window, f"from[taps[tap]] * {weight}", first)  # fmt: skip
+                       window, f"from[taps[tap]] * {weight}")  # fmt: skip

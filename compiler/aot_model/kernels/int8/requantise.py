@@ -125,8 +125,6 @@ layers share their kernel: a factor is a whole number of 2^-16."""
 SHARED_SHIFT = 3
 """How far all layers shift behind a rounded product, or not at all, where what is left of their multipliers
 is exact: their kernels are one then."""
-NEARBY = 32
-"""How far from the exact multiplier another is looked for."""
 
 
 def thresholds(quant: QuantSpec, m: Int64, s: Int64, lo: Int64, hi: Int64) -> tuple[Int64, Int64]:
@@ -240,10 +238,6 @@ def _all_affine(
         best = next((f for c in candidates if (f := of(c)) is not None), None)
         if best is None or (short and not -SHORT <= best[2] < SHORT):
             return None
-        # of multipliers nearby that are right as well, one with a short offset
-        if abs(best[2]) >= SHORT and not short:
-            nearby = (best[0] + sign * k for k in range(1, NEARBY) for sign in (1, -1))
-            best = next((f for c in nearby if (f := of(c)) is not None and abs(f[2]) < SHORT), best)
         found[:, channel] = best
     return found[0], found[1], found[2]
 

@@ -53,7 +53,7 @@ from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 HEADER = "aot_model/int8_mve.h"
 """What all micro-kernels start from: the choice of instruction set, copies, and arithmetic for the twins."""
 DEPTHWISE_HEADER = "aot_model/int8_mve_depthwise.h"
-"""The same, with rows that are interleaved or turned."""
+"""The same, with rows that are turned."""
 
 
 @dataclass(frozen=True)
