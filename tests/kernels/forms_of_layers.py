@@ -66,6 +66,7 @@ def layers_of_all_forms() -> list[Layer]:
             "one, clamped": ("double", own[:1], each[:1], limits.min + 70, limits.max - 50),
             "single": ("single", own, each, limits.min, limits.max),
             "even": ("even", even if k % 2 else own, each, limits.min, limits.max),
+            "one, even": ("even", even[:1], each[:1], limits.min + 30 * (k % 3), limits.max),
             "beyond": ("double", own, 9 + np.arange(outs) % 12, limits.min, limits.max),
         }
         x, w = draw.tensor(kind, *shape), draw.tensor(np.int8, *weights)
