@@ -88,8 +88,8 @@ def layers_of_all_forms() -> list[Layer]:
 
 
 def window_sums() -> list[Layer]:
-    """Depthwise layers with ones, as averages of QDQ networks are: every rounding, windows that are written out,
-    loops of rows, wide ones and as many elements as 16 bits hold; sums that reach the ends.
+    """Depthwise layers with ones, as averages of QDQ networks are: every rounding, windows that are written
+    out, loops of rows, wide ones and as many elements as 16 bits hold; sums that reach the ends.
     """
     draw, layers = Draw(67), []
     windows: tuple[tuple[tuple[int, ...], tuple[int, int], Window], ...] = (

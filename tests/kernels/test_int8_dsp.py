@@ -397,6 +397,37 @@ def test_cortex_m4(seed: int, level: str, tmp_path: Path) -> None:
     run_board(dsp_cases(seed), tmp_path, "m4", (level,))
 
 
+def window_sums(seed: int) -> list[Case]:
+    """Depthwise layers with ones: written out, as loops, compact; what a tail gets; one row of constants or
+    many.
+    """
+    rng, cases = np.random.default_rng(seed), []
+    for at, kind in enumerate(KINDS * 2):
+        (h, w_), stride = ((2, 2), (3, 3), (5, 4), (2, 11))[at % 4], 1 + at % 2
+        channels, out = 4 * (1 + at % 3), 2 + at % 3
+        shape = ConvShape(1 + at % 2, h + (out - 1) * stride, w_ + (out - 1) * stride, channels, out, out,
+                          channels, h, w_, stride, stride, groups=channels)  # fmt: skip
+        quant = quantisation(rng, channels, h * w_, kind)
+        w, bias = np.ones((h, w_, channels), np.int8), some_bias(rng, channels) if at % 3 else None
+        x = some_input(rng, shape, quant)
+        tail = TableTail(shape, quant.out_range[0]) if at % 5 == 1 else None
+        kernel = depthwise_dsp.depthwise(shape, w, bias, quant, tail, paired_from=None if at % 4 == 3 else 1)
+        assert "4 channels at a time" in kernel.note
+        cases.append(finished(kernel, x, arithmetic.depthwise(x, w, bias, shape, quant), quant, tail))
+    return cases
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_sums_of_windows(seed: int, tmp_path: Path) -> None:
+    run_host(window_sums(seed), tmp_path)
+
+
+@needs_qemu
+@pytest.mark.parametrize("level", ["-O0", "-O2", "-O3", "-Os"])
+def test_sums_of_windows_on_a_core(level: str, tmp_path: Path) -> None:
+    run_board(window_sums(3), tmp_path, "m4", (level,))
+
+
 @needs_qemu
 def test_two_lines_of_depthwise_outputs(tmp_path: Path) -> None:
     """3x3 kernels by blocks of 2x2, 2x1, 1x2 and 1x1 outputs, each stride, near and far steps of y,
