@@ -66,7 +66,6 @@ def layers_of_all_forms() -> list[Layer]:
             "one, clamped": ("double", own[:1], each[:1], limits.min + 70, limits.max - 50),
             "single": ("single", own, each, limits.min, limits.max),
             "even": ("even", even if k % 2 else own, each, limits.min, limits.max),
-            "one, even": ("even", even[:1], each[:1], limits.min + 30 * (k % 3), limits.max),
             "beyond": ("double", own, 9 + np.arange(outs) % 12, limits.min, limits.max),
         }
         x, w = draw.tensor(kind, *shape), draw.tensor(np.int8, *weights)
@@ -84,6 +83,10 @@ def layers_of_all_forms() -> list[Layer]:
                     ("sum", fed) if (name == "each") == (k % 2 == 0) else ("table", Step(Lookup(table)))
                 )
                 layers.append(Layer(f"form {k} {name}, {more}", x, (sums, step, last)))
+        low = limits.min + 30 * (k % 3)  # the same power of two for all channels: no multiplication
+        halved = Requantise(limits.min + 90 + k, low, limits.max, to, "even")
+        factor = np.asarray([1 << 30], np.int32), np.asarray([fit - 1], np.int32)
+        layers.append(Layer(f"form {k} one, even", x, (sums, Step(halved, factor))))
     return layers
 
 
