@@ -61,6 +61,8 @@ def product(x: Call) -> Product | None:
         return None
     m, total = int(multiplier.value), 31 - int(shift.value)
     lift = max(32 - total, 0)  # the high word of a product is cheaper than what is across two
+    if lift and x.op == "requantise":
+        return None  # what has two roundings has a form of its own there
     if max(abs(low), abs(high)) << lift >= 1 << 31 or m % (1 << max(total, 0)) == 0:
         return None  # beyond a word; or whole numbers, nothing to round
     offset = _offset(x.op, m, total, low, high, added)
