@@ -84,6 +84,48 @@ def layers_of_all_forms() -> list[Layer]:
                     ("sum", fed) if (name == "each") == (k % 2 == 0) else ("table", Step(Lookup(table)))
                 )
                 layers.append(Layer(f"form {k} {name}, {more}", x, (sums, step, last)))
+        low = limits.min + 30 * (k % 3)  # the same power of two for all channels: no multiplication
+        halved = Requantise(limits.min + 90 + k, low, limits.max, to, "even")
+        factor = np.asarray([1 << 30], np.int32), np.asarray([fit - 1], np.int32)
+        layers.append(Layer(f"form {k} one, even", x, (sums, Step(halved, factor))))
+    return layers
+
+
+def window_sums() -> list[Layer]:
+    """Depthwise layers with ones, as averages of QDQ networks are: every rounding, windows that are written
+    out, loops of rows, wide ones and as many elements as 16 bits hold; sums that reach the ends.
+    """
+    draw, layers = Draw(67), []
+    windows: tuple[tuple[tuple[int, ...], tuple[int, int], Window], ...] = (
+        ((1, 6, 8, 8), (2, 2), {"strides": (2, 2)}),
+        ((2, 7, 7, 12), (3, 3), {"strides": (2, 1)}),
+        ((1, 9, 6, 4), (5, 4), {}),
+        ((1, 15, 17, 4), (15, 17), {}),
+        ((1, 1, 21, 8), (1, 11), {"strides": (1, 5)}),
+        ((1, 5, 5, 8), (2, 2), {"pads": (1, 1, 0, 0)}),
+        ((1, 4, 4, 6), (2, 2), {}),
+    )
+    more = Step(op("Add"), (np.asarray([1 << 12, -40, 0, 7], np.int32),))
+    for k, (shape, taps, window) in enumerate(windows):
+        for turn, rounding in enumerate(("even", "even", "single", "double")):
+            kind = (np.int8, np.uint8)[(k + turn) % 2]
+            limits, outs, size = np.iinfo(kind), shape[-1], taps[0] * taps[1]
+            x = draw.tensor(kind, *shape)
+            x[..., 0], x[..., 1] = limits.min, limits.max
+            node = Convolution(**window, x_zero_point=3 if kind is np.int8 else 130, group=outs)
+            count = 1 if turn < 2 else outs
+            m = np.full(1, 1 << 30) if turn == 0 else draw.rng.integers(1 << 30, 1 << 31, count)
+            s = np.full(count, -round(np.log2(size)) + 1)
+            zero, low = limits.min + 90 + turn % 2, limits.min + 20 * (k % 2)
+            rule = Requantise(zero, low, limits.max, DType.of(np.dtype(kind)), rounding)
+            last = Step(rule, (m.astype(np.int32), s.astype(np.int32)))
+            bias = (more,) if outs == 4 and turn % 2 else ()
+            steps = (Step(node, (np.ones((outs, *taps, 1), np.int8),)), *bias, last)
+            layers.append(Layer(f"window {k} {rounding} {turn}", x, steps))
+        x = draw.tensor(np.int8, *shape)
+        node = Convolution(**window, x_zero_point=-5, group=shape[-1])
+        ones = Step(node, (np.ones((shape[-1], *taps, 1), np.int8),))
+        layers.append(Layer(f"window {k}, no rounding", x, (ones, Step(Cast(DType.FLOAT32)))))
     return layers
 
 

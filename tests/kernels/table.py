@@ -690,6 +690,7 @@ layers_of_all_forms = partial(_written_over_this, "forms_of_layers", "layers_of_
 layers_before_floats = partial(_written_over_this, "forms_of_layers", "layers_before_floats")
 sums_of_channels = partial(_written_over_this, "forms_of_layers", "sums_of_channels")
 wide_windows = partial(_written_over_this, "forms_of_layers", "wide_windows")
+window_sums = partial(_written_over_this, "forms_of_layers", "window_sums")
 large_pools = partial(_written_over_this, "large_layers", "large_pools")
 columns_of_floats = partial(_written_over_this, "large_layers", "columns_of_floats")
 
@@ -703,6 +704,7 @@ GROUPS: dict[str, Callable[[], list[Layer]]] = {
         + images_of_int8()
         + large_int8()
         + layers_of_all_forms()
+        + window_sums()
         + sums_of_channels(np.int8)
         + sums_of_channels(np.uint8)
     ),

@@ -19,11 +19,14 @@ from aot_model.kernels.int8 import (
     conv_dsp,
     depthwise_c,
     depthwise_dsp,
+    dsp,
+    finish,
     fully_connected_dsp,
     patch_dsp,
     pooling,
     requantise,
 )
+from aot_model.kernels.int8.finish import numbers_of
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.reading import Reading
 from qemu import available
@@ -72,7 +75,8 @@ def quantisation(rng: np.random.Generator, channels: int, taps: int, kind: str) 
         m = rng.choice([0, 2**30, 2**30 + 1, 2**31 - 1, 1518500250], m.size)
         s = rng.choice([-31, -24, -12, -9, -8, -1, 0, 1, 6], s.size)
     if kind == "dyadic":  # powers of two: many accumulators are ties
-        m, s = np.full(m.size, 2**30), rng.integers(-9, -3, m.size)
+        s = rng.integers(-9, -3, m.size if rng.random() < 0.5 else 1)
+        m = np.full(s.size, 2**30)
     x_dtype, out_dtype = "int8", "int8"
     if kind == "unsigned":
         x_dtype, out_dtype = "uint8", rng.choice(["int8", "uint8"])
@@ -393,6 +397,37 @@ def test_cortex_m4(seed: int, level: str, tmp_path: Path) -> None:
     run_board(dsp_cases(seed), tmp_path, "m4", (level,))
 
 
+def window_sums(seed: int) -> list[Case]:
+    """Depthwise layers with ones: written out, as loops, compact; what a tail gets; one row of constants or
+    many.
+    """
+    rng, cases = np.random.default_rng(seed), []
+    for at, kind in enumerate(KINDS * 2):
+        (h, w_), stride = ((2, 2), (3, 3), (5, 4), (2, 11))[at % 4], 1 + at % 2
+        channels, out = 4 * (1 + at % 3), 2 + at % 3
+        shape = ConvShape(1 + at % 2, h + (out - 1) * stride, w_ + (out - 1) * stride, channels, out, out,
+                          channels, h, w_, stride, stride, groups=channels)  # fmt: skip
+        quant = quantisation(rng, channels, h * w_, kind)
+        w, bias = np.ones((h, w_, channels), np.int8), some_bias(rng, channels) if at % 3 else None
+        x = some_input(rng, shape, quant)
+        tail = TableTail(shape, quant.out_range[0]) if at % 5 == 1 else None
+        kernel = depthwise_dsp.depthwise(shape, w, bias, quant, tail, paired_from=None if at % 4 == 3 else 1)
+        assert "4 channels at a time" in kernel.note
+        cases.append(finished(kernel, x, arithmetic.depthwise(x, w, bias, shape, quant), quant, tail))
+    return cases
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_sums_of_windows(seed: int, tmp_path: Path) -> None:
+    run_host(window_sums(seed), tmp_path)
+
+
+@needs_qemu
+@pytest.mark.parametrize("level", ["-O0", "-O2", "-O3", "-Os"])
+def test_sums_of_windows_on_a_core(level: str, tmp_path: Path) -> None:
+    run_board(window_sums(3), tmp_path, "m4", (level,))
+
+
 @needs_qemu
 def test_two_lines_of_depthwise_outputs(tmp_path: Path) -> None:
     """3x3 kernels by blocks of 2x2, 2x1, 1x2 and 1x1 outputs, each stride, near and far steps of y,
@@ -620,6 +655,57 @@ def test_multipliers_of_a_half_and_more(most: int, tmp_path: Path) -> None:
 @needs_qemu
 def test_multipliers_of_a_half_and_more_on_a_core(tmp_path: Path) -> None:
     run_board(large_multipliers(np.random.default_rng(9), 2), tmp_path, "m4")
+
+
+def executed(schedule: list[dsp.Step], values: dict[str, np.ndarray]) -> None:
+    """Runs operations on arrays of int32 by what the table says that they compute."""
+    for step in schedule:
+        assert isinstance(step, dsp.Op)
+        operands = [values[o] if isinstance(o, str) else np.asarray(o, np.int64) for o in step.operands]
+        result = dsp.DSP.instructions[step.name].meaning(*operands)
+        values[step.to] = (result + 2**31) % 2**32 - 2**31
+
+
+@pytest.mark.parametrize("align", [0, 8])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_ties_to_even_by_a_power_of_two_take_no_multiplication(align: int, dtype: str) -> None:
+    """Against fractions: every accumulator of the smaller layers, ties and their neighbours of the larger."""
+    rng, (low, high) = np.random.default_rng(4), (-128, 127) if dtype == "int8" else (0, 255)
+    for places in (1, 2, 5, 9, 14):
+        for zero in (low, low + 1, 0, 7, high):
+            ends = (low, high) if zero % 3 else (low + 20, high - 9)
+            most = min(400 << places, ((1 << 31) - 1 >> align) - (260 << places))
+            multiplier, shift = 1 << 29, 31 - 29 - places
+            quant = QuantSpec(0, np.array([multiplier], np.int32), np.array([shift], np.int32), zero, *ends,
+                              out_dtype=dtype, rounding="even")  # fmt: skip
+            limits = np.array([-most]), np.array([most])
+            rq = requantise.plan(quant, *limits, np.array([align]))
+            assert rq.form == "halved" and numbers_of(rq).size == 0
+            every = np.arange(-most, most + 1, max(1, most // 3000))
+            halves = ((2 * rng.integers(-200, 200, 60) + 1) << places >> 1)[:, None] + np.arange(-1, 2)
+            acc = np.unique(np.concatenate([every, halves.reshape(-1)]))
+            acc = acc[np.abs(acc) <= most]
+            want = [arithmetic.rescale(int(v), multiplier, shift, "even") + zero for v in acc]
+            for clamp in (False, True):
+                values = {"a": (acc + rq.bias_shift[0]) << align}
+                executed(finish.requantise(rq, ("a",), align, dtype, ("", "", "t", ""), [], clamp), values)
+                assert (values["a"] == np.clip(want, *ends)).all(), (places, zero, clamp)
+
+
+def test_ties_to_even_that_take_a_multiplication() -> None:
+    def form(multipliers: list[int], shifts: list[int], most: int = 1000, align: int = 0) -> str:
+        m, s = (np.array(v, np.int32) for v in (multipliers, shifts))
+        quant = QuantSpec(0, m, s, 3, -128, 127, rounding="even")
+        count = max(m.size, s.size)
+        limits = np.full(count, -most), np.full(count, most)
+        return requantise.plan(quant, *limits, np.full(count, align)).form
+
+    half, moved = 1 << 30, (1 << 7) - 1 + (4 << 8) + (1 << 8)
+    assert form([half, half], [-7, -7]) == "halved" and form([half], [-7]) == "halved"
+    assert form([half, half], [-7, -6]) == form([3 << 29], [-6]) == form([half], [1]) == "raw"
+    for align in (0, 8):
+        most = ((1 << 31) - 1 >> align) - moved
+        assert form([half], [-7], most, align) == "halved" and form([half], [-7], most + 1, align) == "raw"
 
 
 @pytest.mark.parametrize("kind", ["relu", "signed", "spread", "tensor"])

@@ -145,6 +145,15 @@ def nests() -> list[LoopNest]:
                 "requantise_even", *(at(I32, name, *i, shape=(2, 8)) for name in "ab"), const(n)
             ),
         )
+    for shift in (-31, -9, -1, 0):
+        for factor in (1 << 30, 3 << 28, 1503238553):
+            take(
+                I32,
+                (2, 9),
+                lambda i, n=shift, f=factor: call(
+                    "requantise_single", at(I32, "a", *i, shape=(2, 9)), const(f), const(n)
+                ),
+            )
     for terms in (4, 9, 65):
         q = var("q", terms)
         take(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from aot_model.arithmetic import exact
-from aot_model.c.rescale import product
+from aot_model.c.rescale import halves, product
 from aot_model.c.statements import CWriter
 from aot_model.installation import include_dir
 from aot_model.ir.bounds import bounds
@@ -59,6 +59,18 @@ def ratios() -> list[tuple[int, int, int, int, int]]:
     return found
 
 
+def even_halves() -> list[tuple[int, int, int]]:
+    """(x, bits, x / 2^bits with ties to even): small numbers, ties and their neighbours, limits."""
+    found = []
+    for bits in range(1, 31):
+        half, most = 1 << (bits - 1), (1 << 31) - 1 - (1 << (bits - 1))
+        ties = [(2 * RNG.randint(0, most // (2 * half)) - 1) * half for _ in range(4)]
+        near = [s * t + d for t in (half, 3 * half, 5 * half, *ties) for s in (1, -1) for d in (-1, 0, 1)]
+        edges = [*range(-9, 10), most, most - 1, -most, 1 - most]
+        found += [(x, bits, round(Fraction(x, 2**bits))) for x in (*near, *edges) if abs(x) <= most]
+    return found
+
+
 def program(rows: list[tuple[int, int, int]]) -> str:
     shifts = [(x, m, -s) for x, m, s in rows if s <= 0]
     wide = [
@@ -77,9 +89,16 @@ static const int32_t rows[][4] = {{
 static const int32_t ratios[][5] = {{
 {chr(10).join("{" + ", ".join(map(str, row)) + "}," for row in ratios())}
 }};
+static const int32_t even_halves[][3] = {{
+{chr(10).join("{" + ", ".join(map(str, row)) + "}," for row in even_halves())}
+}};
 int main(void)
 {{
     int wrong = 0;
+    for (unsigned i = 0; i < sizeof even_halves / sizeof even_halves[0]; i++) {{
+        const int32_t *r = even_halves[i];
+        wrong += aot_model_halved_even(r[0], r[1]) != r[2];
+    }}
     for (unsigned i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {{
         const int32_t *r = ratios[i];
         wrong += aot_model_softmax_ratio(r[0], r[1], r[2], r[3]) != r[4];
@@ -95,6 +114,8 @@ int main(void)
         wrong += aot_model_saturate_int8(at) != (at < -128 ? -128 : at > 127 ? 127 : at);
         wrong += aot_model_saturate_uint8(at) != (at < 0 ? 0 : at > 255 ? 255 : at);
         wrong += aot_model_saturate_int16(at) != (at < -32768 ? -32768 : at > 32767 ? 32767 : at);
+        wrong += aot_model_rescale(i, 1503238553, INT64_C(-77309411328), 32)
+                 != (int32_t)((i * INT64_C(1503238553) - INT64_C(77309411328)) >> 32);
         wrong += aot_model_rescale(i, 1503238553, INT64_C(-77309411328), 38)
                  != (int32_t)((i * INT64_C(1503238553) - INT64_C(77309411328)) >> 38);
     }}
@@ -106,30 +127,32 @@ int main(void)
 """
 
 
-FLAGS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Werror", f"-I{include_dir()}"]
+FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", f"-I{include_dir()}"]
 
 
 def test_equal_to_their_definition(tmp_path: Path) -> None:
     rows = cases()
     (tmp_path / "main.c").write_text(program(rows))
     sanitisers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    subprocess.run(["gcc", *FLAGS, *sanitisers, "main.c", "-o", "a"], cwd=tmp_path, check=True)
+    subprocess.run(["gcc", "-O2", *FLAGS, *sanitisers, "main.c", "-o", "a"], cwd=tmp_path, check=True)
     said = subprocess.run([tmp_path / "a"], check=True, capture_output=True, text=True).stdout
     assert said.startswith("0 of ") and int(said.split()[-1]) > len(rows)
 
 
 @pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
-def test_equal_on_a_core_with_the_instruction(tmp_path: Path) -> None:
+@pytest.mark.parametrize("level", ["-O0", "-O2", "-O3", "-Os"])
+def test_equal_on_a_core_with_the_instruction(tmp_path: Path, level: str) -> None:
     (tmp_path / "main.c").write_text(program(cases()))
-    assert build_and_run(BOARDS["m4"], ["main.c"], tmp_path, FLAGS).startswith("0 of ")
+    assert build_and_run(BOARDS["m4"], ["main.c"], tmp_path, [level, *FLAGS]).startswith("0 of ")
     listing = subprocess.run(
-        ["arm-none-eabi-gcc", *BOARDS["m4"].flags, *FLAGS, "-S", "main.c", "-o", "-"],
+        ["arm-none-eabi-gcc", *BOARDS["m4"].flags, level, *FLAGS, "-S", "main.c", "-o", "-"],
         cwd=tmp_path,
         check=True,
         capture_output=True,
         text=True,
     ).stdout
-    assert "smmulr" in listing and shutil.which("arm-none-eabi-gcc")
+    assert "smmulr" in listing and ("smmla\t" in listing or "smmla " in listing or level == "-O0")
+    assert shutil.which("arm-none-eabi-gcc")
 
 
 def _text(x: Expr) -> str:
@@ -186,25 +209,66 @@ def test_bounds_of_sums() -> None:
     assert summed(0, 2**31 - 1) == (None, None)
 
 
-@pytest.mark.parametrize("rounding", ["double", "even"])
+RULES = {"double": "requantise", "even": "requantise_even", "single": "requantise_single"}
+
+
+@pytest.mark.parametrize("rounding", ["double", "even", "single"])
 def test_one_product_equals_the_rule_on_every_integer(rounding: str) -> None:
     rng, taken = random.Random(3), 0
     for _ in range(60):
-        shift = rng.randint(-17, 0)
+        shift = rng.randint(-17, 4)
         multiplier = rng.choice([2**30, 2**30 + 2**24, rng.randint(2**30, 2**31 - 1)])
         low, high, zero = -rng.randint(0, 9000), rng.randint(0, 9000), rng.choice([0, -128, 5])
         acc = leaf("acc", DType.INT32, low, high)
-        rule = "requantise" if rounding == "double" else "requantise_even"
-        form = product(call("add", call(rule, acc, const(multiplier), const(shift)), const(zero)))
+        form = product(call("add", call(RULES[rounding], acc, const(multiplier), const(shift)), const(zero)))
         if form is None:
             continue
         taken += 1
-        assert form.x is acc and form.multiplier == multiplier and 32 <= form.shift < 64
+        lift = max(1 + shift, 0)
+        assert form.x is acc if lift == 0 else form.x.args == (acc, const(1 << lift))
+        assert form.multiplier == multiplier and 32 <= form.shift < 64
         for x in (*range(low, high + 1, 37), low, high, -1, 0, 1):
             if low <= x <= high:
                 want = exact.rescale(x, multiplier, shift, rounding) + zero
-                assert (x * multiplier + form.offset) >> form.shift == want, (x, multiplier, shift)
-    assert 10 < taken < 55, "ties of powers of two have no such form, and some shifts are out of reach"
+                assert ((x << lift) * multiplier + form.offset) >> form.shift == want, (x, multiplier, shift)
+    most = 61 if rounding == "single" else 55
+    assert 10 < taken < most, "ties of powers of two have no such form, and some shifts are out of reach"
+
+
+@pytest.mark.parametrize("rounding", ["even", "single"])
+def test_ties_to_even_within_a_word_equal_the_rule_on_every_integer(rounding: str) -> None:
+    rng, taken, whole = random.Random(5), 0, 0
+    for _ in range(200):
+        shift = rng.randint(-31, 3)
+        multiplier = rng.choice([2**30, 3 << 29, 5 << 28, 2**31 - 2**20, rng.randint(1, 2**31 - 1)])
+        low, high = -rng.randint(0, 2000), rng.randint(0, 2000) << rng.choice([0, 0, 12])
+        acc = leaf("acc", DType.INT32, low, high)
+        form = halves(call(RULES[rounding], acc, const(multiplier), const(shift)))
+        if form is None:
+            continue
+        taken, whole = taken + 1, whole + (form.bits == 0)
+        factor = 1 if form.x is acc else int(form.x.args[1].value)
+        assert max(-low, high) * factor + (1 << form.bits >> 1) < 1 << 31
+        half = (1 << form.bits >> 1) - 1
+        for x in (*range(low, high + 1, 1 + (high - low) // 5000), low, high):
+            v = x * factor
+            got = (v + half + (v >> form.bits & 1)) >> form.bits if form.bits else v
+            assert got == exact.rescale(x, multiplier, shift, rounding), (x, multiplier, shift)
+    assert 80 < taken < 190 or (rounding == "single" and whole == taken)
+    assert whole > 2
+
+
+def test_ties_to_even_are_within_a_word_for_known_limits_and_numbers_only() -> None:
+    def made(low: int | None, high: int | None, multiplier: Expr, shift: int = -7) -> str:
+        return _text(call("requantise_even", leaf("acc", DType.INT32, low, high), multiplier, const(shift)))
+
+    quarter = const(2**30)
+    most = 2**31 - 1 - 2**7
+    assert "halved_even(acc, 8)" in made(-most, most, quarter)
+    assert "halved_even(" not in made(-most - 1, 0, quarter) + made(0, most + 1, quarter)
+    assert "halved_even(" not in made(None, 9, quarter) + made(-9, 9, leaf("m", DType.INT32))
+    assert "halved_even(acc * 3, 8)" in made(-(2**20), 2**20, const(3 << 29), -6)
+    assert made(-9, 9, quarter, 1) == "acc" and "halved_even" in made(-9, 9, quarter, 0)
 
 
 def test_one_product_is_for_known_limits_and_numbers_only() -> None:

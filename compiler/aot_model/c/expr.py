@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 
 from aot_model.c.literal import float_literal, literal
-from aot_model.c.rescale import product, saturated
+from aot_model.c.rescale import halves, product, saturated
 from aot_model.c.rounding import Rounding
 from aot_model.ir.admissible import Range, observed, want
 from aot_model.ir.bounds import bounds, only_asking
@@ -96,11 +96,19 @@ class ExprWriter:
             return f"aot_model_saturate_{clamped[0]}({self.text(clamped[1])})", _ATOM
         form = product(x) if x.op != "add" or x.args[0] not in self._names else None
         if form is None:
-            return None
+            return self._halves(x)
         self.headers.add("aot_model/scalar.h")
         return (
             f"aot_model_rescale({self.text(form.x)}, {form.multiplier}, INT64_C({form.offset}), {form.shift})"
         ), _ATOM
+
+    def _halves(self, x: Call) -> tuple[str, int] | None:
+        """The form of ties to even in 32 bits, where there is one."""
+        form = halves(x)
+        if form is None or form.bits == 0:
+            return None if form is None else self._render(form.x)
+        self.headers.add("aot_model/scalar.h")
+        return f"aot_model_halved_even({self.text(form.x)}, {form.bits})", _ATOM
 
     def _operation(self, x: Call) -> tuple[str, int]:
         op = SCALAR_OPS[x.op]

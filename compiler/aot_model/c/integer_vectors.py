@@ -15,7 +15,7 @@ from typing import NamedTuple
 from aot_model.c.expr import SUMMAND
 from aot_model.c.hoisting import always_in_range
 from aot_model.c.literal import literal
-from aot_model.c.rescale import product, rounded_quotient, saturated
+from aot_model.c.rescale import halves, product, rounded_quotient, saturated
 from aot_model.c.statements import CWriter
 from aot_model.ir.bounds import bounds, only_asking
 from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, call, cast, const, walk
@@ -41,7 +41,7 @@ _COMPARED = {
 _JOINED = {("and", True): "&", ("and", False): "|", ("or", True): "|", ("or", False): "&"}
 """... -> how the operands, which are to hold or not, are joined."""
 _LIMITS = {"min": "vminq_s32", "max": "vmaxq_s32"}
-_SHIFTS = ("sar", "rounding_shift", "requantise", "requantise_even")
+_SHIFTS = ("sar", "rounding_shift", "requantise", "requantise_even", "requantise_single")
 """By their last operand."""
 _FORMS = {
     "neg": "vnegq_s32({0})",
@@ -345,10 +345,17 @@ class LaneWriter:
             return f"vminq_s32(vmaxq_s32({inner}, vdupq_n_s32({limits[0]})), vdupq_n_s32({limits[1]}))"
         form = product(x)
         if form is None or form.offset % (1 << 32) or form.shift - 32 > 31:
-            return None
+            return self.halves(x)
         upper = f"vmulhq_s32({self.vector(form.x)}, vdupq_n_s32({form.multiplier}))"
         word = f"vaddq_n_s32({upper}, {form.offset >> 32})"
         return f"vshrq_n_s32({word}, {form.shift - 32})" if form.shift > 32 else word
+
+    def halves(self, x: Call) -> str | None:
+        """Ties to even within 32 bits."""
+        form = halves(x)
+        if form is None or form.bits == 0:
+            return None if form is None else self.vector(form.x)
+        return f"aot_model_four_halved_even({self.vector(form.x)}, {form.bits})"
 
     def operation(self, x: Call) -> str:
         if x.op == "cast":
@@ -420,6 +427,11 @@ class LaneWriter:
             return self.filled(f"aot_model_four_shifted({upper}, {-shift})" if shift < 0 else upper, x)
         if x.op == "requantise_even" and -31 <= shift < 0:
             return self.filled(f"aot_model_four_even({{0}}, {{1}}, {-shift})", x)
+        if x.op == "requantise_single" and shift == 0:
+            return self.filled("vqrdmulhq_s32({0}, {1})", x)
+        if x.op == "requantise_single" and -31 <= shift < 0:
+            # what the high word cut off is below a half of the last place, which the shift rounds
+            return self.filled(f"vrshrq_n_s32(vqdmulhq_s32({{0}}, {{1}}), {-shift})", x)
         return None
 
     def factors(self, x: Call) -> tuple[Expr, Expr]:

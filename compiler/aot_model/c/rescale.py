@@ -5,8 +5,9 @@ product with a single shift is compared with the rule on every integer between t
 
     y + zero_point = (x * multiplier + offset) >> shift
 
-Each integer bounds the offset from one side, so an offset is found or shown not to exist. A clamp to all
-values of a type is one instruction of many cores.
+Each integer bounds the offset from one side, so an offset is found or shown not to exist. Where there is
+none because ties go to even, the factor is a short one, and 32 bits may do (`halves`). A clamp to all values
+of a type is one instruction of many cores.
 """
 
 from __future__ import annotations
@@ -17,12 +18,11 @@ from functools import lru_cache
 import numpy as np
 
 from aot_model.ir.bounds import bounds, only_asking
-from aot_model.ir.expr import Call, Const, Expr, const
+from aot_model.ir.expr import Call, Const, Expr, call, const
 from aot_model.ir.scalar_ops import SCALAR_OPS
 from aot_model.ir.types import DType
 
-RULES = ("requantise", "requantise_even")
-"""Rules that take more than one product; a single rounding is one already."""
+RULES = ("requantise", "requantise_even", "requantise_single")
 
 MOST = 1 << 18
 """Integers on which a form is compared with its rule."""
@@ -60,23 +60,60 @@ def product(x: Call) -> Product | None:
     if low is None or high is None or high - low >= MOST or max(abs(low), abs(high)) > MOST:
         return None
     m, total = int(multiplier.value), 31 - int(shift.value)
+    lift = max(32 - total, 0)  # the high word of a product is cheaper than what is across two
+    if lift and x.op == "requantise":
+        return None  # what has two roundings has a form of its own there
+    if max(abs(low), abs(high)) << lift >= 1 << 31 or m % (1 << max(total, 0)) == 0:
+        return None  # beyond a word; or whole numbers, nothing to round
     offset = _offset(x.op, m, total, low, high, added)
     if offset is None:
         return None
     bounds(acc)  # the code relies on it
-    return Product(acc, m, offset, total)
+    return Product(call("mul", acc, const(1 << lift)) if lift else acc, m, offset, total + lift)
+
+
+@dataclass(frozen=True)
+class Halves:
+    """x / 2^bits, ties to even, all of it within 32 bits; bits 0: x."""
+
+    x: Expr
+    bits: int
+
+
+def halves(x: Call) -> Halves | None:
+    """The form of a requantisation with ties to even by a factor of few bits, whose product with the operand
+    fits int32: only then are there ties at all. Where the factor is a whole number, of one with ties up, too.
+    """
+    if x.op not in ("requantise_even", "requantise_single") or x.args[0].dtype is not DType.INT32:
+        return None
+    acc, multiplier, shift = x.args
+    if not isinstance(multiplier, Const) or not isinstance(shift, Const) or int(multiplier.value) <= 0:
+        return None
+    m = int(multiplier.value)
+    zeros = (m & -m).bit_length() - 1
+    bits = 31 - int(shift.value) - zeros
+    factor = m >> zeros << max(-bits, 0)
+    with only_asking():
+        low, high = bounds(acc)
+    if low is None or high is None or bits > (30 if x.op == "requantise_even" else 0):
+        return None
+    if max(abs(low), abs(high)) * factor + (1 << max(bits, 0) >> 1) >= 1 << 31:
+        return None
+    bounds(acc)  # the code relies on it
+    return Halves(call("mul", acc, const(factor)) if factor > 1 else acc, max(bits, 0))
 
 
 @lru_cache(maxsize=4096)
 def _offset(rule: str, multiplier: int, shift: int, low: int, high: int, added: int) -> int | None:
-    """The offset with which the product gives the rule's results for low .. high, or None. Shifts of less
-    than a word are no cheaper than the rule, and numbers of 64 bits hold no larger ones.
+    """The offset with which the product, shifted by a word or more, gives the rule's results for low .. high,
+    or None. Numbers of 64 bits hold no larger shifts.
     """
-    if not 32 <= shift <= 48 or multiplier <= 0 or abs(added) > MOST:
+    if not 20 <= shift <= 48 or multiplier <= 0 or abs(added) > MOST:
         return None
     x = np.arange(low, high + 1, dtype=np.int64)
     y = np.asarray(SCALAR_OPS[rule].numpy(x, multiplier, 31 - shift), np.int64)
-    if np.abs(y).max() > MOST >> 5:
+    multiplier, shift = multiplier << max(32 - shift, 0), max(shift, 32)
+    if int(np.abs(y).max()) + abs(added) > 1 << 61 - shift:
         return None
     y = (y + added) << shift
     least = int((y - x * multiplier).max())

@@ -60,48 +60,53 @@ class QuantisedSum(Operator):
         )
         return replace(form, ma=form.mb, mb=form.ma) if form is not None and swapped else form
 
-    @property
-    def _plain(self) -> bool:
-        """Whether all have one scale: each step is a power of two, nothing is rounded, and together they are
-        1."""
-        by = self.a, self.b, self.result
-        before = self.left_shift + self.a.shift - 1
-        return (
-            self.function in ("add", "sub")
-            and all(r.multiplier == 1 << 30 for r in by)
-            and self.a.shift == self.b.shift
-            and before >= 0
-            and before + self.result.shift == 1
-        )
+    def _exact(self, bits: int) -> tuple[int, int, Rescale] | None:
+        """(factor of a, factor of b, rescaling of the sum) where the terms of numbers of so many bits are
+        whole: then nothing but the sum is rounded, and finer terms say no more. Two roundings of a sum are
+        none where it is as fine as the result.
+        """
+        factors: list[int] = []
+        for r in (self.a, self.b):
+            wide, places = (
+                r.multiplier << max(self.left_shift + r.shift, 0),
+                min(self.left_shift + r.shift, 0),
+            )
+            if (
+                r.multiplier <= 0
+                or bits + self.left_shift + max(r.shift, 0) > 31
+                or wide % (1 << 31 - places)
+            ):
+                return None
+            factors.append(wide >> 31 - places)
+        shared = (factors[0] | factors[1]) & -(factors[0] | factors[1])
+        shift = self.result.shift + shared.bit_length() - 1
+        fine = self.result.multiplier == 1 << 30 and shift == 1
+        if self.function not in ("add", "sub") or shift > 30 or (self.rounding == "double" and not fine):
+            return None
+        return factors[0] // shared, factors[1] // shared, replace(self.result, shift=shift)
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
-        terms = []
         form, dtype = self.affine(required(inputs).dtype), required(inputs).dtype
-        if self._plain and form is None:
-            pairs = (required(inputs, 0), self.a), (required(inputs, 1), self.b)
-            x, y = (widened(at(v, broadcast_index(v.shape, index)), by.zero_point) for v, by in pairs)
-            return saturated(call(self.function, x, y), self.result.zero_point, self.low, self.high, dtype)
+        pairs = (required(inputs, 0), self.a), (required(inputs, 1), self.b)
         if form is not None:
             total: Expr = const(form.offset)
-            for value, factor in zip(
-                (required(inputs, 0), required(inputs, 1)), (form.ma, form.mb), strict=True
-            ):
+            for (value, _), factor in zip(pairs, (form.ma, form.mb), strict=True):
                 x = widened(at(value, broadcast_index(value.shape, index)), int(dtype.limits[0]) + 128)
                 total = call("add", call("mul", x, const(factor)), total)
             return saturated(call("sar", total, const(form.shift)), 0, self.low, self.high, dtype)
-        for value, by in zip((required(inputs, 0), required(inputs, 1)), (self.a, self.b), strict=True):
+        terms, exact = [], self._exact(dtype.bits)
+        factors = (1 << self.left_shift,) * 2 if exact is None else exact[:2]
+        for (value, by), factor in zip(pairs, factors, strict=True):
             x = widened(at(value, broadcast_index(value.shape, index)), by.zero_point)
-            terms.append(rescaled(call("mul", x, const(1 << self.left_shift)), by))
+            x = call("mul", x, const(factor)) if factor > 1 else x
+            terms.append(rescaled(x, by) if exact is None else x)
         total = call("add" if self.function == "add" else "sub", *terms)
+        result, rounding = self.result, self.rounding
+        if exact is not None:
+            result, rounding = exact[2], "single" if rounding == "single" else "even"
         if self.function == "squared difference":
             total = call("mul", total, total)
-        return saturated(
-            rescaled(total, self.result, self.rounding),
-            self.result.zero_point,
-            self.low,
-            self.high,
-            required(inputs).dtype,
-        )
+        return saturated(rescaled(total, result, rounding), result.zero_point, self.low, self.high, dtype)
 
     @classmethod
     def samples(cls) -> list[Sample]:

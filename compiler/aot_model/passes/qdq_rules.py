@@ -34,7 +34,7 @@ from aot_model.ops.reduction import WideSum
 from aot_model.ops.registry import ints, normal_axis
 from aot_model.ops.requantise import Rescale
 from aot_model.ops.rounded_softmax import RoundedSoftmax
-from aot_model.passes.qdq_site import NARROW, RESULTS, QdqSite, Scaled
+from aot_model.passes.qdq_site import NARROW, RESULTS, QdqSite, Scaled, by_ties
 
 Answer = Value | str
 MAX_TABLE_NODES = 64
@@ -224,16 +224,16 @@ def addition(n: QdqSite, node: Node) -> Answer:
     if twice / n.to.s > 1 << (left - 3):
         return "the result's scale is too fine for sums of operands that are rounded"
     function = "add" if node.kind == "Add" else "sub"
-    result = _rescale(twice / ((1 << left) * n.to.s), n.to.z)
+    real = twice / ((1 << left) * n.to.s)
     sum_op = QuantisedSum(
         function,
         _rescale(a.s / twice, a.z),
         _rescale(b.s / twice, b.z),
-        result,
+        _rescale(real, n.to.z),
         left,
         n.to.low,
         n.to.high,
-        "even",
+        by_ties([real], (a.largest + b.largest) << left),
     )
     return n.build(sum_op, a.value, b.value)
 
@@ -245,8 +245,10 @@ def multiplication(n: QdqSite, node: Node) -> Answer:
     a, b = pair
     if a.largest * b.largest * a.s * b.s / n.to.s >= RESULTS:
         return "products in the result's scale are beyond 32 bits"
-    result = _rescale(a.s * b.s / n.to.s, n.to.z)
-    return n.build(QuantisedMul(a.z, b.z, result, n.to.low, n.to.high, n.to.dtype, "even"), a.value, b.value)
+    real = a.s * b.s / n.to.s
+    rounding = by_ties([real], a.largest * b.largest)
+    product = QuantisedMul(a.z, b.z, _rescale(real, n.to.z), n.to.low, n.to.high, n.to.dtype, rounding)
+    return n.build(product, a.value, b.value)
 
 
 def concatenation(n: QdqSite, node: Node) -> Answer:

@@ -102,6 +102,12 @@ def _meets_ties(real: float, most: float) -> bool:
     return multiplier != 0 and halves >= 0 and 2.0**halves <= most
 
 
+def by_ties(reals: Sequence[float], most: float) -> str:
+    """The rounding of whole numbers up to `most` by any of these factors: ties to even as the literal
+    meaning has it; "single" (ties up) is less work, where there are no ties."""
+    return "even" if any(_meets_ties(r, most) for r in set(reals)) else "single"
+
+
 def _whole_bytes(value: Value) -> Value:
     """Constants of less than 8 bits as 8-bit ones."""
     if value.data is None or not value.dtype.is_integer or not value.dtype.storage:
@@ -239,15 +245,11 @@ class QdqSite:
                 self.constant("bias", np.broadcast_to(whole, (acc.shape[-1],)).astype(kind.numpy)),
             )
         reals = (units / self.to.s).reshape(-1)
-        rounding = (
-            "wide"
-            if most >= 2**31
-            else "even"
-            if any(_meets_ties(r, most) for r in set(reals.tolist()))
-            else "single"
-        )
         return self.requantised(
-            acc, reals if len(set(reals.tolist())) > 1 else reals[:1], 0, rounding, most=most
+            acc,
+            reals if len(set(reals.tolist())) > 1 else reals[:1],
+            rounding="wide" if most >= 2**31 else "",
+            most=most,
         )
 
     def requantised(
@@ -255,14 +257,15 @@ class QdqSite:
         acc: Value,
         reals: Sequence[float] | np.ndarray,
         x_zero_point: int = 0,
-        rounding: str = "even",
         *,
+        rounding: str = "",
         most: float,
     ) -> Value:
-        """Ties to even as the literal meaning has it; "single" (ties up) is less work, where no accumulator
-        is a tie; "wide" where they are beyond 32 bits. most: no accumulator less its zero point is larger.
+        """`by_ties`, or "wide" where accumulators are beyond 32 bits. most: no accumulator less its zero
+        point is larger.
         """
         reals = np.minimum(reals, LARGEST_FACTOR)
+        rounding = rounding or by_ties(reals.tolist(), most)
         if most * float(reals.max()) >= RESULTS:
             acc = self._cut(acc, reals, x_zero_point)
         pairs = [quantise_multiplier(float(r)) for r in reals]

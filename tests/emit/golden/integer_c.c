@@ -69,34 +69,26 @@
 #include "aot_model/int8_dsp.h"
 #include "aot_model/scalar.h"
 
-/* ---- constants: 560 bytes; their values are at the end of this file ---- */
+/* ---- constants: 400 bytes; their values are at the end of this file ---- */
 
 /* conv_weights: int8[216]; for each 2 channels: for each tap those of each channel */
 static const int8_t integer_c_conv_weights[216] AOT_MODEL_ALIGNED(4);
 
-/* conv_requantisation: int32[24]; for each channel: start value of the sums, numbers of the requantisation */
-static const int32_t integer_c_conv_requantisation[24];
+/* conv_requantisation: int32[8]; for each channel: start value of the sums, numbers of the requantisation */
+static const int32_t integer_c_conv_requantisation[8];
 
 /* depthwise_weights: int8[72] */
 static const int8_t integer_c_depthwise_weights[72] AOT_MODEL_ALIGNED(4);
 
-/* depthwise_requantisation: int32[24]; for each channel: start value of the sums, numbers of the
+/* depthwise_requantisation: int32[8]; for each channel: start value of the sums, numbers of the
  * requantisation */
-static const int32_t integer_c_depthwise_requantisation[24];
+static const int32_t integer_c_depthwise_requantisation[8];
 
 /* dense_weights: int8[32]; for each 2 channels: for each tap those of each channel */
 static const int8_t integer_c_dense_weights[32] AOT_MODEL_ALIGNED(4);
 
-/* dense_requantisation: int32[12]; for each channel: start value of the sums, numbers of the
- * requantisation */
-static const int32_t integer_c_dense_requantisation[12];
-
-/* The rule for one accumulator; constants = {multiplier, shift}. */
-static int32_t requantise_even_3_n128_127(int32_t acc, const int32_t *constants)
-{
-    const int32_t q = aot_model_requantise_even(acc, constants[0], constants[1]);
-    return q < -131 ? -128 : q > 124 ? 127 : q + 3;
-}
+/* dense_requantisation: int32[4]; for each channel: start value of the sums, numbers of the requantisation */
+static const int32_t integer_c_dense_requantisation[4];
 
 /* 3 x 3 adjacent taps at (row, column); outside of the image: the zero point. */
 AOT_MODEL_OPAQUE static const int8_t *run_int8_4x4x3_k3_z3(const int8_t *x, int32_t row, int32_t column,
@@ -127,7 +119,7 @@ AOT_MODEL_OPAQUE static void integer_00_transpose(const float *restrict x, int8_
     }
 }
 
-/* 2 pixels x 2 channels; requantisation: raw
+/* 2 pixels x 2 channels; requantisation: halved
  * step 2: conv (Convolution): int8[1,4,4,3] * int8[8,3,3,3] -> int8[1,4,4,8], 3,456 MACs
  *   reads x at workspace + 88 (overlaps); works in border at workspace + 136, patch at workspace + 168;
  *   writes y at workspace + 0 (overlaps) */
@@ -152,9 +144,9 @@ AOT_MODEL_OPAQUE static void integer_01_conv_3x3(const int8_t *x, const int8_t *
         const int8_t *from1 = patch + 27;
         for (int32_t c = 0; c < 8; c += 2) {
             int32_t sum00 = table[0];
-            int32_t sum01 = table[3];
+            int32_t sum01 = table[1];
             int32_t sum10 = table[0];
-            int32_t sum11 = table[3];
+            int32_t sum11 = table[1];
             const int8_t *at0 = from0;
             const int8_t *at1 = from1;
             for (const int8_t *end = at0 + 27; at0 != end;) {
@@ -194,30 +186,42 @@ AOT_MODEL_OPAQUE static void integer_01_conv_3x3(const int8_t *x, const int8_t *
             }
             {
                 int32_t v = sum00;
-                v = requantise_even_3_n128_127(v, table + 1);
+                const int32_t sign = (int32_t)((uint32_t)v >> 6 & 1u);
+                v = (int32_t)((uint32_t)v + (uint32_t)sign);
+                v = dsp_sub(v, 64);
+                v = dsp_ssat8(v >> 6);
                 y[pixel * 8 + c] = (int8_t)v;
             }
             {
                 int32_t v = sum01;
-                v = requantise_even_3_n128_127(v, table + 4);
+                const int32_t sign = (int32_t)((uint32_t)v >> 6 & 1u);
+                v = (int32_t)((uint32_t)v + (uint32_t)sign);
+                v = dsp_sub(v, 64);
+                v = dsp_ssat8(v >> 6);
                 y[pixel * 8 + c + 1] = (int8_t)v;
             }
             {
                 int32_t v = sum10;
-                v = requantise_even_3_n128_127(v, table + 1);
+                const int32_t sign = (int32_t)((uint32_t)v >> 6 & 1u);
+                v = (int32_t)((uint32_t)v + (uint32_t)sign);
+                v = dsp_sub(v, 64);
+                v = dsp_ssat8(v >> 6);
                 y[(pixel + 1) * 8 + c] = (int8_t)v;
             }
             {
                 int32_t v = sum11;
-                v = requantise_even_3_n128_127(v, table + 4);
+                const int32_t sign = (int32_t)((uint32_t)v >> 6 & 1u);
+                v = (int32_t)((uint32_t)v + (uint32_t)sign);
+                v = dsp_sub(v, 64);
+                v = dsp_ssat8(v >> 6);
                 y[(pixel + 1) * 8 + c + 1] = (int8_t)v;
             }
-            table += 6;
+            table += 2;
         }
     }
 }
 
-/* one channel at a time in a plane of 6 x 8 int16; requantisation: raw
+/* one channel at a time in a plane of 6 x 8 int16; requantisation: halved
  * step 3: depthwise (Convolution): int8[1,4,4,8] * int8[8,3,3,1] -> int8[1,4,4,8], 1,152 MACs
  *   reads x at workspace + 0; works in plane at workspace + 128; writes y at workspace + 0 (in place of x) */
 AOT_MODEL_OPAQUE static void integer_02_depthwise_3x3(const int8_t *restrict weights,
@@ -239,7 +243,7 @@ AOT_MODEL_OPAQUE static void integer_02_depthwise_3x3(const int8_t *restrict wei
         }
         int8_t *to_y = y + c;
         const int8_t *taps = weights + 9 * c;
-        const int32_t *constants = requantisation + 3 * c;
+        const int32_t *constants = requantisation + 1 * c;
         const int32_t w0 = taps[0];
         const int32_t w1 = taps[1];
         const int32_t w2 = taps[2];
@@ -264,7 +268,10 @@ AOT_MODEL_OPAQUE static void integer_02_depthwise_3x3(const int8_t *restrict wei
                 sum += from[17] * w7;
                 sum += from[18] * w8;
                 int32_t v = sum;
-                v = requantise_even_3_n128_127(v, constants + 1);
+                const int32_t sign = (int32_t)((uint32_t)v >> 6 & 1u);
+                v = (int32_t)((uint32_t)v + (uint32_t)sign);
+                v = dsp_sub(v, 64);
+                v = dsp_ssat8(v >> 6);
                 *to = (int8_t)v;
             }
         }
@@ -296,7 +303,7 @@ AOT_MODEL_OPAQUE static void integer_04_flatten(const int32_t *restrict x, int8_
     }
 }
 
-/* 1 pixel x 2 channels; requantisation: raw
+/* 1 pixel x 2 channels; requantisation: halved
  * step 6: dense (MatMul): int8[1,8] * int8[8,4] -> int8[1,4], 32 MACs
  *   reads x at workspace + 0; writes y at workspace + 220 */
 AOT_MODEL_OPAQUE static void integer_05_fully_connected(const int8_t *restrict x,
@@ -307,7 +314,7 @@ AOT_MODEL_OPAQUE static void integer_05_fully_connected(const int8_t *restrict x
     const int8_t *from0 = x;
     for (int32_t c = 0; c < 4; c += 2) {
         int32_t sum00 = table[0];
-        int32_t sum01 = table[3];
+        int32_t sum01 = table[1];
         const int8_t *at0 = from0;
         for (const int8_t *end = at0 + 8; at0 != end;) {
             {
@@ -371,15 +378,21 @@ AOT_MODEL_OPAQUE static void integer_05_fully_connected(const int8_t *restrict x
         }
         {
             int32_t v = sum00;
-            v = requantise_even_3_n128_127(v, table + 1);
+            const int32_t sign = (int32_t)((uint32_t)v >> 6 & 1u);
+            v = (int32_t)((uint32_t)v + (uint32_t)sign);
+            v = dsp_sub(v, 64);
+            v = dsp_ssat8(v >> 6);
             y[c] = (int8_t)v;
         }
         {
             int32_t v = sum01;
-            v = requantise_even_3_n128_127(v, table + 4);
+            const int32_t sign = (int32_t)((uint32_t)v >> 6 & 1u);
+            v = (int32_t)((uint32_t)v + (uint32_t)sign);
+            v = dsp_sub(v, 64);
+            v = dsp_ssat8(v >> 6);
             y[c + 1] = (int8_t)v;
         }
-        table += 6;
+        table += 2;
     }
 }
 

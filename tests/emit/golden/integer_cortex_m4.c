@@ -17,23 +17,20 @@
  *      6  05_fully_connected             32  dense
  *      7  06_identity                        y
  *
- * Memory (workspace: 514 bytes at a multiple of 16), and the steps in which it holds what:
+ * Memory (workspace: 386 bytes at a multiple of 16), and the steps in which it holds what:
  *
  *        first byte        bytes           steps  holds
  *
- *   workspace + 440           48          1 to 2  result of step 1
- *     workspace + 0           16               2  scratch of step 2: rest
- *    workspace + 16          224               2  scratch of step 2: columns
- *   workspace + 240          128               2  scratch of step 2: results
- *   workspace + 496           18               2  scratch of step 2: border
- *   workspace + 368          128          2 to 3  result of step 2
+ *   workspace + 312           48          1 to 2  result of step 1
+ *     workspace + 0          224               2  scratch of step 2: columns
+ *   workspace + 224           16               2  scratch of step 2: rest
+ *   workspace + 368           18               2  scratch of step 2: border
+ *   workspace + 240          128          2 to 3  result of step 2
  *     workspace + 0           96               3  scratch of step 3: plane
- *    workspace + 96           64               3  scratch of step 3: results
- *   workspace + 368          128          3 to 4  result of step 3
+ *   workspace + 240          128          3 to 4  result of step 3
  *     workspace + 0           32          4 to 5  result of step 4
- *    workspace + 32            8          5 to 6  result of step 5
- *     workspace + 0           16               6  scratch of step 6: results
- *    workspace + 16            4          6 to 7  result of step 6
+ *     workspace + 0            8          5 to 6  result of step 5
+ *     workspace + 8            4          6 to 7  result of step 6
  */
 #include "integer.h"
 
@@ -61,14 +58,11 @@
 #include "aot_model/int8_dsp.h"
 #include "aot_model/scalar.h"
 
-/* ---- constants: 528 bytes; their values are at the end of this file ---- */
+/* ---- constants: 432 bytes; their values are at the end of this file ---- */
 
 /* conv_weights: int32[64]; for each pair of channels a, b: two start values of the sums; two taps in a
  * word, as 256 * a + b in each half */
 static const int32_t integer_c_conv_weights[64];
-
-/* conv_requantisation: int32[16] */
-static const int32_t integer_c_conv_requantisation[16];
 
 /* depthwise_weights: int32[32]; for each channel: start value of the sums, taps, numbers of the
  * requantisation */
@@ -78,16 +72,13 @@ static const int32_t integer_c_depthwise_weights[32];
  * and two inputs in a word; numbers of the requantisation */
 static const int32_t integer_c_dense_weights[12];
 
-/* dense_requantisation: int32[8] */
-static const int32_t integer_c_dense_requantisation[8];
-
 /* Four pixels x all channel pairs: columns = int16 pixels [k/2][4][2]; stream = per channel pair start
  * values, weights and requantisation; pixels 0 and 1 go to y0 and y0 + next, 2 and 3 to y2 and y2 + next
  * (bytes). */
 #if AOT_MODEL_DSP
-AOT_MODEL_NAKED static void dot4x2_j_raw(
+AOT_MODEL_NAKED static void dot4x2_j_halved_6_s8_odd(
     __attribute__((unused)) const uint32_t *columns, __attribute__((unused)) const int32_t *stream,
-    __attribute__((unused)) int32_t *y0, __attribute__((unused)) int32_t *y2,
+    __attribute__((unused)) int8_t *y0, __attribute__((unused)) int8_t *y2,
     __attribute__((unused)) uint32_t next, __attribute__((unused)) uint32_t half_taps,
     __attribute__((unused)) const int32_t *end)
 {
@@ -143,19 +134,51 @@ AOT_MODEL_NAKED static void dot4x2_j_raw(
         "sub r4, r4, r8\n"
         "sub r5, r5, r9\n"
         "asr r2, r2, #8\n"
+        "ubfx r12, r2, #6, #1\n"
+        "add r2, r2, r12\n"
+        "sub r2, r2, #64\n"
+        "ssat r2, #8, r2, asr #6\n"
         "asr r3, r3, #8\n"
+        "ubfx r12, r3, #6, #1\n"
+        "add r3, r3, r12\n"
+        "sub r3, r3, #64\n"
+        "ssat r3, #8, r3, asr #6\n"
         "asr r4, r4, #8\n"
+        "ubfx r12, r4, #6, #1\n"
+        "add r4, r4, r12\n"
+        "sub r4, r4, #64\n"
+        "ssat r4, #8, r4, asr #6\n"
         "asr r5, r5, #8\n"
+        "ubfx r12, r5, #6, #1\n"
+        "add r5, r5, r12\n"
+        "sub r5, r5, #64\n"
+        "ssat r5, #8, r5, asr #6\n"
+        "ubfx r12, r6, #6, #1\n"
+        "add r6, r6, r12\n"
+        "sub r6, r6, #64\n"
+        "ssat r6, #8, r6, asr #6\n"
+        "ubfx r12, r7, #6, #1\n"
+        "add r7, r7, r12\n"
+        "sub r7, r7, #64\n"
+        "ssat r7, #8, r7, asr #6\n"
+        "ubfx r12, r8, #6, #1\n"
+        "add r8, r8, r12\n"
+        "sub r8, r8, #64\n"
+        "ssat r8, #8, r8, asr #6\n"
+        "ubfx r12, r9, #6, #1\n"
+        "add r9, r9, r12\n"
+        "sub r9, r9, #64\n"
+        "ssat r9, #8, r9, asr #6\n"
         "ldrd r10, r11, [sp]\n"
         "ldrd r12, r0, [sp, #8]\n"
-        "str r3, [r10, r12]\n"
-        "str r2, [r10], #4\n"
-        "str r5, [r11, r12]\n"
-        "str r4, [r11], #4\n"
-        "str r7, [r10, r12]\n"
-        "str r6, [r10], #4\n"
-        "str r9, [r11, r12]\n"
-        "str r8, [r11], #4\n"
+        "strb r3, [r10, r12]\n"
+        "strb r2, [r10], #1\n"
+        "strb r5, [r11, r12]\n"
+        "strb r4, [r11], #1\n"
+        "strb r7, [r10, r12]\n"
+        "strb r6, [r10], #1\n"
+        "strb r9, [r11, r12]\n"
+        "strb r8, [r11], #1\n"
         "strd r10, r11, [sp]\n"
         "ldr r12, [sp, #24]\n"
         "cmp r1, r12\n"
@@ -165,11 +188,11 @@ AOT_MODEL_NAKED static void dot4x2_j_raw(
         );
 }
 #else
-AOT_MODEL_OPAQUE static void dot4x2_j_raw(
-    const uint32_t *columns, const int32_t *stream, int32_t *y0, int32_t *y2, uint32_t next,
-    uint32_t half_taps, const int32_t *end)
+AOT_MODEL_OPAQUE static void dot4x2_j_halved_6_s8_odd(
+    const uint32_t *columns, const int32_t *stream, int8_t *y0, int8_t *y2, uint32_t next, uint32_t half_taps,
+    const int32_t *end)
 {
-    const uint32_t far = next / 4u;
+    const uint32_t far = next;
     for (const int32_t *r1 = stream; r1 != end;) {
         const uint32_t *r0 = columns;
         int32_t r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, lr;
@@ -195,17 +218,49 @@ AOT_MODEL_OPAQUE static void dot4x2_j_raw(
         r4 = dsp_sub(r4, r8);
         r5 = dsp_sub(r5, r9);
         r2 = r2 >> 8;
+        r12 = (int32_t)((uint32_t)r2 >> 6 & 1u);
+        r2 = (int32_t)((uint32_t)r2 + (uint32_t)r12);
+        r2 = dsp_sub(r2, 64);
+        r2 = dsp_ssat8(r2 >> 6);
         r3 = r3 >> 8;
+        r12 = (int32_t)((uint32_t)r3 >> 6 & 1u);
+        r3 = (int32_t)((uint32_t)r3 + (uint32_t)r12);
+        r3 = dsp_sub(r3, 64);
+        r3 = dsp_ssat8(r3 >> 6);
         r4 = r4 >> 8;
+        r12 = (int32_t)((uint32_t)r4 >> 6 & 1u);
+        r4 = (int32_t)((uint32_t)r4 + (uint32_t)r12);
+        r4 = dsp_sub(r4, 64);
+        r4 = dsp_ssat8(r4 >> 6);
         r5 = r5 >> 8;
-        y0[far] = (int32_t)r3;
-        *y0++ = (int32_t)r2;
-        y2[far] = (int32_t)r5;
-        *y2++ = (int32_t)r4;
-        y0[far] = (int32_t)r7;
-        *y0++ = (int32_t)r6;
-        y2[far] = (int32_t)r9;
-        *y2++ = (int32_t)r8;
+        r12 = (int32_t)((uint32_t)r5 >> 6 & 1u);
+        r5 = (int32_t)((uint32_t)r5 + (uint32_t)r12);
+        r5 = dsp_sub(r5, 64);
+        r5 = dsp_ssat8(r5 >> 6);
+        r12 = (int32_t)((uint32_t)r6 >> 6 & 1u);
+        r6 = (int32_t)((uint32_t)r6 + (uint32_t)r12);
+        r6 = dsp_sub(r6, 64);
+        r6 = dsp_ssat8(r6 >> 6);
+        r12 = (int32_t)((uint32_t)r7 >> 6 & 1u);
+        r7 = (int32_t)((uint32_t)r7 + (uint32_t)r12);
+        r7 = dsp_sub(r7, 64);
+        r7 = dsp_ssat8(r7 >> 6);
+        r12 = (int32_t)((uint32_t)r8 >> 6 & 1u);
+        r8 = (int32_t)((uint32_t)r8 + (uint32_t)r12);
+        r8 = dsp_sub(r8, 64);
+        r8 = dsp_ssat8(r8 >> 6);
+        r12 = (int32_t)((uint32_t)r9 >> 6 & 1u);
+        r9 = (int32_t)((uint32_t)r9 + (uint32_t)r12);
+        r9 = dsp_sub(r9, 64);
+        r9 = dsp_ssat8(r9 >> 6);
+        y0[far] = (int8_t)r3;
+        *y0++ = (int8_t)r2;
+        y2[far] = (int8_t)r5;
+        *y2++ = (int8_t)r4;
+        y0[far] = (int8_t)r7;
+        *y0++ = (int8_t)r6;
+        y2[far] = (int8_t)r9;
+        *y2++ = (int8_t)r8;
     }
 }
 #endif
@@ -272,18 +327,11 @@ AOT_MODEL_OPAQUE static const int8_t *run_int8_4x4x3_k6_z3(const int8_t *x, int3
     return slot;
 }
 
-/* The rule for one accumulator; constants = {multiplier, shift}. */
-static int32_t requantise_even_3_n128_127(int32_t acc, const int32_t *constants)
-{
-    const int32_t q = aot_model_requantise_even(acc, constants[0], constants[1]);
-    return q < -131 ? -128 : q > 124 ? 127 : q + 3;
-}
-
 /* 3x3 depthwise, one channel: 4 lines of 4 outputs; constants = bias, weights (one word per line),
- * requantisation; y is stepped by 4 per line and by 1 within a line. */
+ * requantisation; y is stepped by 32 per line and by 8 within a line. */
 #if AOT_MODEL_DSP
-AOT_MODEL_NAKED static void depthwise3x3_4x4_l8_s11_y4_1_raw(
-    __attribute__((unused)) const int16_t *plane, __attribute__((unused)) int32_t *y,
+AOT_MODEL_NAKED static void depthwise3x3_4x4_l8_s11_y32_8_halved_6_s8_odd(
+    __attribute__((unused)) const int16_t *plane, __attribute__((unused)) int8_t *y,
     __attribute__((unused)) const int32_t *constants)
 {
     __asm__ volatile(
@@ -326,13 +374,21 @@ AOT_MODEL_NAKED static void depthwise3x3_4x4_l8_s11_y4_1_raw(
         "smlad r10, r8, r2, r10\n"
         "smlad r11, r9, r3, r11\n"
         "smlabt r10, r9, r3, r10\n"
-        "str r10, [r1], #4\n"
-        "str r11, [r1], #4\n"
+        "ubfx r8, r10, #6, #1\n"
+        "add r10, r10, r8\n"
+        "sub r10, r10, #64\n"
+        "ssat r10, #8, r10, asr #6\n"
+        "ubfx r8, r11, #6, #1\n"
+        "add r11, r11, r8\n"
+        "sub r11, r11, #64\n"
+        "ssat r11, #8, r11, asr #6\n"
+        "strb r10, [r1], #8\n"
+        "strb r11, [r1], #8\n"
         "cmp r0, lr\n"
         "bne 2b\n"
         "ldrd r0, r1, [sp, #12]\n"
         "addw r0, r0, #16\n"
-        "addw r1, r1, #16\n"
+        "addw r1, r1, #32\n"
         "ldr r8, [sp, #20]\n"
         "cmp r0, r8\n"
         "bne 1b\n"
@@ -341,8 +397,8 @@ AOT_MODEL_NAKED static void depthwise3x3_4x4_l8_s11_y4_1_raw(
         );
 }
 #else
-AOT_MODEL_OPAQUE static void depthwise3x3_4x4_l8_s11_y4_1_raw(
-    const int16_t *plane, int32_t *y, const int32_t *constants)
+AOT_MODEL_OPAQUE static void depthwise3x3_4x4_l8_s11_y32_8_halved_6_s8_odd(
+    const int16_t *plane, int8_t *y, const int32_t *constants)
 {
     const int32_t *p = constants + 4;
     (void)p;
@@ -357,7 +413,11 @@ AOT_MODEL_OPAQUE static void depthwise3x3_4x4_l8_s11_y4_1_raw(
                 }
             }
             int32_t v = (int32_t)sum;
-            y[u * 4 + j] = (int32_t)v;
+            const int32_t sign = (int32_t)((uint32_t)v >> 6 & 1u);
+            v = (int32_t)((uint32_t)v + (uint32_t)sign);
+            v = dsp_sub(v, 64);
+            v = dsp_ssat8(v >> 6);
+            y[u * 32 + j * 8] = (int8_t)v;
         }
     }
 }
@@ -365,9 +425,9 @@ AOT_MODEL_OPAQUE static void depthwise3x3_4x4_l8_s11_y4_1_raw(
 
 /* All groups of four output rows; stream = per group start values, weights, requantisation. */
 #if AOT_MODEL_DSP
-AOT_MODEL_NAKED static void rows4_ij_raw(
+AOT_MODEL_NAKED static void rows4_ij_halved_6_s8_odd(
     __attribute__((unused)) const int8_t *x, __attribute__((unused)) const int32_t *stream,
-    __attribute__((unused)) int32_t *y, __attribute__((unused)) uint32_t quads,
+    __attribute__((unused)) int8_t *y, __attribute__((unused)) uint32_t quads,
     __attribute__((unused)) const int32_t *end)
 {
     __asm__ volatile(
@@ -413,12 +473,28 @@ AOT_MODEL_NAKED static void rows4_ij_raw(
         "sub r2, r2, r3\n"
         "sub r4, r4, r5\n"
         "asr r2, r2, #8\n"
+        "ubfx r8, r2, #6, #1\n"
+        "add r2, r2, r8\n"
+        "sub r2, r2, #64\n"
+        "ssat r2, #8, r2, asr #6\n"
+        "ubfx r8, r3, #6, #1\n"
+        "add r3, r3, r8\n"
+        "sub r3, r3, #64\n"
+        "ssat r3, #8, r3, asr #6\n"
         "asr r4, r4, #8\n"
+        "ubfx r8, r4, #6, #1\n"
+        "add r4, r4, r8\n"
+        "sub r4, r4, #64\n"
+        "ssat r4, #8, r4, asr #6\n"
+        "ubfx r8, r5, #6, #1\n"
+        "add r5, r5, r8\n"
+        "sub r5, r5, #64\n"
+        "ssat r5, #8, r5, asr #6\n"
         "ldr r6, [sp, #4]\n"
-        "str r2, [r6], #4\n"
-        "str r3, [r6], #4\n"
-        "str r4, [r6], #4\n"
-        "str r5, [r6], #4\n"
+        "strb r2, [r6], #1\n"
+        "strb r3, [r6], #1\n"
+        "strb r4, [r6], #1\n"
+        "strb r5, [r6], #1\n"
         "str r6, [sp, #4]\n"
         "ldr r12, [sp, #8]\n"
         "cmp r1, r12\n"
@@ -428,8 +504,8 @@ AOT_MODEL_NAKED static void rows4_ij_raw(
         );
 }
 #else
-AOT_MODEL_OPAQUE static void rows4_ij_raw(
-    const int8_t *x, const int32_t *stream, int32_t *y, uint32_t quads, const int32_t *end)
+AOT_MODEL_OPAQUE static void rows4_ij_halved_6_s8_odd(
+    const int8_t *x, const int32_t *stream, int8_t *y, uint32_t quads, const int32_t *end)
 {
     for (const int32_t *r1 = stream; r1 != end;) {
         const int8_t *r0 = x;
@@ -456,11 +532,27 @@ AOT_MODEL_OPAQUE static void rows4_ij_raw(
         r2 = dsp_sub(r2, r3);
         r4 = dsp_sub(r4, r5);
         r2 = r2 >> 8;
+        r8 = (int32_t)((uint32_t)r2 >> 6 & 1u);
+        r2 = (int32_t)((uint32_t)r2 + (uint32_t)r8);
+        r2 = dsp_sub(r2, 64);
+        r2 = dsp_ssat8(r2 >> 6);
+        r8 = (int32_t)((uint32_t)r3 >> 6 & 1u);
+        r3 = (int32_t)((uint32_t)r3 + (uint32_t)r8);
+        r3 = dsp_sub(r3, 64);
+        r3 = dsp_ssat8(r3 >> 6);
         r4 = r4 >> 8;
-        *y++ = (int32_t)r2;
-        *y++ = (int32_t)r3;
-        *y++ = (int32_t)r4;
-        *y++ = (int32_t)r5;
+        r8 = (int32_t)((uint32_t)r4 >> 6 & 1u);
+        r4 = (int32_t)((uint32_t)r4 + (uint32_t)r8);
+        r4 = dsp_sub(r4, 64);
+        r4 = dsp_ssat8(r4 >> 6);
+        r8 = (int32_t)((uint32_t)r5 >> 6 & 1u);
+        r5 = (int32_t)((uint32_t)r5 + (uint32_t)r8);
+        r5 = dsp_sub(r5, 64);
+        r5 = dsp_ssat8(r5 >> 6);
+        *y++ = (int8_t)r2;
+        *y++ = (int8_t)r3;
+        *y++ = (int8_t)r4;
+        *y++ = (int8_t)r5;
     }
 }
 #endif
@@ -468,7 +560,7 @@ AOT_MODEL_OPAQUE static void rows4_ij_raw(
 /* ---- layers ---- */
 
 /* step 1: conv (Transpose): float32[1,3,4,4] -> int8[1,4,4,3]
- *   reads x at inputs->x; writes y at workspace + 440 */
+ *   reads x at inputs->x; writes y at workspace + 312 */
 AOT_MODEL_OPAQUE static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
 {
     for (int32_t i = 0; i < 16; i++) {
@@ -479,13 +571,12 @@ AOT_MODEL_OPAQUE static void integer_00_transpose(const float *restrict x, int8_
 }
 
 /* four pixels x channel pairs, 28 taps; one SXTB16 per 4 weights, 0.31 words loaded per MAC;
- * requantisation: raw
+ * requantisation: halved
  * step 2: conv (Convolution): int8[1,4,4,3] * int8[8,3,3,3] -> int8[1,4,4,8], 3,456 MACs
- *   reads x at workspace + 440 (overlaps); works in columns at workspace + 16, border at workspace + 496,
- *   rest at workspace + 0, results at workspace + 240; writes y at workspace + 368 (overlaps) */
+ *   reads x at workspace + 312 (overlaps); works in columns at workspace + 0, border at workspace + 368,
+ *   rest at workspace + 224; writes y at workspace + 240 (overlaps) */
 AOT_MODEL_OPAQUE static void integer_01_conv_3x3(const int8_t *x, const int32_t *restrict weights,
-    const int32_t *restrict requantisation, uint32_t *restrict columns, int8_t *restrict border,
-    int8_t *restrict rest, int32_t *restrict results, int8_t *y)
+    uint32_t *restrict columns, int8_t *restrict border, int8_t *restrict rest, int8_t *y)
 {
     int32_t row = 0, column = 0;
     for (int32_t pixel = 0; pixel < 16; pixel += 4) {
@@ -505,13 +596,8 @@ AOT_MODEL_OPAQUE static void integer_01_conv_3x3(const int8_t *x, const int32_t 
             rest[12 + ky] = run3[8];
         }
         expand4_int8(to, rest, rest + 4, rest + 8, rest + 12, 1u);
-        dot4x2_j_raw(columns, weights, results, results + 16, 32u, 14u, weights + 64);
-        for (int32_t p = 0; p < 4; p++) {
-            for (int32_t c = 0; c < 8; c++) {
-                const int32_t v = requantise_even_3_n128_127(results[p * 8 + c], requantisation + 2 * c);
-                y[(pixel + p) * 8 + c] = (int8_t)v;
-            }
-        }
+        int8_t *to_y = y + pixel * 8;
+        dot4x2_j_halved_6_s8_odd(columns, weights, to_y, to_y + 16, 8u, 14u, weights + 64);
         column += 4;
         while (column >= 4) {
             column -= 4;
@@ -521,13 +607,12 @@ AOT_MODEL_OPAQUE static void integer_01_conv_3x3(const int8_t *x, const int32_t 
 }
 
 /* one channel at a time in a plane of 6 x 8 int16, two outputs per step, weights in registers;
- * requantisation: raw
+ * requantisation: halved
  * step 3: depthwise (Convolution): int8[1,4,4,8] * int8[8,3,3,1] -> int8[1,4,4,8], 1,152 MACs
- *   reads x at workspace + 368; works in plane at workspace + 0, results at workspace + 96; writes y at
- *   workspace + 368 (in place of x) */
+ *   reads x at workspace + 240; works in plane at workspace + 0; writes y at workspace + 240 (in place of
+ *   x) */
 AOT_MODEL_OPAQUE static void integer_02_depthwise_3x3(const int32_t *restrict weights,
-    const int32_t *restrict requantisation, int16_t *restrict plane, int32_t *restrict results,
-    int8_t *restrict y)
+    int16_t *restrict plane, int8_t *restrict y)
 {
     const int8_t *const x = y;
     /* the border stays as it is for all channels */
@@ -540,18 +625,13 @@ AOT_MODEL_OPAQUE static void integer_02_depthwise_3x3(const int32_t *restrict we
             int16_t *to = plane + (i + 1) * 8 + 1;
             DSP_GATHER_4(ldrsb, to, 0, from, 0, 8, 16, 24);
         }
-        depthwise3x3_4x4_l8_s11_y4_1_raw(plane, results, weights + 4 * c);
-        for (int32_t u = 0; u < 4; u++) {
-            for (int32_t j = 0; j < 4; j++) {
-                const int32_t v = requantise_even_3_n128_127(results[u * 4 + j], requantisation + 2 * c);
-                y[(u * 4 + j) * 8 + c] = (int8_t)v;
-            }
-        }
+        int8_t *to_y = y + c;
+        depthwise3x3_4x4_l8_s11_y32_8_halved_6_s8_odd(plane, to_y, weights + 4 * c);
     }
 }
 
 /* step 4: pool (WideSum): int8[1,4,4,8] -> int32[1,1,1,8]
- *   reads x at workspace + 368; writes y at workspace + 0 */
+ *   reads x at workspace + 240; writes y at workspace + 0 */
 AOT_MODEL_OPAQUE static void integer_03_wide_sum(const int8_t *restrict x, int32_t *restrict y)
 {
     for (int32_t i = 0; i < 8; i++) {
@@ -567,8 +647,8 @@ AOT_MODEL_OPAQUE static void integer_03_wide_sum(const int8_t *restrict x, int32
 }
 
 /* step 5: dense (Flatten): int32[1,1,1,8] -> int8[1,8]
- *   reads x at workspace + 0; writes y at workspace + 32 */
-AOT_MODEL_OPAQUE static void integer_04_flatten(const int32_t *restrict x, int8_t *restrict y)
+ *   reads x at workspace + 0 (overlaps); writes y at workspace + 0 (overlaps) */
+AOT_MODEL_OPAQUE static void integer_04_flatten(const int32_t *x, int8_t *y)
 {
     for (int32_t i = 0; i < 8; i++) {
         y[i] = (int8_t)aot_model_saturate_int8((int32_t)((uint32_t)aot_model_requantise_even(
@@ -576,22 +656,17 @@ AOT_MODEL_OPAQUE static void integer_04_flatten(const int32_t *restrict x, int8_
     }
 }
 
-/* four rows at a time, input expanded on the way; requantisation: raw
+/* four rows at a time, input expanded on the way; requantisation: halved
  * step 6: dense (MatMul): int8[1,8] * int8[8,4] -> int8[1,4], 32 MACs
- *   reads x at workspace + 32; works in results at workspace + 0; writes y at workspace + 16 */
+ *   reads x at workspace + 0; writes y at workspace + 8 */
 AOT_MODEL_OPAQUE static void integer_05_fully_connected(const int8_t *restrict x,
-    const int32_t *restrict weights, const int32_t *restrict requantisation, int32_t *restrict results,
-    int8_t *restrict y)
+    const int32_t *restrict weights, int8_t *restrict y)
 {
-    rows4_ij_raw(x, weights, results, 2u, weights + 12);
-    for (int32_t c = 0; c < 4; c++) {
-        const int32_t v = requantise_even_3_n128_127(results[c], requantisation + 2 * c);
-        y[c] = (int8_t)v;
-    }
+    rows4_ij_halved_6_s8_odd(x, weights, y, 2u, weights + 12);
 }
 
 /* step 7: y (Identity): int8[1,4] -> float32[1,4]
- *   reads x at workspace + 16; writes y at outputs->y */
+ *   reads x at workspace + 8; writes y at outputs->y */
 AOT_MODEL_OPAQUE static void integer_06_identity(const int8_t *restrict x, float *restrict y)
 {
     y[0] = (float)((int32_t)x[0] - 3) * 0.03125f;
@@ -611,22 +686,20 @@ AOT_MODEL_OPAQUE int32_t integer_run(const integer_inputs *inputs, const integer
         return AOT_MODEL_ERROR_NULL;
     }
     /* step 1: conv */
-    integer_00_transpose(inputs->x, AT(int8_t, 440));
+    integer_00_transpose(inputs->x, AT(int8_t, 312));
     /* step 2: conv */
-    integer_01_conv_3x3(AT(int8_t, 440), integer_c_conv_weights, integer_c_conv_requantisation,
-        AT(uint32_t, 16), AT(int8_t, 496), AT(int8_t, 0), AT(int32_t, 240), AT(int8_t, 368));
+    integer_01_conv_3x3(AT(int8_t, 312), integer_c_conv_weights, AT(uint32_t, 0), AT(int8_t, 368),
+        AT(int8_t, 224), AT(int8_t, 240));
     /* step 3: depthwise */
-    integer_02_depthwise_3x3(integer_c_depthwise_weights, integer_c_conv_requantisation, AT(int16_t, 0),
-        AT(int32_t, 96), AT(int8_t, 368));
+    integer_02_depthwise_3x3(integer_c_depthwise_weights, AT(int16_t, 0), AT(int8_t, 240));
     /* step 4: pool */
-    integer_03_wide_sum(AT(int8_t, 368), AT(int32_t, 0));
+    integer_03_wide_sum(AT(int8_t, 240), AT(int32_t, 0));
     /* step 5: dense */
-    integer_04_flatten(AT(int32_t, 0), AT(int8_t, 32));
+    integer_04_flatten(AT(int32_t, 0), AT(int8_t, 0));
     /* step 6: dense */
-    integer_05_fully_connected(AT(int8_t, 32), integer_c_dense_weights, integer_c_dense_requantisation,
-        AT(int32_t, 0), AT(int8_t, 16));
+    integer_05_fully_connected(AT(int8_t, 0), integer_c_dense_weights, AT(int8_t, 8));
     /* step 7: y */
-    integer_06_identity(AT(int8_t, 16), outputs->y);
+    integer_06_identity(AT(int8_t, 8), outputs->y);
     return AOT_MODEL_OK;
 }
 

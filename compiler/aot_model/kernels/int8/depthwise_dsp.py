@@ -16,7 +16,7 @@ import numpy as np
 
 from aot_model.ir.admissible import Ranges
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8 import depthwise_channels_dsp
+from aot_model.kernels.int8 import depthwise_channels_dsp, pooling
 from aot_model.kernels.int8.depthwise_pairs_dsp import MicroKernel
 from aot_model.kernels.int8.depthwise_steps_dsp import micro_kernel
 from aot_model.kernels.int8.dsp import HEADER
@@ -81,6 +81,8 @@ def depthwise(
     load of the core begins while the one before it is under way. paired_from: outputs of a layer of 3x3
     kernels that is done two lines at a time; None: none is.
     """
+    if pooling.are_sums(shape, weights, quant):
+        return pooling.sums(shape, weights, bias, quant, tail, compact=paired_from is None)
     if depthwise_channels_dsp.applicable(shape, quant):
         return depthwise_channels_dsp.depthwise(shape, weights, bias, quant, tail)
     oc = shape.out_c

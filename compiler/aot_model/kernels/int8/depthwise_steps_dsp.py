@@ -169,6 +169,8 @@ class _Steps:
             variable = "r5" if self.pairs.words < 4 else "r9"
             fetch: Schedule = [] if self.pairs.words < 4 else [Peek("r9", "sp", 8, "p[2]")]
             return assembly(self.requantised(sums, ("r6", "r7", "r8", variable), fetch))
+        if self.rq.bare:
+            return assembly(self.requantised(sums, ("", "", "r8", ""), []))
         free, variable = ("lr", "lr") if rows == 1 else ("r0", "r8")
         shift = Peek(variable, "sp", 8, "p[2]")
         text = [*self.two("sp", 0), *assembly(self.requantised(sums, ("r8", "r9", free, variable), [shift]))]

@@ -29,8 +29,9 @@ def wrapped(values: Int64) -> Int32:
 
 
 def numbers_of(rq: RequantisePlan) -> Int64:
-    """[channels, words]: constants of the requantisation as the micro-kernels read them; none in raw form."""
-    if rq.form == "raw":
+    """[channels, words]: constants of the requantisation as the micro-kernels read them; none where
+    there are none."""
+    if rq.bare:
         return np.zeros((rq.multiplier.size, 0), np.int64)
     if rq.form == "short":  # both in one word
         return (rq.multiplier | rq.offset & 0xFFFF)[:, None]
@@ -45,6 +46,7 @@ def form_name(rq: RequantisePlan, out_dtype: str) -> str:
     parts = [rq.form, str(int(rq.shift[0])) if rq.uniform_shift else "v"]
     parts.append(("u" if out_dtype.startswith("u") else "s") + out_dtype.strip("uint"))
     parts += [f"l{rq.lift}"] if rq.lift else []
+    parts += ["odd"] if rq.form == "halved" and rq.offset.any() else []
     parts += [f"{n}{v}" for n, v in (("lo", rq.clamp_low), ("hi", rq.clamp_high)) if v is not None]
     return "_".join(parts).replace("-", "n")
 
@@ -82,7 +84,11 @@ def requantise(
     fixed = int(rq.shift[0]) + (align if product else 0)
     for a in accs:
         lines: Schedule = []
-        if product:
+        if rq.form == "halved":
+            less: Schedule = [op("sub", a, a, int(rq.offset[0]))] if rq.offset.any() else []
+            down: Schedule = [op("asr", a, a, align)] if align else []
+            products.append([*down, op("bit", free, a, fixed), op("add", a, a, free), *less])
+        elif product:
             lift: Schedule = [op("lsl", a, a, rq.lift)] if rq.lift else []
             products.append([*lift, op(product, a, a, m, c)])
         else:
@@ -119,8 +125,8 @@ def requantise_streamed(
     pointer: tuple[str, str] = ("r1", ""),
 ) -> Schedule:
     """The same with constants that are loaded before, from a pointer that moves on; pointer: as of `Load`."""
-    loads: Schedule = [] if rq.form == "raw" else [Load(constants[:2], *pointer)]
-    loads += [] if rq.form == "raw" or rq.uniform_shift else [Load(constants[3:], *pointer)]
+    loads: Schedule = [] if rq.bare else [Load(constants[:2], *pointer)]
+    loads += [] if rq.bare or rq.uniform_shift else [Load(constants[3:], *pointer)]
     return [*loads, *requantise(rq, accs, align, out_dtype, constants, [])]
 
 
@@ -143,7 +149,7 @@ ROWS = "for each channel: start value of the sums, numbers of the requantisation
 
 def admissible_shifts(rq: RequantisePlan, width: int, channels: int = 1) -> Ranges:
     """Of a table of rows that end with the numbers of so many channels, `width` words together."""
-    if rq.form == "raw" or rq.uniform_shift:
+    if rq.bare or rq.uniform_shift:
         return ANYTHING
     return tuple(Range(0, 31, width - 1 - 3 * k, width) for k in range(channels))
 

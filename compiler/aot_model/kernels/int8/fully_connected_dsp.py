@@ -95,7 +95,7 @@ def row_kernel(
     begin, before, after = ["ldmia r1!, {r2-r5}"], ["ldr r12, [sp, #16]"] if shared else [], []
     if common:
         begin = ["ldr r12, [sp, #20]", "ldmia r12!, {r2-r5}", "str r12, [sp, #20]"]
-        if not shared and not raw:
+        if not shared and not rq.bare:
             before, after = ["ldr r12, [sp, #20]"], ["str r12, [sp, #20]"]
     frame = 28 if common else 20
     arguments = [

@@ -89,7 +89,7 @@ class PairStream:
         return (
             "for each pair of channels a, b: two start values of the sums; two taps in a word, as "
             f"{'256 * a + b' if self.joined else 'the bytes b, a'} in each half"
-            f"{'' if self.requantise.form == 'raw' else '; numbers of the requantisation'}"
+            f"{'' if self.requantise.bare else '; numbers of the requantisation'}"
         )
 
 

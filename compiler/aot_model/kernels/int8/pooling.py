@@ -4,19 +4,23 @@ average: the sum of what lies inside of the image, divided by how many they are,
 points. With the DSP extension four channels share a word: SXTAB16 adds two of them at a time in 16-bit lanes,
 which hold sums of up to 255 values; the maximum of four is SSUB8 and SEL. Of int16 a word has two channels.
 
-For AVX2 and Helium the runtime has a function for all channels of a window: `Windows`.
+For AVX2 and Helium the runtime has a function for all channels of a window: `Windows`. With the DSP extension
+sums that are requantised (averages of QDQ networks: depthwise convolutions with ones) have the same loops.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from aot_model.c.text import CText, loop_of, product, total
 from aot_model.c.words import counted
 from aot_model.kernels.base import ConvShape, KernelCode, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
+from aot_model.kernels.int8.finish import Rows
+from aot_model.kernels.int8.requantise import fold_zero_point
+from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
 from aot_model.kernels.overlap import by_pixels, first_taps
 from aot_model.kernels.row_tail import tail_helpers, tail_loop
 
@@ -62,6 +66,11 @@ class _Window:
         return f"{self.dtype}_t"
 
     @property
+    def result(self) -> str:
+        """C type of what is stored."""
+        return self.element
+
+    @property
     def bytes(self) -> int:
         return 2 if self.dtype == "int16" else 1
 
@@ -81,7 +90,7 @@ class _Window:
     def kernel(self) -> KernelCode:
         s, step = self.shape, self.step
         row, column = ("top", "left") if s.inside else ("first_row", "first_column")
-        out = f"{self.element} *out = y + ((n * {s.out_h} + row) * {s.out_w} + column) * {s.in_c};"
+        out = f"{self.result} *out = y + ((n * {s.out_h} + row) * {s.out_w} + column) * {s.in_c};"
         at = f"x + n * {s.strides[0]} + ({row} * {s.in_w} + {column}) * {s.in_c} + c"
         channels = loop_of("c", s.in_c, f"const {self.element} *from = {at};", *self._results(), step=step)
         pixel = [*self._place(), *([] if self.tail is not None else [out]), *channels]
@@ -186,6 +195,65 @@ class _Window:
 
     def _finish_each(self, *values: str) -> list[str]:
         return [line for k, v in enumerate(values) for line in ("{", *self._finish(v, f"c + {k}"), "}")]
+
+
+@dataclass(frozen=True)
+class _Sums(_Window):
+    """Sums of windows, requantised."""
+
+    rows: Rows
+    """The tables of the layer: one row for all channels, or one of each."""
+
+    @property
+    def result(self) -> str:
+        return f"{self.rows.quant.out_dtype}_t"
+
+    def kernel(self) -> KernelCode:
+        code, rows = super().kernel(), self.rows
+        return replace(
+            code,
+            constants=(rows.packed(),),
+            includes=code.includes | {HEADER},
+            helpers=rows.helpers(),
+            note=f"{code.note}; requantisation: {rows.rq.form}",
+        )
+
+    def _finish(self, value: str, channel: str) -> list[str]:
+        row = f"({channel}) * {self.rows.width}" if len(self.rows.table) > 1 else "0"
+        at = total("requantisation", row)
+        lines = [f"int32_t v = (int32_t)((uint32_t)*({at}) + (uint32_t)({value}));"]
+        lines += self.rows.finish(total(at, "1"))
+        if self.tail is None:
+            return [*lines, f"out[{channel}] = ({self.result})v;"]
+        return [*lines, self.tail.store("v", ("n", "row", "column", channel), 1).rstrip()]
+
+
+def are_sums(shape: ConvShape, weights: Weights, quant: QuantSpec) -> bool:
+    """Whether a depthwise convolution is a sum of windows for four channels at a time: ones as weights, no
+    padding, dense.
+    """
+    s = shape
+    plain = s.dense and s.inside and s.groups == s.in_c == s.out_c and s.in_c % 4 == 0
+    fits = (s.dilation_h, s.dilation_w) == (1, 1) and 1 < s.kernel_h * s.kernel_w <= _LANES
+    return plain and fits and quant.weight_zero_point == 0 and bool((weights == 1).all())
+
+
+def sums(
+    shape: ConvShape,
+    weights: Weights,
+    bias: Bias,
+    quant: QuantSpec,
+    tail: Tail | None = None,
+    compact: bool = False,
+) -> KernelCode:
+    """`are_sums`; weights [kernel_h, kernel_w, channels], bias one per channel or None. A tail gets the
+    value.
+    """
+    w, b = fold_zero_point(weights.reshape(-1, shape.out_c).T, bias, quant)
+    rows = Rows.of(weights.dtype, w, b, quant)
+    if (rows.table == rows.table[0]).all():
+        rows = replace(rows, table=rows.table[:1])
+    return _Sums("average", shape, quant.x_dtype, True, tail, compact, rows).kernel()
 
 
 def _area(s: ConvShape) -> int:

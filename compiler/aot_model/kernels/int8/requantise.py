@@ -20,6 +20,11 @@ affine    y = sat((mulhi(acc + b, m') + c) >> s): three instructions where a cor
 ties      the rule with the rounding constant and the zero point folded into one; right >= 1 and |acc| < 2^30.
 up        one product, its high word as it is; the offset rounds (16-bit activations).
 short     the same with a multiplier of 16 bits, so that it and the offset share a word (weights of 4 bits).
+halved    ties to even by one power of two, 2^-s, without a multiplication or constants: with half - 1 and
+          the zero point moved into the bias, y = sat((acc + (bit s of acc)) >> s). What is odd is rounded up
+          from a half on, what is even from beyond it; behind a carry into bit s, which has rounded up, one
+          more changes nothing. An odd zero point would turn the bit: one more is moved, and taken off before
+          the shift.
 raw       the rule as it stands, in C; where there is none (rounding None), the accumulator itself.
 
 What a set multiplies with decides which is cheapest: rounded high words (SMMLAR) or cut ones (vectors of x86
@@ -38,7 +43,7 @@ import numpy.typing as npt
 from aot_model.ir.scalar_ops import SCALAR_OPS
 from aot_model.kernels.int8.spec import Bias, Int64, QuantSpec, Rounding, Weights
 
-Form = Literal["affine", "up", "short", "ties", "raw"]
+Form = Literal["affine", "up", "short", "halved", "ties", "raw"]
 
 WORD = 1 << 32
 _NARROW_OFFSET = 8192
@@ -86,11 +91,11 @@ class RequantisePlan:
     form: Form
     multiplier: Int64
     offset: Int64
-    """affine, up, short: c; ties: rounding constant + zero point, both shifted left by `shift`; raw: zero.
-    """
+    """affine, up, short: c; halved: what is taken off; ties: rounding constant + zero point, both shifted
+    left by `shift`; raw: zero."""
     shift: Int64
-    """Right shift behind the multiplication, of a high word (affine, up, short), of the rule's h (ties); raw:
-    the rule's own.
+    """Right shift behind the multiplication, of a high word (affine, up, short), of the rule's h (ties), of
+    the accumulator (halved); raw: the rule's own.
     """
     bias_shift: Int64
     """What to add to the bias."""
@@ -106,6 +111,11 @@ class RequantisePlan:
     def note(self) -> str:
         """The form, for the comment above a kernel."""
         return f"affine >> {int(self.shift[0])}" if self.form == "affine" else self.form
+
+    @property
+    def bare(self) -> bool:
+        """Whether channels have no constants of their own."""
+        return self.form in ("raw", "halved")
 
     @property
     def narrow(self) -> bool:
@@ -242,6 +252,24 @@ def _all_affine(
     return found[0], found[1], found[2]
 
 
+def _halved(raw: RequantisePlan, quant: QuantSpec, most: Int64, align: Int64) -> RequantisePlan | None:
+    """The form of that name for accumulators up to `most` that come shifted left by `align`, where all
+    channels have the same power of two: the rule on every integer, whatever the thresholds are.
+    """
+    m, s = raw.multiplier, raw.shift
+    power = int(m[0]).bit_length() - 1
+    places = 31 - int(s[0]) - power
+    if bool((m != 1 << power).any() or (s != s[0]).any()) or not 1 <= places <= 24:
+        return None
+    zero = quant.out_zero_point + quant.out_zero_point % 2
+    moved = (1 << places >> 1) - 1 + (zero << places)
+    if int(((most + abs(moved) + (1 << places)) << align).max()) >= 1 << 31:
+        return None
+    every = np.ones_like(m)
+    offset = every * (quant.out_zero_point % 2 << places)
+    return replace(raw, form="halved", offset=offset, shift=every * places, bias_shift=every * moved)
+
+
 def lifted_plan(quant: QuantSpec, lo: Int64, hi: Int64) -> RequantisePlan:
     """`plan`; where a multiplier of 1/2 or more would leave the rule as it stands, with a shift before it,
     which is one instruction more.
@@ -295,6 +323,10 @@ def plan(
     value = np.clip(least, quant.act_min, quant.act_max)
     constant = value == np.clip(most, quant.act_min, quant.act_max)  # e.g. filters of zeros
     live = ~constant
+    if quant.rounding == "even" and rounded and not short and not lift:
+        halved = _halved(raw, quant, np.maximum(np.abs(lo), np.abs(hi)), aligned)
+        if halved is not None:
+            return halved
     if bool((live & ((extreme >= 1 << 30) | (s >= lift) | (s < -24))).any()):
         return raw
     right = np.where(live, -s - 1, int((-s - 1)[live].min(initial=24)) % 24)

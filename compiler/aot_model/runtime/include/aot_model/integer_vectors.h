@@ -35,6 +35,13 @@ AOT_MODEL_INLINE int32x4_t aot_model_four_even(int32x4_t x, int32x4_t by, int32_
     return vrshlq_s32(vsubq_m_s32(upper, upper, even, exact), vdupq_n_s32(-bits));
 }
 
+/* aot_model_halved_even() of four. */
+AOT_MODEL_INLINE int32x4_t aot_model_four_halved_even(int32x4_t x, int32_t bits)
+{
+    const int32x4_t even = vbicq_s32(vdupq_n_s32(1), vshlq_s32(x, vdupq_n_s32(-bits)));
+    return vrshlq_s32(vsubq_s32(x, even), vdupq_n_s32(-bits));
+}
+
 /* aot_model_reciprocal() of four. */
 AOT_MODEL_INLINE int32x4_t aot_model_four_reciprocals(int32x4_t x)
 {

@@ -264,6 +264,13 @@ AOT_MODEL_INLINE int32_t aot_model_requantise_small(int32_t acc, int32_t multipl
 /* (acc * multiplier + offset) >> shift, 32 <= shift < 64: a requantisation of a number between known limits. */
 AOT_MODEL_INLINE int32_t aot_model_rescale(int32_t acc, int32_t multiplier, int64_t offset, int32_t shift)
 {
+#if defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(__GNUC__)
+    if (__builtin_constant_p(offset) && (offset & UINT32_MAX) == 0 && !__builtin_constant_p(acc)) {
+        int32_t r; /* one instruction; a product of 64 bits spoils the offset that is added to it */
+        __asm__("smmla %0, %1, %2, %3" : "=r"(r) : "r"(acc), "r"(multiplier), "r"((int32_t)(offset >> 32)));
+        return r >> (shift - 32);
+    }
+#endif
     return (int32_t)(((int64_t)acc * multiplier + offset) >> 32) >> (shift - 32);
 }
 
@@ -304,6 +311,12 @@ AOT_MODEL_INLINE int32_t aot_model_requantise_even(int32_t acc, int32_t multipli
     const int64_t result = wide >> total;
     const bool tie = (wide & (((int64_t)1 << total) - 1)) == 0;
     return (int32_t)(tie ? result - (result & 1) : result);
+}
+
+/* x / 2^bits, ties to even; 0 < bits < 31, |x| + 2^(bits - 1) < 2^31. Of a whole part that is even a half is not enough. */
+AOT_MODEL_INLINE int32_t aot_model_halved_even(int32_t x, int32_t bits)
+{
+    return (x + (((int32_t)1 << (bits - 1)) - 1) + ((x >> bits) & 1)) >> bits;
 }
 
 /* Requantisation of a 64-bit accumulator by a 16-bit multiplier, ties up: int16 activations. */
