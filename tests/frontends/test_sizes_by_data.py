@@ -205,6 +205,14 @@ def _cases() -> list[tuple[Case, Arrays]]:
             [sums],
             constants=dict(most),
         )
+        case(  # a row for each turn goes on
+            f"what turns say, negated: {go}",
+            [_loop(), N("Neg", ["all"], ["less"])],
+            {"go": np.asarray(go), "step": step},
+            ["less"],
+            [-sums],
+            constants=dict(most),
+        )
     return [
         (Case(n, model(nodes, ins, outs, fixed), tuple(ins.values()), bounds=bounds), want)
         for n, nodes, ins, outs, fixed, bounds, want in found
