@@ -70,6 +70,7 @@ def test_the_elements_that_a_mask_picks(shape: tuple[int, ...], kind: str, one: 
     [
         ("bool[2,3,4] mask", SCATTER.format('<reduction = "add">')),
         ("bool[2,3,4] mask", "y = Add (x, updates)"),
+        ("bool[2,3,4] mask", ""),
         ("bool[2,3,4] mask", "y = Identity (repeated)"),
         ("bool[4,3,2] mask", SCATTER.format("")),
         ("bool[2,3,4] mask", "y = ScatterND (x, places, updates)"),
@@ -77,7 +78,9 @@ def test_the_elements_that_a_mask_picks(shape: tuple[int, ...], kind: str, one: 
     ],
 )
 def test_other_readers_need_a_size_that_is_known(mask: str, last: str, tmp_path: Path) -> None:
-    onnx.save(assigned(mask, last=last), tmp_path / "m.onnx")
+    model = assigned(mask, last=last or "y = Identity (x)")
+    model.graph.output[0].name = "y" if last else "updates"
+    onnx.save(model, tmp_path / "m.onnx")
     with pytest.raises(CompileError) as error:
         compile_model(Request(tmp_path / "m.onnx", "m"))
     assert error.value.problems[0].code == "E203"
