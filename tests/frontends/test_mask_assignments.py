@@ -19,7 +19,7 @@ from batch import Case, run_cases
 ASSIGNED = """
 <ir_version: 9, opset_import: ["" : 18]>
 g (float[2,3,4] x, {mask}, float[{one}] value) => (float[2,3,4] y)
-<int64[1] all = {{-1}}, int64[1] four = {{4}}>
+<int64[1] all = {{-1}}, int64[1] four = {{4}}, bool[2] keep = {{1, 0}}>
 {{
     places = NonZero (mask)
     rows = Transpose <perm = [1, 0]> (places)
@@ -71,6 +71,7 @@ def test_the_elements_that_a_mask_picks(shape: tuple[int, ...], kind: str, one: 
         ("bool[2,3,4] mask", SCATTER.format('<reduction = "add">')),
         ("bool[2,3,4] mask", "y = Add (x, updates)"),
         ("bool[2,3,4] mask", ""),
+        ("bool[2,3,4] mask", "some = Compress <axis = 0> (x, keep)\n    y = ScatterND (some, rows, updates)"),
         ("bool[2,3,4] mask", "y = Identity (repeated)"),
         ("bool[4,3,2] mask", SCATTER.format("")),
         ("bool[2,3,4] mask", "y = ScatterND (x, places, updates)"),

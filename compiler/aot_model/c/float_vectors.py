@@ -42,16 +42,9 @@ _FORMS = {
 """Operation -> C over vectors of its operands."""
 _BINARY = {"add": "vaddq", "sub": "vsubq", "mul": "vmulq"}
 _ROUNDED = {TIES_TO_EVEN: "vcvtnq_s32_f32", TIES_AWAY: "vcvtaq_s32_f32"}
-_COMPARED = {
-    ("lt", True): "vcmpgtq_f32",
-    ("lt", False): "vcmpleq_f32",
-    ("le", True): "vcmpgeq_f32",
-    ("le", False): "vcmpltq_f32",
-    ("eq", True): "vcmpeqq_f32",
-    ("eq", False): "vcmpneq_f32",
-}
-"""Comparison, and whether it is to hold -> C with the sides changed: beside a NaN the instructions for less,
-less or equal, and not equal say yes.
+_COMPARED = {"lt": ("le", "gt"), "le": ("lt", "ge"), "eq": ("ne", "eq")}
+"""Comparison -> with the sides changed what says that it does not hold, and that it does: beside a NaN the
+instructions for less, less or equal, and not equal say yes.
 """
 _OF_TWO = {"min": "aot_model_four_min", "max": "aot_model_four_max"}
 _BEGIN = {"min": "INFINITY", "max": "-INFINITY"}
@@ -302,11 +295,11 @@ class _Writer(LaneWriter):
             return super().compared(x, holds)
         if x.op == "isnan":
             value = self.vector(x.args[0])
-            return f"{_COMPARED['eq', not holds]}({value}, {value})"
-        if (x.op, holds) not in _COMPARED:
+            return f"vcmp{_COMPARED['eq'][not holds]}q_f32({value}, {value})"
+        if x.op not in _COMPARED:
             raise Plain
         a, b = x.args
-        return f"{_COMPARED[x.op, holds]}({self.vector(b)}, {self.vector(a)})"
+        return f"vcmp{_COMPARED[x.op][holds]}q_f32({self.vector(b)}, {self.vector(a)})"
 
     def limited(self, x: Call) -> str:
         """The larger or smaller one; a NaN stays one, as in the scalar functions. Beside a number one

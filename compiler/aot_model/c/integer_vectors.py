@@ -29,17 +29,10 @@ NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32)
 FAR = 1 << 16
 """Elements from one result to the next in a vector that is scattered."""
 _BINARY = {"add": "vaddq", "sub": "vsubq", "mul": "vmulq"}
-_COMPARED = {
-    ("lt", True): "vcmpltq_s32",
-    ("lt", False): "vcmpgeq_s32",
-    ("le", True): "vcmpleq_s32",
-    ("le", False): "vcmpgtq_s32",
-    ("eq", True): "vcmpeqq_s32",
-    ("eq", False): "vcmpneq_s32",
-}
-"""Comparison, and whether it is to hold -> C."""
+_COMPARED = {"lt": ("ge", "lt"), "le": ("gt", "le"), "eq": ("ne", "eq")}
+"""Comparison -> what says that it does not hold, and that it does."""
 _JOINED = {("and", True): "&", ("and", False): "|", ("or", True): "|", ("or", False): "&"}
-"""... -> how the operands, which are to hold or not, are joined."""
+"""Condition, and whether it is to hold -> what joins its operands, which are to hold or not as well."""
 _LIMITS = {"min": "vminq_s32", "max": "vmaxq_s32"}
 _SHIFTS = ("sar", "rounding_shift", "requantise", "requantise_even", "requantise_single")
 """By their last operand."""
@@ -264,7 +257,7 @@ class LaneWriter:
         """The lanes in which a condition, which changes along the vector, holds or does not."""
         if isinstance(condition, Cell):
             # GCC 12 breaks down over the zero of vcmpneq_n_s32()
-            return f"{_COMPARED['eq', not holds]}({self.load(condition)}, vdupq_n_s32(0))"
+            return f"vcmp{_COMPARED['eq'][not holds]}q_s32({self.load(condition)}, vdupq_n_s32(0))"
         if not isinstance(condition, Call) or self.uniform(condition):
             raise Plain
         if condition.op == "not":
@@ -276,10 +269,10 @@ class LaneWriter:
 
     def compared(self, x: Call, holds: bool) -> str:
         """The lanes in which a comparison of integers holds or does not."""
-        if (x.op, holds) not in _COMPARED or not {n.dtype for n in x.args} <= set(NARROW):
+        if x.op not in _COMPARED or not {n.dtype for n in x.args} <= set(NARROW):
             raise Plain
         a, b = x.args
-        return f"{_COMPARED[x.op, holds]}({self.vector(a)}, {self.vector(b)})"
+        return f"vcmp{_COMPARED[x.op][holds]}q_s32({self.vector(a)}, {self.vector(b)})"
 
     def begin(self, x: Reduce) -> int:
         """What a fold of int32 begins with."""

@@ -66,6 +66,8 @@ def _scatter(place: Place) -> bool:
     (mask,) = node.inputs
     if not isinstance(x, Value) or mask is None or mask.shape != x.shape[: mask.type.rank]:
         raise updates.error
+    if place.importer.sizes.among((x, updates.one)):  # Where would forget how many rows there are
+        raise updates.error
     build, rest = place.build, x.type.rank - mask.type.rank
     holds = mask if mask.dtype is DType.BOOL else build(Cast(DType.BOOL), mask)
     if rest:

@@ -259,7 +259,7 @@ def _halved(raw: RequantisePlan, quant: QuantSpec, most: Int64, align: Int64) ->
     m, s = raw.multiplier, raw.shift
     power = int(m[0]).bit_length() - 1
     places = 31 - int(s[0]) - power
-    if bool((m != 1 << power).any() or (s != s[0]).any()) or not 1 <= places <= 24:
+    if power < 0 or bool((m != 1 << power).any() or (s != s[0]).any()) or not 1 <= places <= 24:
         return None
     zero = quant.out_zero_point + quant.out_zero_point % 2
     moved = (1 << places >> 1) - 1 + (zero << places)

@@ -120,14 +120,15 @@ class _Layer:
                 "}",
             ]
         text = "\n".join(lines)
+        given = ", ".join(f"p[{k + 1}]" for k in range(words))
+        constants = f"\n    const int32_t constants[{words}] = {{{given}}};" if words else ""
         many, rows = ("", "4") if self.whole else (", int32_t rows, int32_t columns", "rows")
         return f"""/* A tile's outputs of one channel, requantised. */
 AOT_MODEL_OPAQUE static void {self.outputs}(
     const int32_t *sums, const int32_t *p, {out} *y, int32_t down, int32_t across{many})
 {{
     uint32_t z[24], inverse = {INVERSE_OF_9:#x}u;
-    const uint32_t start = (uint32_t)p[0];
-    const int32_t constants[{words}] = {{{", ".join(f"p[{k + 1}]" for k in range(words))}}};
+    const uint32_t start = (uint32_t)p[0];{constants}
     for (int32_t j = 0; j < 6; j++) {{
         const uint32_t *m = (const uint32_t *)sums + {SUMS} * j;
         winograd_four({", ".join(f"m[{6 * SUMS * i}]" for i in range(6))}, z + j, 6);
