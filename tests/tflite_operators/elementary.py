@@ -61,6 +61,9 @@ ROW = draw(4)
 A, B = whole(-9, 9, 3, 4), whole(1, 5, 3, 4)
 FLAGS = X > 0
 EVERY = np.arange(-128, 128).reshape(4, 64).astype(np.int8)
+SPREAD = np.linspace(-32768, 32767, 2048).reshape(1, 64, 32).astype(np.int16)
+NEAR = np.arange(-8, 8).repeat(2) * np.asarray([1, 32] * 16)
+"""From a number to one beside it, or to one some steps of 2^-8 away."""
 SMALL = whole(-128, 127, 1, 4, 5, 3, dtype="int8")
 WORDS = whole(-32768, 32767, 2, 50, dtype="int16")
 IMAGE = draw(1, 6, 8, 3)
@@ -141,6 +144,20 @@ CASES: list[OpCase] = [
             (0.0019, 0.003),
         )
         for oracle in ("litert", *(("tflm",) if kind is np.int8 else ()))
+    ),
+    # of int16 only those that compare for equality do so; TensorFlow Lite Micro has none of int16
+    *(
+        one(
+            f"{k}-int16-{scale}-{other}",
+            k,
+            [T(n, (1, 64, 32), INT16, (s,), (0,)) for n, s in (("a", scale), ("b", other))],
+            [T("y", (1, 64, 32), BOOL)],
+            arithmetic="litert-ref",
+            given=[SPREAD, np.clip(SPREAD.astype(int) + NEAR, -32768, 32767).astype(np.int16)],
+        )
+        for k in COMPARISONS
+        for scale, other in ((3e-5, 3e-5), (1 / 256, 1 / 256), (0.0039, 0.0039), (3e-5, 3.1e-5))
+        if scale == other or k in ("EQUAL", "NOT_EQUAL")  # LiteRT takes the order of integers of other scales
     ),
     *(one(k, k, [FLAGS, X > 1], [plain("y", FLAGS)]) for k in ("LOGICAL_AND", "LOGICAL_OR")),
     one("LOGICAL_NOT", "LOGICAL_NOT", [FLAGS], [plain("y", FLAGS)]),

@@ -141,10 +141,10 @@ def compare(n: Conversion) -> Value:
 
 
 def _finer(n: Conversion) -> bool:
-    """Whether neighbouring integers of 8 bits are one number for TensorFlow Lite and its version for
-    microcontrollers, which compare multiples of 2^-8, equal scales or not.
+    """Whether neighbouring integers of one scale are one number for TensorFlow Lite and its version for
+    microcontrollers: these compare multiples of 2^-8. Order of int16 alone is that of the integers.
     """
-    return n.x(0).dtype.bits == 8 and n.scale(0) < 2**-8
+    return n.scale(0) < 2**-8 and (n.x(0).dtype.bits == 8 or _COMPARISONS[n.operator.kind][0] == "Equal")
 
 
 def _on_fine_scale(n: Conversion, k: int) -> Value:
