@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from aot_model.ir.expr import Expr, call, const, load, reduce, var
+from aot_model.ir.expr import Expr, call, cast, const, load, reduce, var
 from aot_model.ir.index import add, dense_position, floordiv, index_variables, mod, mul
 from aot_model.ir.program import Overlap
 from aot_model.ir.types import DType, TensorType
@@ -126,3 +126,50 @@ def test_multiply_accumulates_are_counted() -> None:
 
     assert nest_of(y, product).macs == 4 * 5 * 6
     assert nest_of(tensor("z", 4, 6), lambda i: load(x, i)).macs == 0
+
+
+# --- what divides floats that are rounded ------------------------------------------------------------------
+
+
+def quantised(x: Value, by: object, zero: Expr, y: Value) -> str:
+    """C of y = x / by, rounded to int8."""
+
+    def element(i: tuple[Expr, ...]) -> Expr:
+        limits = (const(-128), const(127))
+        ratio = call("div", load(x, i), by(i), dtype=DType.FLOAT32)  # type: ignore[operator]
+        return cast(call("quantise_rint", ratio, zero, *limits, dtype=DType.INT32), DType.INT8)
+
+    return nest_of(y, element).function.body
+
+
+@pytest.mark.parametrize(("axes", "loop"), [((), 0), ((0,), 1), ((0, 1), 1), ((2,), None), ((1,), 2)])
+def test_a_divisor_is_prepared_outside_of_the_loops_that_it_does_not_depend_on(
+    axes: tuple[int, ...], loop: int | None
+) -> None:
+    x, y = tensor("x", 3, 4, 5), tensor("y", 3, 4, 5, dtype=DType.INT8)
+    scales = tensor("s", *(x.shape[a] for a in axes))
+    body = quantised(x, lambda i: load(scales, tuple(i[a] for a in axes)), const(3), y)
+    before, _, behind = body.partition("aot_model_divisor_of(")
+    assert ("aot_model_rint_by(" in body) == (loop is not None) == bool(behind)
+    if loop is not None:
+        assert before.count("for (") == loop and behind.count("for (") == 1
+
+
+def test_a_divisor_that_is_not_always_there_is_read_where_it_is() -> None:
+    """Of two tensors behind each other, each has scales of its own."""
+    x, scales = tensor("x", 6, 4), tensor("s", 3)
+    y = tensor("y", 6, 4, dtype=DType.INT8)
+
+    def by(i: tuple[Expr, ...]) -> Expr:
+        return call("select", call("lt", i[0], const(3)), load(scales, (i[0],)), const(1.0, DType.FLOAT32))
+
+    assert "aot_model_divisor_of(" not in quantised(x, by, const(0), y)
+
+
+@pytest.mark.parametrize(
+    ("zero", "by_reciprocal"), [(DType.INT8, True), (DType.UINT8, True), (DType.INT16, False)]
+)
+def test_zero_points_that_parts_cannot_hold(zero: DType, by_reciprocal: bool) -> None:
+    x, y, scale = tensor("x", 8), tensor("y", 8, dtype=DType.INT8), tensor("s")
+    moved = cast(load(tensor("z", dtype=zero), ()), DType.INT32)
+    assert ("aot_model_rint_by(" in quantised(x, lambda _: load(scale, ()), moved, y)) == by_reciprocal

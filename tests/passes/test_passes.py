@@ -21,6 +21,7 @@ from aot_model.ops.elementwise import op
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.movement import Concat, Pad, Slice, Split, Transpose
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
+from aot_model.ops.quantised_onnx import DynamicQuantizeLinear
 from aot_model.ops.reduction import WideSum
 from aot_model.ops.registry import OPERATORS, Build, load_all, required
 from aot_model.ops.views import ReshapeTo
@@ -193,6 +194,18 @@ def test_transposes_around_quantisation_cancel() -> None:
     graph.outputs = [build(DequantizeLinear(), build(Transpose((1, 2, 0)), y), *one), build(Cast(), sums)]
     keeps_meaning(move_transposes, graph)
     assert "Transpose" not in kinds(graph)
+
+
+def test_extremes_do_not_ask_for_an_order() -> None:
+    """Quantised by scales of its own, a tensor that is turned there and back is not turned."""
+    x = value("x", (2, 3, 4))
+    graph = Graph("g", [x])
+    build = Build(graph.nodes, "n")
+    quantised, scale, zero = build.many(DynamicQuantizeLinear(), build(Transpose((2, 0, 1)), x))
+    graph.outputs = [build(Transpose((1, 2, 0)), quantised), scale, zero]
+    expand(graph)
+    keeps_meaning(move_transposes, graph)
+    assert "Transpose" not in kinds(graph) and "Extremes" in kinds(graph)
 
 
 def test_a_transpose_before_a_product_goes_into_the_weights() -> None:

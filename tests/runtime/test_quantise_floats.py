@@ -127,7 +127,7 @@ def quotients() -> tuple[str, int]:
             real = call("div", x, const(scale, DType.FLOAT32), dtype=DType.FLOAT32)
             node = flatten(call(f"quantise_{rounding}", real, *(const(v) for v in limits), dtype=DType.INT32))
             (written,) = CWriter(lambda _, place: f"x[{place}]").compute(node)
-            assert ("aot_model_quotient" in written) == (math.log2(scale) % 1 != 0)
+            assert ("quotient(" in written) == (limits in BYTES or math.log2(scale) % 1 != 0)
             given = ratios(scale, *limits)
             with np.errstate(over="ignore"):
                 asked = [wanted(float(np.float32(v) / np.float32(scale)), *limits, rounding) for v in given]
@@ -142,14 +142,20 @@ def quotients() -> tuple[str, int]:
                 f"wrong += {name}(x_{name}, i) != y_{name}[i]; }}\n"
             )
     program = (
-        f'#include <stdio.h>\n#include "aot_model/scalar.h"\n{"".join(parts)}int main(void)\n{{\n'
+        f'#include <stdio.h>\n#include "aot_model/divisor.h"\n{"".join(parts)}int main(void)\n{{\n'
         f"    int wrong = 0;\n{''.join(calls)}"
         f'    printf("%d of {count}\\n", wrong);\n    return 0;\n}}\n'
     )
     return program, count
 
 
-@pytest.mark.parametrize("flags", [["-O2"], ["-O3", "-march=x86-64-v3"], ["-O0", "-march=x86-64-v3"]])
+SOFT = "-DAOT_MODEL_SOFT_FLOATS=1"
+"""Reciprocals as integers, as on cores without floats."""
+
+
+@pytest.mark.parametrize(
+    "flags", [["-O2"], ["-O3", "-march=x86-64-v3"], ["-O0", "-march=x86-64-v3"], ["-O2", SOFT]]
+)
 def test_quotients_on_this_machine(flags: list[str], tmp_path: Path) -> None:
     program, count = quotients()
     (tmp_path / "main.c").write_text(program)
@@ -164,6 +170,76 @@ def test_quotients_on_this_machine(flags: list[str], tmp_path: Path) -> None:
 @pytest.mark.parametrize("board", ["m4", "m7", "m33", "m55", "m0"])
 def test_quotients_on_a_core(board: str, tmp_path: Path) -> None:
     (tmp_path / "main.c").write_text(quotients()[0])
+    assert build_and_run(BOARDS[board], ["main.c"], tmp_path, FLAGS).startswith("0 of ")
+
+
+# --- behind a division by a number that the model computes ------------------------------------------------
+
+DIVISORS = (0.02, 1 / 255, 3e-5, 1.7, 977.3, 0.25, 1 - 2**-24, 1 + 2**-23, 1e-27, 1e-29, 1e-40, 1e29, 1e31)
+DIVISORS += (3e38, 0.0, -0.0235, math.inf, math.nan)
+BYTES = (*(limits for limits in LIMITS if limits[2] - limits[1] <= 255), (255, 0, 255), (-128, -128, 127))
+FAR = [sign * (near + 0.25) for near in (511, 1023, 8191, 16383, 32767, 65535, 2**20) for sign in (1, -1)]
+
+
+def divided(x: float, by: float) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.float32(x) / np.float32(by))
+
+
+def by_computed() -> tuple[str, int]:
+    """A program that counts what is wrong, and of how many."""
+    rng, rows = np.random.default_rng(3), []
+    for by in DIVISORS:
+        for zero, low, high in BYTES:
+            usual = min(abs(by), 1e35) if by > 0 else 1.0
+            given = (*rng.uniform(low - zero - 9, high - zero + 9, 20), *FAR)
+            drawn = [float(np.float32(v * min(usual, 1e30))) for v in given]
+            for x in (*ratios(usual, zero, low, high), *drawn):
+                even, away = (wanted(divided(x, by), zero, low, high, r) for r in ("rint", "round"))
+                rows.append(
+                    f"{{{text(x)}, {text(float(np.float32(by)))}, {zero}, {low}, {high}, {even}, {away}}},"
+                )
+    return (
+        f"""\
+#include <stdio.h>
+#include "aot_model/divisor.h"
+static const struct {{ float x, by; int32_t zero, low, high, even, away; }} rows[] = {{
+{chr(10).join(rows)}
+}};
+int main(void)
+{{
+    int wrong = 0;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {{
+        const aot_model_divisor d = aot_model_divisor_of(rows[i].by);
+        wrong += aot_model_rint_by(rows[i].x, d, rows[i].zero, rows[i].low, rows[i].high) != rows[i].even;
+        wrong += aot_model_round_by(rows[i].x, d, rows[i].zero, rows[i].low, rows[i].high) != rows[i].away;
+    }}
+    printf("%d of %u\\n", wrong, (unsigned)(sizeof rows / sizeof rows[0]));
+    return 0;
+}}
+""",
+        len(rows),
+    )
+
+
+@pytest.mark.parametrize("flags", [["-O2"], ["-O2", SOFT]])
+def test_computed_divisors_on_this_machine(flags: list[str], tmp_path: Path) -> None:
+    program, count = by_computed()
+    (tmp_path / "main.c").write_text(program)
+    sanitisers = [
+        "-fsanitize=address,undefined",
+        "-fno-sanitize=float-divide-by-zero",
+        "-fno-sanitize-recover=all",
+    ]
+    subprocess.run(["gcc", *FLAGS, *flags, *sanitisers, "main.c", "-o", "a"], cwd=tmp_path, check=True)
+    said = subprocess.run([tmp_path / "a"], check=True, capture_output=True, text=True).stdout
+    assert said == f"0 of {count}\n" and count > 10_000
+
+
+@pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
+@pytest.mark.parametrize("board", ["m4", "m7", "m33", "m55", "m0", "m3"])
+def test_computed_divisors_on_a_core(board: str, tmp_path: Path) -> None:
+    (tmp_path / "main.c").write_text(by_computed()[0])
     assert build_and_run(BOARDS[board], ["main.c"], tmp_path, FLAGS).startswith("0 of ")
 
 

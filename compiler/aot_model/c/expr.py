@@ -13,7 +13,7 @@ from functools import cache
 
 from aot_model.c.literal import float_literal, literal
 from aot_model.c.rescale import halves, product, saturated
-from aot_model.c.rounding import Rounding
+from aot_model.c.rounding import ROUNDED, Rounding, divided_by
 from aot_model.ir.admissible import Range, observed, want
 from aot_model.ir.bounds import bounds, only_asking
 from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, Var, walk
@@ -53,6 +53,8 @@ class ExprWriter:
         self._address = address
         self._names: dict[Expr, str] = {}
         """Locals that hold expressions."""
+        self._divisors: dict[Expr | None, str] = {}
+        """Locals that hold what divides floats, for those that are rounded behind."""
 
     def text(self, x: Expr, place: int = 0) -> str:
         """C text of an expression, in parentheses where its place needs them."""
@@ -80,13 +82,27 @@ class ExprWriter:
 
     def _quotient(self, x: Call) -> tuple[str, int] | None:
         """A quotient that is rounded to a whole number, without a division where a processor has better."""
-        rounding = Rounding.of(x)
-        if rounding is None or rounding.parts is None or not rounding.parts[1] or x.args[0] in self._names:
+        if x.op not in ROUNDED or x.args[0] in self._names:
             return None
-        self.headers.add("aot_model/scalar.h")
-        by, high, low = (float_literal(n, DType.FLOAT32) for n in (rounding.divisor, *rounding.parts))
-        quotient = f"aot_model_quotient({self.text(rounding.real)}, {by}, {high}, {low})"
-        return f"aot_model_{x.op}({quotient}, {rounding.zero}, {rounding.low}, {rounding.high})", _ATOM
+        name, by = x.op.removeprefix("quantise_"), divided_by(x)
+        if by in self._divisors:
+            assert isinstance(x.args[0], Call)
+            self.headers.add("aot_model/divisor.h")
+            given = ", ".join(self.text(n) for n in x.args[1:])
+            return (
+                f"aot_model_{name}_by({self.text(x.args[0].args[0])}, {self._divisors[by]}, {given})",
+                _ATOM,
+            )
+        rounding = Rounding.of(x)
+        if rounding is None or rounding.parts is None or not (rounding.in_parts or rounding.parts[1]):
+            return None
+        numbers = (rounding.divisor, *rounding.parts)
+        divided = ", ".join((self.text(rounding.real), *(float_literal(n, DType.FLOAT32) for n in numbers)))
+        limits = f"{rounding.zero}, {rounding.low}, {rounding.high}"
+        self.headers.add("aot_model/divisor.h" if rounding.in_parts else "aot_model/scalar.h")
+        if rounding.in_parts:
+            return f"aot_model_{name}_quotient({divided}, {limits})", _ATOM
+        return f"aot_model_{x.op}(aot_model_quotient({divided}), {limits})", _ATOM
 
     def _fixed_point(self, x: Call) -> tuple[str, int] | None:
         """The cheaper form of c/rescale.py, where there is one and no part of it was computed before."""

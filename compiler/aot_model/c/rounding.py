@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aot_model.arithmetic.division import two_products
+from aot_model.ir.bounds import bounds
 from aot_model.ir.expr import Call, Const, Expr
 from aot_model.ir.types import DType
 
@@ -29,6 +30,11 @@ class Rounding:
     low: int
     high: int
 
+    @property
+    def in_parts(self) -> bool:
+        """Whether parts of 1/65536 in 32 bits hold what is not beyond the limits: as divisor.h asks."""
+        return _in_parts(self.zero, self.zero, self.low, self.high)
+
     @staticmethod
     def of(x: Expr) -> Rounding | None:
         """None where x is nothing of the kind, or has limits that are computed."""
@@ -45,3 +51,23 @@ class Rounding:
             if parts is not None:
                 return Rounding(x.op, real.args[0], float(by.value), parts, zero, low, high)
         return Rounding(x.op, real, 1.0, None, zero, low, high)
+
+
+def _in_parts(least: int, most: int, low: int, high: int) -> bool:
+    return -255 <= least <= most <= 255 and -256 <= low <= high <= 255
+
+
+def divided_by(x: Expr) -> Expr | None:
+    """By what a float is divided before it is rounded to 8 bits, where that is no number that is known; None
+    where x is nothing of the kind.
+    """
+    if not isinstance(x, Call) or x.op not in ROUNDED:
+        return None
+    real, zero, low, high = x.args
+    if not isinstance(real, Call) or real.op != "div" or real.dtype is not DType.FLOAT32:
+        return None
+    least, most = bounds(zero)
+    if not isinstance(low, Const) or not isinstance(high, Const) or least is None or most is None:
+        return None
+    computed = not isinstance(real.args[1], Const)
+    return real.args[1] if computed and _in_parts(least, most, int(low.value), int(high.value)) else None

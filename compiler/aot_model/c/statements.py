@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 
 from aot_model.c.expr import PRECEDENCE, UNARY, ExprWriter, compute_label, value_type
-from aot_model.c.hoisting import branches, hoistable
+from aot_model.c.hoisting import always_in_range, branches, hoistable
 from aot_model.c.literal import literal
 from aot_model.c.reading_order import ascends
+from aot_model.c.rounding import divided_by
 from aot_model.c.text import IN_ORDER
 from aot_model.c.turns import TURNS, is_short
-from aot_model.ir.expr import Call, Cell, Expr, Reduce, Var, call, const, reduce, var
+from aot_model.ir.expr import Call, Cell, Expr, Reduce, Var, call, const, reduce, var, walk
 from aot_model.ir.index import add, mul, substitute
 from aot_model.ir.scalar_ops import SCALAR_OPS
 from aot_model.ir.types import DType
@@ -149,6 +150,19 @@ class CWriter(ExprWriter):
         return (
             f"{name} {infix} {self.text(body, PRECEDENCE[infix] + 1 if infix == '*' else PRECEDENCE[infix])}"
         )
+
+    def divisors(self, root: Expr, around: Sequence[Var]) -> None:
+        """A local for each divisor of what is rounded in `root` and depends on the loops `around` alone."""
+        found = (by for n in walk(root) if (by := divided_by(n)) is not None)
+        for by in dict.fromkeys(found):
+            parts = set(walk(by))
+            steady = not any(isinstance(n, Reduce) or (isinstance(n, Var) and n not in around) for n in parts)
+            if not steady or by in self._divisors or not always_in_range(by):
+                continue
+            name = f"by{len(self._divisors)}"
+            self.headers.add("aot_model/divisor.h")
+            self.line(f"const aot_model_divisor {name} = aot_model_divisor_of({self.text(by)});")
+            self._divisors[by] = name
 
     def open_loops(self, over: Sequence[Var]) -> None:
         for v in over:

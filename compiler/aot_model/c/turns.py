@@ -8,6 +8,7 @@ instructions, and three more cycles to come round.
 from __future__ import annotations
 
 from aot_model.c.reading_order import step_of
+from aot_model.c.rounding import ROUNDED
 from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var
 from aot_model.ir.scalar_ops import SCALAR_OPS
 
@@ -15,7 +16,7 @@ TURNS = 4
 """Turns at once."""
 LONGEST = 12
 """Loads and operations of a turn that is short."""
-_PLAIN = frozenset("min max abs neg cast select isum".split())
+_PLAIN = frozenset({*"min max abs neg cast select isum".split(), *ROUNDED})
 """What takes a few instructions, beside the operators of C."""
 _CHOICE = 4
 """A choice of floats is so many."""
@@ -34,7 +35,8 @@ def is_short(body: Expr) -> bool:
         if isinstance(node, Reduce) or len(seen) + choices * (_CHOICE - 1) > LONGEST:
             return False
         if isinstance(node, Call):
-            if node.op not in _PLAIN and not SCALAR_OPS[node.op].infix:
+            divides = node.op == "div" and node.dtype.is_float
+            if node.op not in _PLAIN and not divides and not SCALAR_OPS[node.op].infix:
                 return False
             waiting += node.children
     return True

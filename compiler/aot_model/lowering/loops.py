@@ -89,8 +89,11 @@ def _written(part: Section, to: DType, names: dict[Value, str], dialect: str, tu
         (text,) = writer.compute(element)
         writer.line(f"y[{writer.text(position)}] = {text};")
 
-    writer.open_loops(loops[:-1])
+    for k, v in enumerate(loops[:-1]):
+        writer.divisors(element, loops[:k])
+        writer.open_loops([v])
     if loops:
+        writer.divisors(element, loops[:-1])
         short = is_short(element) and not is_better_whole(loops[-1], element, position)
         writer.along(loops[-1], (element, position), store, turns if short else 1)
         writer.close_loops(len(loops) - 1)

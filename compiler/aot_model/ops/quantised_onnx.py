@@ -19,6 +19,7 @@ from aot_model.ops.channels_first import Windowed, channels_first, channels_last
 from aot_model.ops.composition import present
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Clip, op
+from aot_model.ops.extremes import Extremes
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear, check_positive
 from aot_model.ops.registry import OPERATORS, Build, operator, required
@@ -385,15 +386,7 @@ class DynamicQuantizeLinear(Operator):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x = required(inputs)
         zero, one, most = (build.constant(v, DType.FLOAT32) for v in (0, 1, 255))
-
-        def extreme(name: str) -> Value:
-            return build(
-                op(name),
-                build(OPERATORS["", f"Reduce{name}"](keepdims=0), x),  # type: ignore[call-arg]
-                zero,
-            )
-
-        low, high = extreme("Min"), extreme("Max")
+        low, high = build.many(Extremes(), x)
         step = build(op("Div"), build(op("Sub"), high, low), most)
         # A tensor of zeros: any scale will do.
         scale = build(op("Where"), build(op("Equal"), low, high), one, step)

@@ -19,6 +19,7 @@ from aot_model.ir.graph import Graph, Node
 from aot_model.ir.operator import Operator
 from aot_model.ir.types import TensorType
 from aot_model.ir.values import Value, constant
+from aot_model.ops.extremes import Extremes
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.movement import Concat, Pad, Slice, Split, Transpose
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
@@ -256,6 +257,12 @@ def _wide_sum(sweep: _Sweep, node: Node) -> list[Node] | None:
     return _without(node, replace(node.op, axes=tuple(axes)), [source], axes, bool(node.op.keepdims), perm)
 
 
+def _anywhere(sweep: _Sweep, node: Node) -> list[Node] | None:
+    """What does not depend on the order of elements."""
+    found = _source(sweep, node)
+    return None if found is None else [Node(node.op, [found[0]], node.outputs, node.name)]
+
+
 def _quantisation(sweep: _Sweep, node: Node) -> list[Node] | None:
     """Between floats and integers: scales belong to all elements, or to an axis that has another place."""
     found = _source(sweep, node)
@@ -406,6 +413,7 @@ def _multiplies_rows(reader: Node, rows: Value) -> bool:
 _RULES: tuple[tuple[type[Operator] | tuple[type[Operator], ...], Rule], ...] = (
     (Reduction, _reduction),
     (WideSum, _wide_sum),
+    (Extremes, _anywhere),
     ((QuantizeLinear, DequantizeLinear), _quantisation),
     (Concat, _concat),
     ((Pad, Slice, Split), _axis_operator),

@@ -54,7 +54,7 @@
 #endif
 
 #include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
-#include <math.h>
+#include "aot_model/divisor.h"
 #include "aot_model/int8_dsp.h"
 #include "aot_model/scalar.h"
 
@@ -564,9 +564,9 @@ AOT_MODEL_OPAQUE static void rows4_ij_halved_6_s8_odd(
 AOT_MODEL_OPAQUE static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
 {
     for (int32_t i = 0; i < 16; i++) {
-        for (int32_t j = 0; j < 3; j++) {
-            y[i * 3 + j] = (int8_t)aot_model_quantise_rint(x[j * 16 + i] / 0.03125f, 3, -128, 127);
-        }
+        y[i * 3] = (int8_t)aot_model_rint_quotient(x[i], 0.03125f, 32.0f, 0.0f, 3, -128, 127);
+        y[i * 3 + 1] = (int8_t)aot_model_rint_quotient(x[i + 16], 0.03125f, 32.0f, 0.0f, 3, -128, 127);
+        y[i * 3 + 2] = (int8_t)aot_model_rint_quotient(x[i + 32], 0.03125f, 32.0f, 0.0f, 3, -128, 127);
     }
 }
 

@@ -48,7 +48,7 @@
 #endif
 
 #include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
-#include <math.h>
+#include "aot_model/divisor.h"
 #include "aot_model/int8_avx2.h"
 #include "aot_model/scalar.h"
 
@@ -184,7 +184,8 @@ AOT_MODEL_OPAQUE static void integer_00_transpose(const float *restrict x, int8_
 {
     for (int32_t i = 0; i < 16; i++) {
         for (int32_t j = 0; j < 3; j++) {
-            y[i * 3 + j] = (int8_t)aot_model_quantise_rint(x[j * 16 + i] / 0.03125f, 3, -128, 127);
+            y[i * 3 + j] = (int8_t)aot_model_rint_quotient(x[j * 16 + i], 0.03125f, 32.0f, 0.0f, 3, -128,
+                127);
         }
     }
 }

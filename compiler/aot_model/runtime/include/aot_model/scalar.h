@@ -150,6 +150,14 @@ AOT_MODEL_INLINE int32_t aot_model_shifted_within(int32_t whole, int32_t bits, i
         __asm__("ssat %0, #8, %0, asr #8" : "+r"(whole) : : "cc");
         return whole;
     }
+    if (low == -128 && high == 127 && bits == 16) {
+        __asm__("ssat %0, #8, %0, asr #16" : "+r"(whole) : : "cc");
+        return whole;
+    }
+    if (low == 0 && high == 255 && bits == 16) {
+        __asm__("usat %0, #8, %0, asr #16" : "+r"(whole) : : "cc");
+        return whole;
+    }
     whole >>= bits;
     if (low == -128 && high == 127) {
         __asm__("ssat %0, #8, %0" : "+r"(whole) : : "cc");
