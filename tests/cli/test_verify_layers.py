@@ -19,11 +19,12 @@ from aot_model.host import program as host_run
 from aot_model.host.comparison import Tolerance, share_of
 from aot_model.ir.types import DType
 from aot_model.layers.choice import open_reference
+from aot_model.layers.litert import LiteRT
 from aot_model.layers.measure import Measured, measure
 from aot_model.layers.reference import Reference
 from aot_model.pipeline import Request, compile_model
 from onnx_models import model, save, small_cnn, tensor
-from tflite_models import FLOAT32, Op, T
+from tflite_models import BOOL, FLOAT32, INT8, INT32, G, Op, T
 from tflite_models import build as build_tflite
 
 RNG = np.random.default_rng(5)
@@ -220,6 +221,48 @@ def test_operators_without_a_reference_kernel(tmp_path: Path) -> None:
     reference = open_reference(path, "tflite", None, {})
     found = _measured(path, tmp_path / "b", reference, [np.asarray([0.5, -1.5, 2.0], np.float32)])
     assert [layer.status for layer in found.layers] == ["ok"] and "optimised kernels" in found.reference
+
+
+def test_sums_of_signed_integers_beside_litert(tmp_path: Path) -> None:
+    """Its reference kernel takes them for unsigned bytes."""
+    pytest.importorskip("ai_edge_litert")
+    axis = np.asarray([1], np.int32)
+    tensors = [T("x", (2, 8), INT8, (0.5,), (-3,)), T("axis", (1,), INT32, (), data=axis)]
+    path = tmp_path / "m.tflite"
+    operator = Op("SUM", (0, 1), (2,), "ReducerOptions", {"KeepDims": False})
+    path.write_bytes(build_tflite([*tensors, T("y", (2,), INT8, (2.0,), (5,))], [operator], [0], [2]))
+    x = RNG.integers(-128, 128, (2, 8)).astype(np.int8)
+    found = _measured(path, tmp_path / "b", open_reference(path, "tflite", None, {}), [x])
+    assert found.layers and found.first_off is None and "optimised kernels" in found.reference
+
+
+def test_what_a_loop_of_litert_does_not_write(tmp_path: Path) -> None:
+    """A loop doubles a number and hands a list on as it is, which nothing reads afterwards: at times LiteRT
+    shows other tensors' memory as that result.
+    """
+    pytest.importorskip("ai_edge_litert")
+
+    def numbers(suffix: str) -> list[T]:
+        return [T(f"{n}{suffix}", shape, FLOAT32, ()) for n, shape in (("list", (64,)), ("number", ()))]
+
+    limit = T("limit", (), FLOAT32, (), data=np.asarray(50, np.float32))
+    again = G([*numbers(""), limit, T("c", (), BOOL, ())], [Op("LESS", (1, 2), (3,))], [0, 1], [3])
+    body = G([*numbers(""), numbers(" doubled")[1]], [Op("ADD", (1, 1), (2,), "AddOptions")], [0, 1], [0, 2])
+    operators = [
+        Op("NEG", (0,), (2,)),
+        Op("WHILE", (2, 1), (3, 4), "WhileOptions", {"CondSubgraphIndex": 1, "BodySubgraphIndex": 2}),
+        Op("NEG", (4,), (5,)), Op("NEG", (2,), (6,)),
+    ]  # fmt: skip
+    lists = [numbers(f" {k}")[0] for k in range(3)]
+    scalars = [numbers(f" {k}")[1] for k in range(3)]
+    tensors = [lists[0], scalars[0], lists[1], lists[2], scalars[1], scalars[2], numbers(" beside")[0]]
+    path = tmp_path / "m.tflite"
+    path.write_bytes(build_tflite(tensors, operators, [0, 1], [5, 6], again, body))
+    given = [RNG.standard_normal(64).astype(np.float32), np.asarray(3, np.float32)]
+    reference = LiteRT(path, {})
+    assert reference.unwritten == {3}
+    assert set(reference.run(given, range(2, 7))) == {2, 4, 5, 6}
+    assert _measured(path, tmp_path / "b", reference, given).first_off is None
 
 
 # --- the command --------------------------------------------------------------------------------------------

@@ -471,6 +471,10 @@ def _integers() -> list[OpCase]:
         ["litert-all"],
         tag="-many",
     )
+    # LiteRT interpolates in a table, TensorFlow Lite Micro has Newton's steps
+    for k, (scale, out) in enumerate(((4.9e-5, 4e-5), (3e-4, 0.01), (1 / 32768, 1 / 3000))):
+        whole_numbers = np.arange(32768, dtype=np.int16).reshape(64, 512)
+        found += quantised("RSQRT", [(whole_numbers, scale, 0)], (64, 512), out, 0, tag=f"-{k}")
     for kind in ("MAXIMUM", "MINIMUM"):
         found += quantised(
             kind, [(EVERY, 0.07, -5), (b[0], 0.07, -5)], EVERY.shape, 0.07, -5, "MaximumMinimumOptions"

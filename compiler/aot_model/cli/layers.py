@@ -104,7 +104,7 @@ def _text(measured: Measured, every: bool) -> str:
     ]
     if measured.refused:
         lines.append(
-            "not comparable, for they have another shape or type: "
+            "not comparable, for the reference has them in another shape or type, or not: "
             f"{', '.join(measured.refused[:SHOWN_NODES])}"
         )
     if first := measured.first_off:

@@ -18,6 +18,7 @@ from aot_model.ops.conversion import Cast
 from aot_model.ops.interpolated import InterpolatedLookup
 from aot_model.ops.quantised import QuantisedPRelu
 from aot_model.ops.quantised_tables import SigmoidInt16, Table, lookup
+from aot_model.ops.softmax_int16 import RsqrtInt16
 
 f32 = np.float32
 
@@ -132,9 +133,13 @@ def square(n: Conversion) -> Value:
 def rsqrt(n: Conversion) -> Value:
     if not n.quantised():
         return n.add("Reciprocal", n.add("Sqrt", n.x()))
-    if n.x().dtype is DType.INT16:
+    words, zero = n.x().dtype is DType.INT16, n.zero_out()
+    if words and n.host.arithmetic == "litert-ref":
         return _interpolated(n, lambda v: f32(1) / np.sqrt(v) if v > 0 else f32(32767) * f32(n.scale_out()))
-    zero = n.zero_out()
+    if words and n.out_dtype() is DType.INT16 and n.zero() == zero == 0:
+        # By doubles, as TensorFlow Lite Micro is built; bytes do not show it.
+        factor = fixed_point.quantise_multiplier(1 / (math.sqrt(n.scale()) * n.scale_out()))
+        return n.build(RsqrtInt16(*factor), n.x())
     multiplier, shift = fixed_point.quantise_multiplier(
         1 / float(np.sqrt(f32(n.scale())) * f32(n.scale_out()))
     )

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from aot_model.errors import fail
-from aot_model.frontends.tflite_file import parse
+from aot_model.frontends.tflite_file import File, parse
+from aot_model.ir.types import DType
 from aot_model.layers.reference import FileNode, Key, Tensors, missing
 
 
@@ -18,6 +19,37 @@ def file_nodes(path: Path) -> tuple[FileNode, ...]:
     return tuple(
         FileNode(main.tensors[o.outputs[0]].name if o.outputs else "", o.kind,
                  tuple(i for i in o.inputs if i >= 0), tuple(o.outputs)) for o in main.operators)  # fmt: skip
+
+
+OPTIMISED = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
+
+
+def _sums_signed(file: File) -> bool:
+    """Whether it has a SUM of signed integers with a scale: LiteRT's reference kernel takes all of them for
+    unsigned bytes.
+    """
+    return any(
+        o.kind == "SUM"
+        and g.tensors[o.inputs[0]].dtype in (DType.INT8, DType.INT16)
+        and g.tensors[o.inputs[0]].quantisation.scale
+        for g in file.subgraphs
+        for o in g.operators
+        if o.inputs and o.inputs[0] >= 0
+    )
+
+
+def _unwritten(file: File) -> frozenset[Key]:
+    """Results of loops that LiteRT leaves without memory: nothing reads them, and the body hands them on as
+    they are.
+    """
+    main, found = file.subgraphs[0], set[Key]()
+    read = {i for o in main.operators for i in o.inputs}.union(main.outputs)
+    for o in main.operators:
+        body = int(o.options.get("WhileOptions", "BodySubgraphIndex")) if o.kind == "WHILE" else -1
+        if 0 <= body < len(file.subgraphs):
+            kept = zip(o.outputs, file.subgraphs[body].inputs, file.subgraphs[body].outputs, strict=False)
+            found.update(i for i, given, made in kept if given == made and i not in read)
+    return frozenset(found)
 
 
 class LiteRT:
@@ -35,11 +67,13 @@ class LiteRT:
         self.path = path
         self.constants = constants
         self._version = version("ai-edge-litert")
-        self._kernels = "BUILTIN_REF"
         self._module = interpreter
         data = path.read_bytes()
         self.nodes = file_nodes(path)
-        self.outputs = tuple(parse(data, str(path)).subgraphs[0].outputs)
+        file = parse(data, str(path))
+        self.outputs = tuple(file.subgraphs[0].outputs)
+        self.unwritten = _unwritten(file)
+        self._kernels = OPTIMISED if _sums_signed(file) else "BUILTIN_REF"
         self._data = data
 
     @property
@@ -53,7 +87,7 @@ class LiteRT:
         except (RuntimeError, ValueError) as error:
             if "Didn't find op" in str(error) and self._kernels == "BUILTIN_REF":
                 # Some have no reference kernel: CEIL, ROUND, ELU.
-                self._kernels = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
+                self._kernels = OPTIMISED
                 return self.run(inputs, wanted)
             raise fail("E603", f"{self.title}: {str(error)[:500]}", where=str(self.path)) from None
 
@@ -82,6 +116,8 @@ class LiteRT:
         run.invoke()
         found = {}
         for key in wanted:
+            if key in self.unwritten:
+                continue
             try:
                 found[key] = np.array(run.get_tensor(key))
             except ValueError:  # it has no data: unused, or of a delegate

@@ -69,7 +69,7 @@ class Measured:
     fused: int
     """Tensors of the file that the program does not have: it fused what makes them with what reads them."""
     refused: tuple[str, ...]
-    """Tensors that both have, but the reference gives in another shape or type."""
+    """Tensors that both have, but the reference gives in another shape or type, or not at all."""
 
     @property
     def first_off(self) -> Layer | None:
