@@ -37,6 +37,7 @@ _NEAR: dict[str, tuple[str, ...]] = {
         _together(
             "kernels", "kernel_choices", "overlap", "blocks", "instruction_tables", "parts", "admissible"
         ),
+        "tests/kernels/test_drawn_layers.py",
     ),
     "kernels/int8/nibbles": ("tests/kernels/test_nibbles.py",),
     "kernels/int8/winograd": ("tests/kernels/test_winograd.py",),

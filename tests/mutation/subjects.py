@@ -1,4 +1,4 @@
-"""What mutants are compiled with: the rows of the conformance suite, and those of the kernels' table."""
+"""What mutants are compiled with: the rows of the conformance suite, variants of them, the kernels' table."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from oracles import expected
 from rows import Row, rows_of
 from table import GROUPS, Layer
 from test_table import problems
+from variants import chosen, problem
 from verdict import verdict
 
 from aot_model.ops.registry import OPERATORS
@@ -28,12 +29,17 @@ def _row(row: Row) -> Subject:
     return Subject(row.case, lambda outcome: verdict(row, outcome, expected(row)), row)
 
 
+def _variant(row: Row) -> Subject:
+    return Subject(row.case, lambda outcome: problem(row, outcome))
+
+
 def _layer(group: str, layer: Layer) -> Subject:
     return Subject(layer.case(group, {}), lambda outcome: "".join(problems([layer], [outcome])))
 
 
 def subjects() -> dict[str, Subject]:
     found = {row.label: _row(row) for _, kind in sorted(OPERATORS.items()) for row in rows_of(kind)}
+    found.update({row.label: _variant(row) for row in chosen()})
     for group, layers in GROUPS.items():
         found.update({f"{group}-{k}": _layer(group, layer) for k, layer in enumerate(layers())})
     return found

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rows import rows_of
 
 from aot_model.ir.expr import Call, Cell, Expr, cell, walk
 from aot_model.ir.index import Index, dense_position, index_variables
@@ -25,6 +26,7 @@ from aot_model.ops.registry import MAX_TABLES, OPERATORS, Build, Operator, bound
 from aot_model.ops.requantise import Rescale
 from aot_model.ops.resample import _source
 from aot_model.ops.windows import MAX_BORDER, check_windows
+from batch import run_cases
 
 load_all()
 
@@ -271,3 +273,12 @@ def test_tables_are_as_large_as_four_times_what_is_given(given: int) -> None:
     bounded(MAX_TABLES + 4 * given, given)
     with pytest.raises(OperatorError):
         bounded(MAX_TABLES + 4 * given + 1, given)
+
+
+@pytest.mark.parametrize(("size", "fits"), [(-1, True), (0, False), (1, True)])
+def test_a_local_window_has_keys(size: int, fits: bool) -> None:
+    """ONNX Runtime gives zeros where no key is seen."""
+    row = next(r for r in rows_of(OPERATORS["com.microsoft", "GroupQueryAttention"]) if not r.sample.states)
+    sample = replace(row.sample, attributes={**row.sample.attributes, "local_window_size": size})
+    (outcome,) = run_cases([replace(row, sample=sample).case], "c", jobs=1)
+    assert outcome.status == ("ok" if fits else "refused"), outcome.message

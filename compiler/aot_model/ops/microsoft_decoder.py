@@ -104,6 +104,7 @@ class GroupQueryAttention(Composition):
             ("the output of scores", self.qk_output),
             ("a cache that is a sliding window", self.sliding_window_cache),
             ("attention that is not causal", not self.causal),
+            ("a local window without keys", self.local_window_size == 0),
         ):
             if here:
                 raise OperatorError(f"{what} is not supported", "E202", "export the model without it")
