@@ -236,6 +236,19 @@ def test_sums_of_signed_integers_beside_litert(tmp_path: Path) -> None:
     assert found.layers and found.first_off is None and "optimised kernels" in found.reference
 
 
+def test_local_response_normalisation_beside_litert(tmp_path: Path) -> None:
+    """Its reference kernel leaves out the last channel of each window."""
+    pytest.importorskip("ai_edge_litert")
+    options = {"Radius": 1, "Bias": 1.0, "Alpha": 1.0, "Beta": 0.5}
+    operator = Op("LOCAL_RESPONSE_NORMALIZATION", (0,), (1,), "LocalResponseNormalizationOptions", options)
+    path = tmp_path / "m.tflite"
+    tensors = [T(name, (1, 2, 3, 4), FLOAT32, ()) for name in "xy"]
+    path.write_bytes(build_tflite(tensors, [operator], [0], [1]))
+    x = RNG.standard_normal((1, 2, 3, 4)).astype(np.float32)
+    found = _measured(path, tmp_path / "b", open_reference(path, "tflite", None, {}), [x])
+    assert [layer.status for layer in found.layers] == ["ok"]
+
+
 def test_what_a_loop_of_litert_does_not_write(tmp_path: Path) -> None:
     """A loop doubles a number and hands a list on as it is, which nothing reads afterwards: at times LiteRT
     shows other tensors' memory as that result.

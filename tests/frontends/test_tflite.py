@@ -21,7 +21,7 @@ from aot_model.frontends.tflite import read_tflite
 from aot_model.host.program import SANITIZE, HostProgram, scratch_folder
 from aot_model.host.program import build as build_program
 from aot_model.pipeline import Request, compile_model
-from tflite_models import BOOL, FLOAT32, INT32, G, Op, Sparsity, T, build, floats
+from tflite_models import BOOL, FLOAT32, INT32, INT64, G, Op, Sparsity, T, build, floats
 from tflite_reference import litert
 
 MODELS = Path(os.environ.get("AOT_MODEL_MODELS", Path(__file__).parents[3] / "shared" / "models"))
@@ -472,6 +472,30 @@ def test_if_takes_one_branch(tmp_path: Path) -> None:
         [np.asarray(False), x],
     )
     assert [float(r[0]) for r in rows] == [6.0, 9.0]
+
+
+@pytest.mark.parametrize("most", [5, 6])
+def test_if_of_a_condition_that_folding_finds(tmp_path: Path, most: int) -> None:
+    """Whether an array has at most so many elements, as TensorFlow asks to choose a type of integers."""
+    main = [
+        T("x", (2, 3), FLOAT32, ()), T("shape", (2,), INT64, ()),
+        T("axis", (1,), INT32, (), data=np.asarray([0], np.int32)), T("size", (), INT64, ()),
+        T("most", (), INT64, (), data=np.asarray(most)), T("c", (), BOOL, ()), T("y", (2, 3), FLOAT32, ()),
+    ]  # fmt: skip
+    operators = [
+        Op("SHAPE", (0,), (1,), "ShapeOptions", {"OutType": INT64}),
+        Op("REDUCE_PROD", (1, 2), (3,), "ReducerOptions", {"KeepDims": False}),
+        Op("LESS_EQUAL", (3, 4), (5,)),
+        Op("IF", (5, 0), (6,), "IfOptions", {"ThenSubgraphIndex": 1, "ElseSubgraphIndex": 2}),
+    ]
+    body = [T("a", (2, 3), FLOAT32, ()), T("b", (2, 3), FLOAT32, ())]
+    then = G(body, [Op("ADD", (0, 0), (1,), "AddOptions")], [0], [1])
+    otherwise = G(body, [Op("MUL", (0, 0), (1,), "MulOptions")], [0], [1])
+    data = build(main, operators, [0], [6], then, otherwise)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    (row,) = run_one(tmp_path, data, [x])
+    np.testing.assert_array_equal(row[0], litert(data, [x])[0])
+    np.testing.assert_array_equal(row[0], x + x if most == 6 else x * x)
 
 
 def test_while_runs_until_its_condition_fails(tmp_path: Path) -> None:

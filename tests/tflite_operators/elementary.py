@@ -118,6 +118,13 @@ CASES: list[OpCase] = [
     one("GELU-tanh", "GELU", [X], [plain("y", X)], "GeluOptions", {"Approximate": True}),
     *(one(k, k, [a, b], [plain("y", a)], options, fields) for k, (a, b, options, fields) in BINARY.items()),
     one("FLOOR_DIV-int32", "FLOOR_DIV", [A, B], [plain("y", A)]),
+    *(
+        one(
+            f"FLOOR_DIV-{dtype}-wide", "FLOOR_DIV", [n, np.where(d == 0, 7, d).astype(dtype)], [plain("y", n)]
+        )
+        for dtype, most in (("int16", 2**15 - 1), ("int32", 2**31 - 1))
+        for n, d in [[whole(-most, most, 20, 30, dtype=dtype) for _ in range(2)]]
+    ),
     one("ADD-int32", "ADD", [A, B], [plain("y", A)], "AddOptions"),
     one("DIV-int32", "DIV", [A, B], [plain("y", A)], "DivOptions"),
     one("ABS-int32", "ABS", [A], [plain("y", A)]),
@@ -470,6 +477,18 @@ def _integers() -> list[OpCase]:
         [ints("axes", [1])],
         ["litert-all"],
         tag="-many",
+    )
+    # a quotient of floats and one of doubles differ in one number
+    every = np.arange(-32768, 32768, dtype=np.int16).reshape(256, 256)
+    found += quantised(
+        "LEAKY_RELU",
+        [(every, 0.000390066095860675, 0)],
+        (256, 256),
+        0.0003024706384167075,
+        0,
+        "LeakyReluOptions",
+        {"Alpha": 0.3},
+        tag="-every",
     )
     # LiteRT interpolates in a table, TensorFlow Lite Micro has Newton's steps
     for k, (scale, out) in enumerate(((4.9e-5, 4e-5), (3e-4, 0.01), (1 / 32768, 1 / 3000))):

@@ -112,7 +112,11 @@ def floor_div(n: Conversion) -> Value:
     a, b = n.x(0), n.x(1)
     if a.dtype.is_float:
         return n.add("Floor", n.add("Div", a, b))
-    return n.add("Div", n.add("Sub", a, n.build(Mod(), a, b)), b)
+    # The quotient is cut towards zero, and one less where the remainder has the wrong sign: `a` less its
+    # modulus may be below the lowest number.
+    quotient = n.add("Div", a, b)
+    whole = n.add("Equal", n.build(Mod(), a, b), n.add("Sub", a, n.add("Mul", quotient, b)))
+    return n.add("Sub", quotient, n.build(Cast(a.dtype), n.add("Not", whole)))
 
 
 @rule("FLOOR_MOD")

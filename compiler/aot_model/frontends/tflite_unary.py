@@ -57,6 +57,12 @@ def one(n: Conversion) -> Value:
             if n.operator.kind == "EXP"
             else lambda v: np.log(v) if v > 0 else f32(-32768) * f32(n.scale_out()),
         )
+    if n.operator.kind == "LOG":  # of what is not positive the lowest number
+
+        def function(v: Any) -> Any:
+            lowest = f32(n.out_dtype().limits[0] - n.zero_out()) * f32(n.scale_out())
+            return np.where(v > 0, np.log(v), lowest)
+
     return _float_table(n, function, towards_zero=n.operator.kind == "SQRT")
 
 
@@ -245,9 +251,11 @@ def leaky_relu(n: Conversion) -> Value:
     alpha = finite(float(n.operator.options.get("LeakyReluOptions", "Alpha")), "alpha")
     if not n.quantised():
         return n.build(LeakyRelu(alpha), n.real())
-    scale = f32(n.scale()) / f32(n.scale_out())
-    slope = float(f32(n.scale()) * f32(abs(alpha)) / f32(n.scale_out()))
-    positive, negative = rescale(float(scale), n.zero_out()), rescale(slope)
+    # TensorFlow Lite Micro is built with doubles for these; bytes do not show it.
+    real = f32 if n.host.arithmetic == "litert-ref" else np.float64
+    scale, out = real(n.scale()), real(n.scale_out())
+    positive = rescale(float(scale / out), n.zero_out())
+    negative = rescale(float(scale * real(abs(alpha)) / out))
     if n.x().dtype is DType.INT16:
         sign = n.constant(-1 if alpha < 0 else 1, DType.INT16)
         return n.build(QuantisedPRelu(n.zero(), 0, positive, negative), n.x(), sign)

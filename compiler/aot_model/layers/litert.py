@@ -9,6 +9,7 @@ import numpy as np
 
 from aot_model.errors import fail
 from aot_model.frontends.tflite_file import File, parse
+from aot_model.frontends.tflite_tensors import Tensor
 from aot_model.ir.types import DType
 from aot_model.layers.reference import FileNode, Key, Tensors, missing
 
@@ -24,14 +25,16 @@ def file_nodes(path: Path) -> tuple[FileNode, ...]:
 OPTIMISED = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
 
 
-def _sums_signed(file: File) -> bool:
-    """Whether it has a SUM of signed integers with a scale: LiteRT's reference kernel takes all of them for
-    unsigned bytes.
+def _misread(file: File) -> bool:
+    """Whether it has what LiteRT's reference kernels get wrong: a SUM of signed integers with a scale, which
+    they take for unsigned bytes, or a local response normalisation, whose last channel they leave out.
     """
+
+    def signed(tensor: Tensor) -> bool:
+        return tensor.dtype in (DType.INT8, DType.INT16) and bool(tensor.quantisation.scale)
+
     return any(
-        o.kind == "SUM"
-        and g.tensors[o.inputs[0]].dtype in (DType.INT8, DType.INT16)
-        and g.tensors[o.inputs[0]].quantisation.scale
+        o.kind == "LOCAL_RESPONSE_NORMALIZATION" or (o.kind == "SUM" and signed(g.tensors[o.inputs[0]]))
         for g in file.subgraphs
         for o in g.operators
         if o.inputs and o.inputs[0] >= 0
@@ -73,7 +76,7 @@ class LiteRT:
         file = parse(data, str(path))
         self.outputs = tuple(file.subgraphs[0].outputs)
         self.unwritten = _unwritten(file)
-        self._kernels = OPTIMISED if _sums_signed(file) else "BUILTIN_REF"
+        self._kernels = OPTIMISED if _misread(file) else "BUILTIN_REF"
         self._data = data
 
     @property

@@ -110,6 +110,11 @@ class If(Operator):
 
     def lower(self, site: Site) -> None:
         targets = [site.buffer(v) for v in site.node.outputs]
+        chosen = site.input(0).data
+        if chosen is not None:  # known only since constants were folded: the other branch is not there
+            for step in site.body(self.then_branch if chosen.all() else self.else_branch, {}, targets):
+                site.add(step)
+            return
         condition = site.buffer(site.input(0))
         then, otherwise = (site.body(g, {}, targets) for g in (self.then_branch, self.else_branch))
         site.add(Branch(condition, then, otherwise))
