@@ -53,7 +53,7 @@ class ExprWriter:
         self._address = address
         self._names: dict[Expr, str] = {}
         """Locals that hold expressions."""
-        self._divisors: dict[Expr | None, str] = {}
+        self._divisors: dict[Expr, str] = {}
         """Locals that hold what divides floats, for those that are rounded behind."""
 
     def text(self, x: Expr, place: int = 0) -> str:
@@ -85,7 +85,7 @@ class ExprWriter:
         if x.op not in ROUNDED or x.args[0] in self._names:
             return None
         name, by = x.op.removeprefix("quantise_"), divided_by(x)
-        if by in self._divisors:
+        if by is not None and by in self._divisors:
             assert isinstance(x.args[0], Call)
             self.headers.add("aot_model/divisor.h")
             given = ", ".join(self.text(n) for n in x.args[1:])

@@ -146,7 +146,8 @@ def compare(n: Conversion) -> Value:
 
 def _finer(n: Conversion) -> bool:
     """Whether neighbouring integers of one scale are one number for TensorFlow Lite and its version for
-    microcontrollers: these compare multiples of 2^-8. Order of int16 alone is that of the integers.
+    microcontrollers: these compare multiples of 2^-8. Order of int16 alone is that of the integers; with two
+    scales LiteRT leaves it so, here it is that of the numbers.
     """
     return n.scale(0) < 2**-8 and (n.x(0).dtype.bits == 8 or _COMPARISONS[n.operator.kind][0] == "Equal")
 

@@ -18,7 +18,7 @@ from aot_model.ops.conversion import Cast
 from aot_model.ops.interpolated import InterpolatedLookup
 from aot_model.ops.quantised import QuantisedPRelu
 from aot_model.ops.quantised_tables import SigmoidInt16, Table, lookup
-from aot_model.ops.softmax_int16 import RsqrtInt16
+from aot_model.ops.rsqrt_int16 import RsqrtInt16
 
 f32 = np.float32
 

@@ -32,16 +32,9 @@ typedef struct {
     int32_t exponent;
 } aot_model_divisor;
 
-AOT_MODEL_INLINE uint32_t aot_model_float_bits(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 AOT_MODEL_INLINE aot_model_divisor aot_model_divisor_of(float by)
 {
-    const uint32_t bits = aot_model_float_bits(by);
+    const uint32_t bits = aot_model_bits_of(by);
     const uint64_t whole = (UINT64_C(1) << 55) / ((bits & 0x7FFFFFu) | 0x800000u);
     aot_model_divisor d;
     d.by = by;
@@ -73,7 +66,7 @@ AOT_MODEL_FUNCTION int32_t aot_model_divided_round(float x, float by, int32_t ze
 #define AOT_MODEL_QUANTISE_BY(name)                                                                                    \
     AOT_MODEL_INLINE int32_t aot_model_##name##_by(float x, aot_model_divisor d, int32_t zero, int32_t low, int32_t high) \
     {                                                                                                                  \
-        const uint32_t bits = aot_model_float_bits(x);                                                                 \
+        const uint32_t bits = aot_model_bits_of(x);                                                                    \
         const int32_t shift = 15 + d.exponent - (int32_t)((bits >> 23) & 255u);                                        \
         const uint32_t size = aot_model_high_part((bits | 0x800000u) << 8, d.reciprocal);                              \
         const uint32_t least = (shift > 31) ? 0u : size >> (shift & 31);                                               \

@@ -9,10 +9,7 @@
 #include <string.h>
 
 #include "aot_model/attributes.h"
-
-#if defined(__ARM_FEATURE_MVE) && defined(__GNUC__)
-#include <arm_mve.h>
-#endif
+#include "aot_model/helium.h"
 
 #define AOT_MODEL_EXTREME(one)                                  \
     do {                                                        \
@@ -28,11 +25,11 @@ AOT_MODEL_INLINE void aot_model_extremes(const float *x, int32_t n, float *least
     const int32_t whole = n / 4 * 4;
     int32_t high = 0;
     uint32_t low = 0;
-#if defined(__ARM_FEATURE_MVE) && defined(__GNUC__)
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2) && defined(__GNUC__)
     int32x4_t highs = vdupq_n_s32(0);
     uint32x4_t lows = vdupq_n_u32(0);
     for (int32_t i = 0; i < whole; i += 4) {
-        const int32x4_t four = vldrwq_s32((const int32_t *)(const void *)(bits + i));
+        const int32x4_t four = vreinterpretq_s32_f32(aot_model_load_f32(x + i));
         highs = vmaxq_s32(highs, four);
         lows = vmaxq_u32(lows, vreinterpretq_u32_s32(four));
     }

@@ -7,12 +7,6 @@
 #include "aot_model/scalar.h"
 #include <string.h>
 
-AOT_MODEL_INLINE uint32_t aot_model_bits_of(float x)
-{
-    uint32_t u;
-    memcpy(&u, &x, sizeof u);
-    return u;
-}
 AOT_MODEL_INLINE float aot_model_float_of(uint32_t u)
 {
     float x;

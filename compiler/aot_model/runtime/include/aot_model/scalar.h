@@ -20,6 +20,13 @@
 AOT_MODEL_INLINE bool aot_model_equal_float32(float a, float b) { return a == b; }
 AOT_MODEL_INLINE bool aot_model_equal_float64(double a, double b) { return a == b; }
 
+AOT_MODEL_INLINE uint32_t aot_model_bits_of(float x)
+{
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
 /* Minimum and maximum; a NaN operand is the result, as the standards of the model formats say. With a constant as
  * the second operand one comparison is left. */
 #define AOT_MODEL_MINMAX_FLOAT(T, d)                                                                                   \
@@ -143,30 +150,28 @@ AOT_MODEL_TO_INTS(double, float64)
 #endif
 
 #if AOT_MODEL_SATURATES_FLOATS
+/* Both in one instruction, by as many bits as callers have. */
+#define AOT_MODEL_SHIFTED_BYTE(saturate)                                                \
+    if (bits == 8) {                                                                    \
+        __asm__(saturate " %0, #8, %0, asr #8" : "+r"(whole) : : "cc");                 \
+    } else if (bits == 16) {                                                            \
+        __asm__(saturate " %0, #8, %0, asr #16" : "+r"(whole) : : "cc");                \
+    } else {                                                                            \
+        whole >>= bits;                                                                 \
+        __asm__(saturate " %0, #8, %0" : "+r"(whole) : : "cc");                         \
+    }                                                                                   \
+    return whole
+
 /* whole / 2^bits, which is rounded down, within [low, high]. */
 AOT_MODEL_INLINE int32_t aot_model_shifted_within(int32_t whole, int32_t bits, int32_t low, int32_t high)
 {
-    if (low == -128 && high == 127 && bits == 8) {
-        __asm__("ssat %0, #8, %0, asr #8" : "+r"(whole) : : "cc");
-        return whole;
-    }
-    if (low == -128 && high == 127 && bits == 16) {
-        __asm__("ssat %0, #8, %0, asr #16" : "+r"(whole) : : "cc");
-        return whole;
-    }
-    if (low == 0 && high == 255 && bits == 16) {
-        __asm__("usat %0, #8, %0, asr #16" : "+r"(whole) : : "cc");
-        return whole;
-    }
-    whole >>= bits;
     if (low == -128 && high == 127) {
-        __asm__("ssat %0, #8, %0" : "+r"(whole) : : "cc");
-        return whole;
+        AOT_MODEL_SHIFTED_BYTE("ssat");
     }
     if (low == 0 && high == 255) {
-        __asm__("usat %0, #8, %0" : "+r"(whole) : : "cc");
-        return whole;
+        AOT_MODEL_SHIFTED_BYTE("usat");
     }
+    whole >>= bits;
     return (whole < low) ? low : (whole > high) ? high : whole;
 }
 #endif
