@@ -70,7 +70,7 @@ class MatMulNBits(Composition):
         group = present(inputs, 4)
         in_order = group is None or (
             group.data is not None
-            and (group.data.reshape(-1)[: self.K] == np.arange(self.K) // self.block_size).all()
+            and np.array_equal(group.data.reshape(-1)[: self.K], np.arange(self.K) // self.block_size)
         )
         if self.bits not in (2, 4, 8) or self.weight_prepacked or not in_order:
             what = (
