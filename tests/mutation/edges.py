@@ -21,7 +21,8 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from heapq import heapify, heappop, heappush
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -206,7 +207,11 @@ def _distances(words: str) -> dict[tuple[str, int, int], float]:
     return dict(nearest)
 
 
-def found_by(cases: Iterator[tuple[str, Any, str]], room: str) -> dict[str, tuple[float, set[Event]]]:
+Made = Callable[[], tuple[Any, str]]
+"""Makes a case and says its target."""
+
+
+def found_by(cases: Iterable[tuple[str, Made]], room: str) -> dict[str, tuple[float, set[Event]]]:
     """By the name of a case: the seconds it takes, and what it shows of a room."""
     from executed import forget
 
@@ -214,11 +219,12 @@ def found_by(cases: Iterator[tuple[str, Any, str]], room: str) -> dict[str, tupl
 
     found = {}
     with TemporaryDirectory() as folder:
-        for name, case, target in cases:
+        for name, make in cases:
             forget()
-            seen.clear()
-            started = time.process_time()
             try:
+                case, target = make()
+                seen.clear()
+                started = time.process_time()
                 compiled_case(case, Path(folder) / "model", "m", target)
             except Exception:
                 continue
@@ -257,12 +263,12 @@ def layers() -> None:
     from drawn_layers import ODD, drawn
     from test_drawn_layers import FILE
 
-    def cases() -> Iterator[tuple[str, Any, str]]:
-        for number in (*range(CANDIDATES["layers"]), *range(ODD, ODD + CANDIDATES["odd layers"])):
-            one = drawn(str(number))
-            yield str(number), one.case, one.target
+    def make(words: str) -> tuple[Any, str]:
+        one = drawn(words)
+        return one.case, one.target
 
-    found = found_by(cases(), "kernels/")
+    numbers = map(str, (*range(CANDIDATES["layers"]), *range(ODD, ODD + CANDIDATES["odd layers"])))
+    found = found_by(((words, partial(make, words)) for words in numbers), "kernels/")
     chosen = choose(found, set(), 2)
     chosen += approached({words: found[words] for words in chosen}, "kernels/")
     by_target: dict[str, dict[str, str]] = {}
@@ -276,8 +282,8 @@ def samples() -> None:
     from rows import registry_rows
     from variants import FILE, candidates, recurrences
 
-    def cases(rows: Sequence[Any]) -> Iterator[tuple[str, Any, str]]:
-        yield from ((row.label, row.case, "c") for row in rows)
+    def cases(rows: Sequence[Any]) -> Iterator[tuple[str, Made]]:
+        yield from ((row.label, lambda row=row: (row.case, "c")) for row in rows)
 
     rows = list(candidates())
     random.Random(1).shuffle(rows)
