@@ -4,6 +4,7 @@ instructions, lanes and limits of tables, in every type, with every kind of tail
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,7 +14,9 @@ import numpy as np
 from int16_layers import requantised as wide_requantised
 from table import Draw, Layer, Step
 
-from aot_model.ir.types import DType
+from aot_model.ir.operator import OperatorError
+from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.convolution import Convolution, ConvolutionTranspose
 from aot_model.ops.elementwise import op
@@ -22,11 +25,14 @@ from aot_model.ops.pool import Pool
 from aot_model.ops.quantised import QuantisedSum
 from aot_model.ops.quantised_tables import Lookup, Table
 from aot_model.ops.registry import OPERATORS
-from aot_model.ops.requantise import Rescale
+from aot_model.ops.requantise import Requantise, Rescale
 from batch import Case
 
 MOST = 40_000
 """Elements of a tensor of a layer."""
+ATTEMPTS = 500
+ODD = 100_000
+"""From this number on inputs often lie otherwise, and tensors are added to results."""
 EDGES = (15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 340, 341, 511, 512, 513, 1019,
          1020, 1021, 1023, 1024, 1025, 1365, 1366, 2047, 2048, 4092, 4095, 4096, 4097)  # fmt: skip
 BITS = tuple(sorted({(1 << n) + more for n in (8, 10, 12, 14, 15, 16) for more in (-4, -2, -1, 0, 1, 2)}))
@@ -57,6 +63,8 @@ class Drawn:
     layer: Layer
     target: str
     options: dict[str, str]
+    sizes: dict[str, int]
+    """By name."""
 
     @property
     def case(self) -> Case:
@@ -64,10 +72,19 @@ class Drawn:
 
 
 class _Sizes:
-    """Sizes of a layer, mostly small, some at an edge."""
+    """Sizes of a layer, mostly small, some at an edge. changes: others than those drawn, by their names."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
+    def __init__(self, rng: np.random.Generator, changes: Mapping[str, int], odd: bool) -> None:
         self.rng = rng
+        self.odd = odd
+        self.changes = changes
+        self.taken: dict[str, int] = {}
+
+    def named(self, **drawn: int) -> list[int]:
+        """The sizes, with what is changed."""
+        found = {name: self.changes.get(name, int(size)) for name, size in drawn.items()}
+        self.taken |= found
+        return list(found.values())
 
     def pick(self, *values: Any) -> Any:
         return values[int(self.rng.integers(len(values)))]
@@ -83,16 +100,19 @@ class _Sizes:
         return max(1, int(self.pick(*BITS)) // max(1, given))
 
 
-def drawn(number: int) -> Drawn:
-    """The same every time."""
-    draw = Draw(7_000_000 + number)
-    sizes = _Sizes(draw.rng)
-    target, options = PLACES[number % len(PLACES)]
-    kind = sizes.pick(*KINDS)
-    while True:
+def drawn(words: str) -> Drawn:
+    """The same every time. words: a number, and sizes that are changed, "12 kernel0=3"."""
+    number, *changed = words.split()
+    draw = Draw(7_000_000 + int(number))
+    changes = {name: int(size) for name, size in (word.split("=") for word in changed)}
+    sizes = _Sizes(draw.rng, changes, int(number) >= ODD)
+    target, options = PLACES[int(number) % len(PLACES)]
+    kind = sizes.pick(*(ODD_KINDS if sizes.odd else KINDS))
+    for _ in range(ATTEMPTS):
         layer = kind(draw, sizes)
         if layer is not None:
-            return Drawn(layer, target, options)
+            return Drawn(layer, target, options, sizes.taken)
+    raise ValueError(f"layer {words} is too large")
 
 
 def _window(s: _Sizes, padded: bool = True) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
@@ -115,12 +135,19 @@ def _window(s: _Sizes, padded: bool = True) -> tuple[list[int], list[int], list[
         sizes[0] = kernel[0] = strides[0] = dilations[0] = wide[0] = 1
         pads[0] = pads[2] = 0
     sizes = [max(n, w - pads[k] - pads[k + 2]) for k, (n, w) in enumerate(zip(sizes, wide, strict=True))]
-    return sizes, kernel, strides, dilations, pads
+    return (
+        s.named(size0=sizes[0], size1=sizes[1]),
+        s.named(kernel0=kernel[0], kernel1=kernel[1]),
+        s.named(stride0=strides[0], stride1=strides[1]),
+        s.named(dilation0=dilations[0], dilation1=dilations[1]),
+        s.named(top=pads[0], left=pads[1], bottom=pads[2], right=pads[3]),
+    )
 
 
 def _fitting(sizes: list[int], kernel: list[int], ins: int, outs: int, groups: int) -> bool:
     pixels, weights = int(np.prod(sizes)), int(np.prod(kernel)) * ins * outs // groups
-    return max(pixels * max(ins, outs), weights) <= MOST and pixels * weights < 1 << 24
+    least = min(ins, outs, *sizes, *kernel)
+    return least > 0 and max(pixels * max(ins, outs), weights) <= MOST and pixels * weights < 1 << 24
 
 
 def _channels(s: _Sizes, row: int) -> tuple[int, int, int]:
@@ -128,13 +155,15 @@ def _channels(s: _Sizes, row: int) -> tuple[int, int, int]:
     form = s.rng.random()
     ins = s.factor(row) if s.rng.random() < 0.2 else s.size()
     if form < 0.4:
-        return ins, s.size(), 1
+        ins, outs = s.named(ins=ins, outs=s.size())
+        return ins, outs, 1
     if form < 0.75:
-        return ins, ins * s.pick(1, 1, 1, 2, 4, s.few(5)), ins
+        ins, times = s.named(ins=ins, times=s.pick(1, 1, 1, 2, 4, s.few(5)))
+        return ins, ins * times, ins
     if form < 0.85:
-        return 1, s.size(), 1
-    groups = s.pick(2, 3, 4, 8)
-    return groups * s.few(20), groups * s.few(20), groups
+        return 1, s.named(outs=s.size())[0], 1
+    groups, ins, outs = s.named(groups=s.pick(2, 3, 4, 8), ins=s.few(20), outs=s.few(20))
+    return groups * ins, groups * outs, groups
 
 
 def _convolution(transposed: bool, draw: Draw, s: _Sizes) -> Layer | None:
@@ -147,7 +176,7 @@ def _convolution(transposed: bool, draw: Draw, s: _Sizes) -> Layer | None:
     if not _fitting(sizes, kernel, ins, outs, groups):
         return None
     kind, to = s.pick(*TYPES)
-    batch = s.pick(1, 1, 1, 2)
+    (batch,) = s.named(batch=s.pick(1, 1, 1, 2))
     window = {"strides": tuple(strides), "dilations": tuple(dilations), "pads": tuple(pads), "group": groups}
     more = {"output_padding": (0,) * len(sizes)} if transposed else {}
     middle, floats = MIDDLE.get(kind, 0), kind is np.float32
@@ -164,14 +193,38 @@ def _convolution(transposed: bool, draw: Draw, s: _Sizes) -> Layer | None:
     )
     x = draw.tensor(kind, batch, *sizes, ins)
     steps = (Step(node, (w,)), *_tail(draw, s, kind, to, w, outs))
+    if s.odd:
+        values = [Value(name, TensorType(DType.of(v.dtype), v.shape)) for name, v in (("x", x), ("w", w))]
+        try:
+            shape = node.infer(values)[0].shape
+        except OperatorError:
+            return None
+        steps += _added(draw, s, shape, kind, steps)
     x, first = _turned(s, x)
     name = f"{x.dtype}{list(x.shape)} * {w.dtype}{list(w.shape)}{'^T' if transposed else ''}"
     return Layer(_named(name, window, steps), x, (*first, *steps))
 
 
+def _added(
+    draw: Draw, s: _Sizes, shape: tuple[int, ...], kind: type[Any], steps: tuple[Step, ...]
+) -> tuple[Step, ...]:
+    """Sometimes a tensor that is given, too, of the result's size or the same along some axes."""
+    if s.rng.random() < 0.4:
+        return ()
+    other = tuple(s.pick(1, n) for n in shape)
+    (form,) = s.named(form=s.rng.integers(4))
+    shape = other if form == 3 else shape
+    if kind is np.float32:
+        return (Step(op("Add"), (draw.tensor(np.float32, *shape),), fed=True),)
+    result = steps[-1].operator
+    if not isinstance(result, Requantise) or result.to is not DType.INT8:
+        return ()
+    return (Step(BOTH, (draw.tensor(np.int8, *shape),), fed=True),)
+
+
 def _turned(s: _Sizes, x: np.ndarray) -> tuple[np.ndarray, tuple[Step, ...]]:
     """Now and then the input lies otherwise: channels first, or rows and columns exchanged."""
-    if s.rng.random() > 0.08:
+    if s.rng.random() > (0.6 if s.odd else 0.08):
         return x, ()
     last = x.ndim - 1
     order = s.pick((0, *range(2, last + 1), 1), (0, *range(last - 1, 0, -1), last))
@@ -189,7 +242,12 @@ def _nibbles(draw: Draw, s: _Sizes, shape: tuple[int, ...]) -> tuple[np.ndarray,
 def _product(draw: Draw, s: _Sizes) -> Layer | None:
     rows, depth, columns = s.pick(1, 1, 2, 3, 4, 5, s.size()), s.size(), s.size()
     depth = s.factor(columns) if s.rng.random() < 0.2 else depth
-    if max(rows * depth, depth * columns, rows * columns) > MOST or rows * depth * columns >= 1 << 22:
+    rows, depth, columns = s.named(rows=rows, depth=depth, columns=columns)
+    if (
+        min(rows, depth, columns) < 1
+        or max(rows * depth, depth * columns, rows * columns) > MOST
+        or rows * depth * columns >= 1 << 22
+    ):
         return None
     kind, to = s.pick(*TYPES)
     floats = kind is np.float32
@@ -207,7 +265,7 @@ def _product(draw: Draw, s: _Sizes) -> Layer | None:
 
 def _pool(draw: Draw, s: _Sizes) -> Layer | None:
     sizes, kernel, strides, dilations, pads = _window(s)
-    channels = s.size()
+    (channels,) = s.named(channels=s.size())
     if not _fitting(sizes, kernel, channels, channels, channels):
         return None
     kind, _ = s.pick(*TYPES[:7])
@@ -227,7 +285,7 @@ def _pool(draw: Draw, s: _Sizes) -> Layer | None:
 def _tail(
     draw: Draw, s: _Sizes, kind: type[Any], to: type[Any], w: np.ndarray, outs: int
 ) -> tuple[Step, ...]:
-    turn, relu = int(s.rng.integers(0, 420)), Step(OPERATORS["", "Relu"]())
+    (turn,), relu = s.named(turn=s.rng.integers(0, 420)), Step(OPERATORS["", "Relu"]())
     depth = w.size // outs
     if kind is np.float32:
         bias = Step(op("Add"), (draw.tensor(np.float32, outs),))
@@ -272,4 +330,5 @@ TYPES: tuple[tuple[type[Any], type[Any]], ...] = (
 )
 """Of the input and the result."""
 MIDDLE: dict[type[Any], int] = {np.uint8: 128, np.uint16: 32768}
+ODD_KINDS = (*[partial(_convolution, False)] * 3, partial(_convolution, True))
 KINDS = (*[partial(_convolution, False)] * 6, partial(_convolution, True), _product, _product, _pool)

@@ -1,5 +1,5 @@
 """What is made of layers at the edges of what kernels take and choose between, against what was recorded:
-RAM, constants, estimated cycles, and a sum over the tokens of the C.
+RAM, constants, estimated cycles, a sum over the tokens of the C, and one over what kernels say besides it.
 
 Whether their numbers are right is seen elsewhere; what is recorded here changes with any choice, limit or
 estimate that one of them is near. The layers are the numbers of drawn_layers.py in drawn_layers.json: those
@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import astuple
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from counted_firmware import memory
 from drawn_layers import PLACES, drawn
 
 from aot_model.errors import CompileError
+from aot_model.ir.program import Program
 from aot_model.kernels.float32 import block, tiles
 from aot_model.kernels.int8 import conv_mve, depthwise_mve, patch_mve, winograd
 from aot_model.kernels.int16 import depthwise_lanes_mve
@@ -43,9 +45,9 @@ ESTIMATES: tuple[tuple[Any, str, Callable[[Any], list[float]]], ...] = (
 """Functions that estimate, and the numbers in what they give."""
 
 
-def layers(target: str) -> list[int]:
-    """Their numbers."""
-    return sorted(int(name.split(":")[0]) for name in _recorded()["targets"].get(target, {}))
+def layers(target: str) -> list[str]:
+    """Their numbers, with what is changed."""
+    return [name.split(":")[0] for name in _recorded()["targets"].get(target, {})]
 
 
 def _recorded() -> dict[str, Any]:
@@ -64,7 +66,7 @@ def _noted(numbers: list[float], given: Any, what: Callable[[Any], list[float]])
     return noted
 
 
-def made(number: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+def made(number: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     """A layer, and what is made of it, in words."""
     found, numbers = drawn(number), list[float]()
     for owner, name, what in ESTIMATES:
@@ -80,7 +82,22 @@ def made(number: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[st
     costs, text = memory(compiled), compiled.texts["m.c"]
     code = "".join(re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL).split())
     estimates = f", {len(numbers)} estimates {sum(numbers):.2f}" if numbers else ""
-    return label, f"{costs.ram} RAM, {costs.constants} constants{estimates}, {crc32(code.encode()):08x}"
+    sums = " ".join(f"{crc32(t.encode()):08x}" for t in (code, _facts(compiled.view.program)))
+    return label, f"{costs.ram} RAM, {costs.constants} constants{estimates}, {sums}"
+
+
+def _facts(program: Program) -> str:
+    """What kernels say besides their C: where results may lie over inputs, what parameters may be, wishes."""
+    words: list[Any] = []
+    for call in program.calls():
+        words += [
+            call.macs,
+            *(v for o in call.overlaps for v in astuple(o)),
+            *(b.align for b in call.arguments),
+        ]
+    for b in program.constants():
+        words += [b.name, *(v for r in b.admissible for v in astuple(r))]
+    return " ".join(map(str, [*words, *(w.least for w in program.wishes.values())]))
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -4,6 +4,7 @@ means."""
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,16 +12,19 @@ import pytest
 from aot_model.c.assembly import advance
 from aot_model.c.text import CText
 from aot_model.ir.types import DType
+from aot_model.kernels import cases
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.float32.axis import Axis, Segment
 from aot_model.kernels.float32.conv import pixels_in_a_row
+from aot_model.kernels.float32.dialects import DIALECTS
 from aot_model.kernels.float32.segments import Segments
-from aot_model.kernels.int8 import requantise
-from aot_model.kernels.int8.affine_sum import Affine, Rescaling, affine, sum_table
+from aot_model.kernels.int8 import depthwise_channels_dsp, requantise
+from aot_model.kernels.int8.affine_sum import Affine, Rescaling, affine, mve_sum, sum_table
 from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.spec import QuantSpec, Rounding
 from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
 from aot_model.kernels.int16.finish import _scaling
+from aot_model.kernels.recurrent_cells import Cells, Recurrent
 from aot_model.ops.quantised import QuantisedSum
 from aot_model.ops.requantise import Rescale
 
@@ -260,3 +264,65 @@ def test_pixels_are_one_row_where_they_follow_each_other(
     found = pixels_in_a_row(shape)
     assert (found is not None) is row
     assert found is None or (found.in_w, found.strides[2:]) == (12 * batch, strides[2:])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_outputs_whose_windows_are_not_inside(seed: int) -> None:
+    """As many as there are, counted one by one."""
+    rng = np.random.default_rng(seed)
+    size, taps, stride, dilation = (int(rng.integers(1, most)) for most in (12, 5, 4, 4))
+    before, after = (int(v) for v in rng.integers(0, (taps - 1) * dilation + 1, 2))
+    out = (size + before + after - (taps - 1) * dilation - 1) // stride + 1
+    starts = [k * stride - before for k in range(out)]
+    beyond = sum(at < 0 or at + (taps - 1) * dilation >= size for at in starts)
+    assert out <= 0 or cases._beyond(size, out, taps, stride, dilation, before) == beyond
+
+
+def test_the_least_number_has_a_name() -> None:
+    """A compiler takes -2147483648 for the negative of a number that has no type int32_t."""
+    for offset, said in (
+        (-(1 << 31), "INT32_MIN"),
+        (1 - (1 << 31), "-2147483647"),
+        (-(1 << 30), "-1073741824"),
+    ):
+        (text,) = mve_sum(Affine(1, 1, offset, 3, -128, 127)).helpers
+        assert f", {said}, 3, " in text
+
+
+def test_as_many_sums_have_a_form_as_the_search_is_wide() -> None:
+    """Of sums with many ties: a search among fewer neighbours finds half as many."""
+    found = [affine(*rescalings(2 * seed + 1)) for seed in range(60)]
+    assert sum(form is not None for form in found) == 49
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@pytest.mark.parametrize("function", ["tanh", ""])
+def test_gates_are_vectors_where_there_are_functions(dialect: str, function: str) -> None:
+    """In Helium alone; of activations that have one."""
+    window = (2, 1, 4, 8, False, (4, 4), (8, 8), 8, 0, 0)
+    layer = Recurrent("RNN", DType.FLOAT32, *window, (), functions=(function,))
+    assert Cells(layer, DIALECTS[dialect], CText()).vectors is (dialect == "mve" and function == "tanh")
+
+
+class Places:
+    """A tail that knows where it was asked to store."""
+
+    def __init__(self) -> None:
+        self.seen = set[tuple[str, ...]]()
+
+    def store(self, acc: str, index: tuple[str, str, str, str], lanes: int) -> str:
+        self.seen.add(index[:3])
+        return f"y[{index[3]}] = (int8_t)({acc});"
+
+
+@pytest.mark.parametrize("along", ["w", "h"])
+def test_results_of_channels_lie_along_their_axis(along: str) -> None:
+    quant = QuantSpec(0, np.array([1 << 30]), np.array([-5]), 0, -128, 127)
+    sizes = {f"in_{along}": 3, f"out_{along}": 1, f"kernel_{along}": 3}
+    shape = replace(ConvShape(1, 1, 1, 8, 1, 1, 8, groups=8), **sizes)  # type: ignore[arg-type]
+    places, weights = Places(), np.ones((shape.kernel_h, shape.kernel_w, 8), np.int8)
+    for outputs in (1, 2):
+        window = replace(shape, **{f"in_{along}": 2 + outputs, f"out_{along}": outputs})  # type: ignore[arg-type]
+        assert depthwise_channels_dsp.applicable(window, quant)
+        depthwise_channels_dsp.depthwise(window, weights, None, quant, places)
+    assert ("n", *(("j", "0") if along == "h" else ("0", "j"))) in places.seen

@@ -214,3 +214,30 @@ def test_every_depth_holds_all_channels() -> None:
         for filled, turn, in_parts in winograd.depths(ConvShape(1, 6, 6, channels, 4, 4, 4, 3, 3)):
             assert filled % turn == 0, channels
             assert filled == pairs if in_parts else pairs <= filled < pairs + turn, channels
+
+
+def test_more_results_than_the_kernel_counts_are_refused() -> None:
+    """By image, row, column and channel together."""
+    shape, weights, _, quant = extreme(16, "all")
+    few = weights // 8
+    most = winograd.LARGEST // (shape.out_h * shape.out_w * shape.out_c)
+    assert winograd.fits(replace(shape, batch=most), quant, few)
+    assert not winograd.fits(replace(shape, batch=most + 1), quant, few)
+    wide = replace(shape, out_w=winograd.LARGEST // shape.out_h // shape.out_c + 1)
+    assert not winograd.fits(wide, quant, few)
+
+
+@pytest.mark.parametrize("zero", [-128, -5, 0, 90, 127])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_sums_of_the_largest_inputs_are_within_the_limit(zero: int, sign: int) -> None:
+    """One weight more in a filter of equal ones, and the sum is beyond; on the side where inputs reach
+    farthest.
+    """
+    far = max(127 - zero, zero + 128)
+    weight = 100 * sign
+    channels = winograd.LIMIT // (9 * 100 * far)
+    quant = QuantSpec(zero, np.array([1 << 30]), np.array([-5]), 0, -128, 127)
+    for ins, fits in ((channels, True), (channels + 1, False)):
+        shape = ConvShape(1, 6, 6, ins, 4, 4, 2, 3, 3)
+        weights = np.full((2, 3, 3, ins), weight, np.int8)
+        assert winograd.fits(shape, quant, weights) is fits

@@ -193,7 +193,7 @@ def _skipped(tree: ast.Module, file: Path) -> list[Span]:
                 skip(node)
             for part in (
                 node.returns,
-                *(a.annotation for a in (*node.args.args, *node.args.kwonlyargs)),
+                *(a.annotation for a in ast.walk(node.args) if isinstance(a, ast.arg)),
                 *node.decorator_list,
             ):
                 if part is not None:

@@ -5,7 +5,8 @@
 
 Of each comparison of numbers, and of min and max, counts whether the sides differ by -1, 0, 1, less or more;
 of each condition and part of one whether it holds. Candidates are compiled one after the other, which takes a
-quarter of an hour; those are chosen that together show the most for their time. Golden files are updated
+quarter of an hour; those are chosen that together show the most for their time. From layers in which two
+sides are nearest, others are sought in which they are equal, which takes as long. Golden files are updated
 afterwards, and what no oracle computes leaves variants.json by hand.
 """
 
@@ -19,7 +20,10 @@ import operator
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from heapq import heapify, heappop, heappush
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -43,9 +47,11 @@ NAMES = {kind.__name__: function for kind, function in COMPARED.items()}
 Event = tuple[str, int, int, int]
 """File, line and column, and how it came out."""
 HOLDS, FAILS, FAR = 10, 11, 2
-CANDIDATES = {"layers": 7000, "samples": 12000}
-CHOSEN = {"layers": 750, "samples": 90}
+CANDIDATES = {"layers": 5500, "odd layers": 1600, "samples": 12000}
+TRIED, STEPS = 3, 3
 seen: set[Event] = set()
+nearest: dict[tuple[str, int, int], float] = {}
+"""By place: how far the sides of an ordering were apart where they were nearest."""
 
 
 def compared(place: tuple[str, int, int], name: str, a: Any, b: Any) -> Any:
@@ -53,6 +59,8 @@ def compared(place: tuple[str, int, int], name: str, a: Any, b: Any) -> Any:
     p, q = (v.item() if isinstance(v, np.generic) else v for v in (a, b))
     if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in (p, q)) and abs(p - q) < 1e300:
         by = p - q
+        if name.startswith(("L", "G")) and abs(by) <= abs(nearest.get(place, by)):
+            nearest[place] = by
         seen.add((*place, int(by) if by in (-1, 0, 1) else FAR if by > 0 else -FAR))
     return NAMES[name](a, b) if name else None
 
@@ -142,7 +150,68 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(ast.fix_missing_locations(tree), file, "exec"), vars(module))
 
 
-def found_by(cases: Iterator[tuple[str, Any, str]], room: str) -> dict[str, tuple[float, set[Event]]]:
+def approached(found: dict[str, tuple[float, set[Event]]], room: str) -> Iterator[str]:
+    """Layers in which two sides are equal that were not in any that was found: from the nearest ones, one
+    size after the other is changed by as much as the distance asks for.
+    """
+    met = {event[:3] for _, events in found.values() for event in events if event[3] == 0}
+    far: dict[tuple[str, int, int], list[tuple[float, str]]] = {}
+    for words in found:
+        for place, by in _distances(words).items():
+            if place not in met and place[0].startswith(room):
+                far.setdefault(place, []).append((by, words))
+    for place, starts in sorted(far.items()):
+        nearest_first = sorted(starts, key=lambda one: (abs(one[0]), one[1]))
+        words = None if place in met else _at(place, nearest_first[:TRIED])
+        if words is not None:
+            met |= {p for p, by in _distances(words).items() if by == 0}
+            print(f"{place}: {words}", flush=True)
+            yield words
+
+
+def _at(place: tuple[str, int, int], starts: list[tuple[float, str]]) -> str | None:
+    """The first layer that is found in which the sides are equal there."""
+    from drawn_layers import drawn
+
+    for far, words in starts:
+        for name, size in drawn(words).sizes.items():
+            others = [word for word in words.split() if not word.startswith(f"{name}=")]
+            at, by, after = size, far, size + 1
+            for _ in range(STEPS):
+                said = " ".join([*others, f"{name}={after}"])
+                now = _distances(said).get(place) if after >= 0 else None
+                if now == 0:
+                    return said
+                if now is None or now == by or after == at:
+                    break
+                slope = (now - by) / (after - at)
+                at, by, after = after, now, after - round(now / slope)
+    return None
+
+
+def _distances(words: str) -> dict[tuple[str, int, int], float]:
+    """How far the sides of each comparison are apart in a layer, where they are nearest."""
+    from drawn_layers import drawn
+    from executed import forget
+
+    from batch import compiled_case
+
+    forget()
+    try:
+        one = drawn(words)
+        nearest.clear()
+        with TemporaryDirectory() as folder:
+            compiled_case(one.case, Path(folder) / "model", "m", one.target)
+    except Exception:
+        return {}
+    return dict(nearest)
+
+
+Made = Callable[[], tuple[Any, str]]
+"""Makes a case and says its target."""
+
+
+def found_by(cases: Iterable[tuple[str, Made]], room: str) -> dict[str, tuple[float, set[Event]]]:
     """By the name of a case: the seconds it takes, and what it shows of a room."""
     from executed import forget
 
@@ -150,11 +219,12 @@ def found_by(cases: Iterator[tuple[str, Any, str]], room: str) -> dict[str, tupl
 
     found = {}
     with TemporaryDirectory() as folder:
-        for name, case, target in cases:
+        for name, make in cases:
             forget()
-            seen.clear()
-            started = time.process_time()
             try:
+                case, target = make()
+                seen.clear()
+                started = time.process_time()
                 compiled_case(case, Path(folder) / "model", "m", target)
             except Exception:
                 continue
@@ -165,33 +235,46 @@ def found_by(cases: Iterator[tuple[str, Any, str]], room: str) -> dict[str, tupl
     return found
 
 
-def choose(found: dict[str, tuple[float, set[Event]]], known: set[Event], most: int) -> list[str]:
-    """Those that show most of what is not known for their time, each after those before it."""
-    left = set[Event]().union(*(events for _, events in found.values())) - known
-    names = list[str]()
-    while left and len(names) < most:
-        best = max(found, key=lambda n: len(found[n][1] & left) / (0.05 + found[n][0]))
-        left -= found[best][1]
-        names.append(best)
-    print(f"{len(names)} chosen, {len(left)} edges left")
+def choose(found: dict[str, tuple[float, set[Event]]], known: set[Event], each: int) -> list[str]:
+    """Those that show most of what is not known for their time, each after those before it; every event as
+    often as `each` says, if so many show it.
+    """
+    left = Counter(event for _, events in found.values() for event in events - known)
+    left = Counter({event: min(count, each) for event, count in left.items()})
+
+    def gain(name: str) -> float:
+        seconds, events = found[name]
+        return sum(left[event] > 0 for event in events) / (0.05 + seconds)
+
+    queue, names = [(-gain(name), name) for name in found], list[str]()
+    heapify(queue)
+    while queue:
+        _, name = heappop(queue)
+        now = gain(name)
+        if queue and now < -queue[0][0]:
+            heappush(queue, (-now, name))
+        elif now > 0:
+            left.subtract(found[name][1])
+            names.append(name)
     return names
 
 
 def layers() -> None:
-    from drawn_layers import drawn
+    from drawn_layers import ODD, drawn
     from test_drawn_layers import FILE
 
-    targets = {}
+    def make(words: str) -> tuple[Any, str]:
+        one = drawn(words)
+        return one.case, one.target
 
-    def cases() -> Iterator[tuple[str, Any, str]]:
-        for number in range(CANDIDATES["layers"]):
-            one = drawn(number)
-            targets[str(number)] = one.target
-            yield str(number), one.case, one.target
-
-    chosen = choose(found_by(cases(), "kernels/"), set(), CHOSEN["layers"])
-    by_target = {t: {f"{n}:": "" for n in chosen if targets[n] == t} for t in sorted(set(targets.values()))}
-    FILE.write_text(json.dumps({"targets": by_target}, indent=0) + "\n")
+    numbers = map(str, (*range(CANDIDATES["layers"]), *range(ODD, ODD + CANDIDATES["odd layers"])))
+    found = found_by(((words, partial(make, words)) for words in numbers), "kernels/")
+    chosen = choose(found, set(), 2)
+    chosen += approached({words: found[words] for words in chosen}, "kernels/")
+    by_target: dict[str, dict[str, str]] = {}
+    for words in chosen:
+        by_target.setdefault(drawn(words).target, {})[f"{words}:"] = ""
+    FILE.write_text(json.dumps({"targets": dict(sorted(by_target.items()))}, indent=0) + "\n")
 
 
 def samples() -> None:
@@ -199,15 +282,15 @@ def samples() -> None:
     from rows import registry_rows
     from variants import FILE, candidates, recurrences
 
-    def cases(rows: Sequence[Any]) -> Iterator[tuple[str, Any, str]]:
-        yield from ((row.label, row.case, "c") for row in rows)
+    def cases(rows: Sequence[Any]) -> Iterator[tuple[str, Made]]:
+        yield from ((row.label, lambda row=row: (row.case, "c")) for row in rows)
 
     rows = list(candidates())
     random.Random(1).shuffle(rows)
     known = found_by(cases([*registry_rows(), *recurrences()]), "ops/")
     events = set[Event]().union(*(e for _, e in known.values()))
     found = found_by(cases(rows[: CANDIDATES["samples"]]), "ops/")
-    FILE.write_text(json.dumps(sorted(choose(found, events, CHOSEN["samples"])), indent=0) + "\n")
+    FILE.write_text(json.dumps(sorted(choose(found, events, 1)), indent=0) + "\n")
 
 
 if __name__ == "__main__":

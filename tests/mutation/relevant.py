@@ -25,11 +25,12 @@ def _together(folder: str, *names: str) -> str:
 
 _NEAR: dict[str, tuple[str, ...]] = {
     "passes": ("tests/passes/test_after_passes.py", "tests/passes/test_passes.py"),
+    "passes/qdq": ("tests/passes/test_qdq_rules.py",),
     "passes/fuse_affine": ("tests/passes/test_fuse_affine.py",),
     "passes/(manager|explain|rewrite)": ("tests/passes/test_explain.py tests/targets/test_target_passes.py",),
     "arithmetic|ops/(lstm_integer|quantised_curves|rounded_softmax)": ("tests/test_fixed_point.py",),
     "ops/quantised_tables": ("tests/operators/test_interpolated_int16.py",),
-    "ops": (_together("operators", "limits", "refusals", "defaults", "ranges"),),
+    "ops": (_together("operators", "limits", "refusals", "defaults", "ranges", "room_for_data"),),
     "ops/lstm_integer": ("tests/kernels/test_admissible.py",),
     "ops/.*(lstm|recurrent|control)": ("tests/operators/test_macs.py",),
     "ops/microsoft": ("tests/operators/test_masks.py",),

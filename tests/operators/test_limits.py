@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rows import rows_of
+from rows import label_of, registry_rows, rows_of
 
 from aot_model.ir.expr import Call, Cell, Expr, cell, walk
 from aot_model.ir.index import Index, dense_position, index_variables
@@ -15,6 +15,7 @@ from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value, constant
 from aot_model.ops.composition import Algebra
+from aot_model.ops.detection import overlap
 from aot_model.ops.filter_bank import FilterBank
 from aot_model.ops.forest import LEAF, Forest
 from aot_model.ops.matmul import MatMul
@@ -282,3 +283,39 @@ def test_a_local_window_has_keys(size: int, fits: bool) -> None:
     sample = replace(row.sample, attributes={**row.sample.attributes, "local_window_size": size})
     (outcome,) = run_cases([replace(row, sample=sample).case], "c", jobs=1)
     assert outcome.status == ("ok" if fits else "refused"), outcome.message
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_boxes_overlap_by_their_areas(seed: int) -> None:
+    """Counted in cells of a grid; corners in any order, boxes without an area."""
+    p, q = np.random.default_rng(seed).integers(0, 6, (2, 4))
+
+    def cells(box: np.ndarray) -> set[tuple[int, int]]:
+        (top, bottom), (left, right) = (sorted((int(box[k]), int(box[k + 2]))) for k in (0, 1))
+        return {(y, x) for y in range(top, bottom) for x in range(left, right)}
+
+    both, either = cells(p) & cells(q), cells(p) | cells(q)
+    wanted = len(both) / len(either) if cells(p) and cells(q) else 0.0
+    assert overlap(p.astype(np.float32), q.astype(np.float32)) == pytest.approx(wanted)
+
+
+def test_operators_that_only_move_make_no_numbers() -> None:
+    """And those that are computed as a whole and give numbers of the input in all samples say so."""
+    says, does = set(), dict[str, bool]()
+    for row in registry_rows():
+        x = [np.asarray(v) for v in row.sample.inputs if v is not None]
+        if not x or not row.kind.has("fold") or not any(v.dtype == np.float32 for v in x):
+            continue
+        label = label_of(row.kind)
+        with np.errstate(all="ignore"):
+            results = [np.asarray(y) for y in row.operator.fold([*row.sample.inputs])]
+        given = np.concatenate([v.reshape(-1) for v in x if v.dtype == np.float32])
+        floats = [y for y in results if y.dtype == np.float32]
+        if not floats:
+            continue
+        moved = all(np.isin(y[y == y], [*given, 0.0]).all() for y in floats)
+        assert moved or not row.operator.only_moves(), row.label
+        does[label] = does.get(label, True) and moved
+        says |= {label} if row.operator.only_moves() else set()
+    others = {label for label, moved in does.items() if moved} - says
+    assert not others and len(says) >= 5, (others, says)

@@ -1,5 +1,5 @@
-"""What operators refuse: every sample with the shape, the type or the numbers of one input changed, or the
-numbers of an attribute, against what is recorded.
+"""What operators refuse: every sample with the shape, the type or the numbers of one input changed, the
+numbers of an attribute, or the number of inputs, against what is recorded.
 
 Whatever is accepted has the types that are recorded. pytest tests/operators/test_refusals.py --update-golden
 records new operators and samples, and what was changed on purpose: read the difference.
@@ -19,6 +19,7 @@ import pytest
 from rows import Row, graph, label_of, registry_rows, rows_of_sequences
 
 from aot_model.errors import CompileError
+from aot_model.ir.graph import Graph
 from aot_model.ir.operator import Inputs, Operator, OperatorError
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value, constant
@@ -92,9 +93,19 @@ def _other_values(value: object, model: bool) -> Iterator[object]:
         yield from (-1, value + 7, *((0,) if model else ()))
 
 
+def _other_inputs(inputs: Inputs) -> Iterator[Inputs]:
+    """One of them left out, the last ones not there, and one more."""
+    for k, value in enumerate(inputs):
+        if value is not None:
+            yield [*inputs[:k], None, *inputs[k + 1 :]]
+    yield from (inputs[:k] for k in range(1, len(inputs)))
+    yield [*inputs, *inputs[-1:]]
+
+
 def outcomes(row: Row) -> str:
-    """A letter for each change of an input, and of an attribute, x refused or . accepted, and a number made
-    of the types of what is accepted. Anything else that is raised is an error of ours.
+    """A letter for each change of an input, of an attribute, and of the number of inputs, x refused or .
+    accepted, and a number made of the types of what is accepted. Anything else that is raised is an error of
+    ours.
     """
     node = graph(row).nodes[-1]
     types = ""
@@ -120,6 +131,10 @@ def outcomes(row: Row) -> str:
         for other in _other_values(getattr(row.operator, f.name), row.kind.domain != "aot"):
             changed = {**row.sample.attributes, f.name: other}
             letters += letter(partial(row.kind, **changed), node.inputs)
+    letters += "|"
+    bodies = any(isinstance(v, Graph) for v in row.sample.attributes.values())  # frontends count their inputs
+    for inputs in _other_inputs(node.inputs) if not bodies else ():
+        letters += letter(lambda: row.operator, inputs)
     return f"{letters} {zlib.crc32(types.encode()):08x}"
 
 

@@ -57,7 +57,7 @@ def panels_for(layer: Recurrent, dialect: VectorDialect) -> Panels:
     widest = max(p.accumulators for p in PASSES[layer.cell])
     if dialect.lanes > layer.hidden:
         dialect = SCALAR
-    most = max(1, min(16, dialect.registers - 2) // widest)
+    most = min(16, dialect.registers - 2) // widest
     choices = [v for v in (1, 2, 4, 8, 16) if v <= most]
     return min((Panels(dialect, v, layer.hidden) for v in choices), key=lambda p: (p.padded, -p.vectors))
 

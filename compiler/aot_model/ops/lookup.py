@@ -262,6 +262,11 @@ class LabelEncoder(Operator):
                     "default_string": "z",
                 },
             ),
+            *(
+                Sample((numbers,), {"keys_tensor": np.asarray([3, 0]), "values_tensor": v, **of})
+                for v in (np.asarray([7, 8]), np.asarray([7, 8], np.float32))
+                for of in ({}, {"default_tensor": np.asarray([9], v.dtype)})
+            ),
         ]
 
 

@@ -289,7 +289,12 @@ class MaxUnpool(Operator):
         return [
             Sample(
                 (x, np.asarray([[[[5, 7], [13, 15]]]], np.int64)), {"kernel_shape": (2, 2), "strides": (2, 2)}
-            )
+            ),
+            Sample(
+                (x, np.asarray([[[[5, 7], [13, 15]]]], np.int64), np.asarray([1, 1, 4, 5], np.int64)),
+                {"kernel_shape": (2, 2), "strides": (2, 2)},
+                constants=frozenset({2}),
+            ),
         ]
 
 

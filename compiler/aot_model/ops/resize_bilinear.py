@@ -172,5 +172,5 @@ class ResizeBilinear(Operator):
             Sample((v,), {"height": h, "width": w, "align_corners": a, "half_pixel_centers": p})
             for h, w in sizes
             for a, p in ((False, False), (False, True), (True, False))
-            for v in (x, x.astype(np.int16) * 200, x.astype(np.float32))
+            for v in (x, x.astype(np.int16) * 201, x.astype(np.float32))
         ]

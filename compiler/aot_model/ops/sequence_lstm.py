@@ -187,7 +187,11 @@ class SequenceLstm(Operator):
         )
         samples += [
             Sample(narrow, {"scales": s}, fixed, 3, tolerance=2)
-            for s in (scales, replace(scales, cell_clip=5000))
+            for s in (
+                scales,
+                replace(scales, cell_clip=5000),
+                replace(scales, forget=Rescale(0, 2**15, 1)),  # the same factor, shifted to the left
+            )
         ]
         left = replace(scales, x=tuple(replace(v, shift=1) for v in each))
         light = (*narrow[:3], narrow[3] // 32, *narrow[4:])

@@ -217,11 +217,9 @@ class QdqSite:
         if found is None or source is None or source.data is None:
             return None
         scale, zero = found
-        shape = [1] * source.type.rank
+        shape = [1] * max(source.type.rank, 1)
         if scale.size > 1 or zero.size > 1:
-            shape[node.op.axis % max(source.type.rank, 1)] = -1
-        else:
-            shape = [1] * max(source.type.rank, 1)
+            shape[node.op.axis] = -1
         scale, zero = (v.reshape(shape if v.size > 1 else [1] * len(shape)) for v in (scale, zero))
         return np.asarray((source.data.astype(np.float64) - zero) * scale).reshape(source.shape)
 

@@ -203,12 +203,8 @@ TILE_BYTES = 16 * 1024
 
 @dataclass(frozen=True)
 class TileView(ConvShape):
-    """A convolution's geometry as the loops see it: no padding is negative, a pointwise one may have
-    other rows.
-    """
+    """A convolution's geometry as the loops see it: a pointwise one may have other rows."""
 
-    origin: int = 0
-    """Where in x the first row and column lie."""
     repeat: int = 1
     """Each input channel so many times (depthwise with a multiplier)."""
 
@@ -244,10 +240,6 @@ def view(shape: ConvShape, pixels: int, repeat: int = 1) -> TileView:
     """
     n, h, w, c = shape.strides
     v = TileView(**{**vars(shape), "x_strides": shape.strides}, repeat=repeat)
-    if v.pad_top < 0:
-        v = replace(v, origin=v.origin - v.pad_top * h, in_h=v.in_h + v.pad_top, pad_top=0)
-    if v.pad_left < 0:
-        v = replace(v, origin=v.origin - v.pad_left * w, in_w=v.in_w + v.pad_left, pad_left=0)
     if v.kernel_h == 1 and v.pad_top == 0 and (v.out_h - 1) * v.stride_h < v.in_h:
         v = replace(v, in_h=v.out_h, stride_h=1, x_strides=(n, h * v.stride_h, w, c))
     if v.kernel_w == 1 and v.pad_left == 0 and (v.out_w - 1) * v.stride_w < v.in_w:
@@ -291,8 +283,7 @@ def tile_call(v: TileView, x_dtype: str, zero: int, image: str, first: str, rows
     left = min(v.pad_left, v.columns) * v.pixel
     right = v.pitch - left - width * v.pixel
     _, h, w, c = v.strides
-    source = total(image, str(v.origin))
-    common = f"tile, {source}, {first}, {rows}, {v.in_h}, {h}, {left}"
+    common = f"tile, {image}, {first}, {rows}, {v.in_h}, {h}, {left}"
     if c == 1 and v.repeat == 1:
         run, runs = (width * v.in_c, 1) if w == v.in_c else (v.in_c, width)
         return f"q8_tile_{x_dtype}({common}, {run}, {runs}, {w}, {right}, {zero});"
