@@ -285,6 +285,35 @@ def test_a_local_window_has_keys(size: int, fits: bool) -> None:
     assert outcome.status == ("ok" if fits else "refused"), outcome.message
 
 
+@pytest.mark.parametrize(
+    ("name", "alphas", "betas", "fits"),
+    [
+        ("Affine", (1.0,), (0.0,), True),
+        ("Affine", (1.0,), (), False),
+        ("Affine", (), (1.0,), False),
+        ("ScaledTanh", (1.0,), (1.0,), True),
+        ("ScaledTanh", (1.0,), (), False),
+        ("ThresholdedRelu", (1.0,), (), True),
+        ("ThresholdedRelu", (), (), False),
+        ("HardSigmoid", (), (), True),
+        ("LeakyRelu", (), (), True),
+        ("Elu", (), (), True),
+    ],
+)
+@pytest.mark.parametrize("layer", [("", "RNN"), ("com.microsoft", "DynamicQuantizeLSTM")])
+def test_defaults_of_activations_that_runtimes_do_not_share(
+    layer: tuple[str, str], name: str, alphas: tuple[float, ...], betas: tuple[float, ...], fits: bool
+) -> None:
+    """The standard has no defaults for Affine and ScaledTanh, ONNX Runtime 0, for ThresholdedRelu too."""
+    row = next(r for r in rows_of(OPERATORS[layer]) if r.sample.attributes.get("direction") is None)
+    names = (name,) if layer[1] == "RNN" else ("Sigmoid", "Tanh", name)
+    of = {"activations": names, "activation_alpha": alphas, "activation_beta": betas}
+    attributes = {**row.sample.attributes, **{k: v for k, v in of.items() if v}}
+    sample = replace(row.sample, attributes=attributes)
+    (outcome,) = run_cases([replace(row, sample=sample).case], "c", jobs=1)
+    assert outcome.status == ("ok" if fits else "refused"), outcome.message
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_boxes_overlap_by_their_areas(seed: int) -> None:
     """Counted in cells of a grid; corners in any order, boxes without an area."""

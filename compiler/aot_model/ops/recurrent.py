@@ -46,19 +46,20 @@ def _row(name: str) -> _Scalar:
     return lambda x, a, b: type(op(name)).meaning(x)  # type: ignore[attr-defined]
 
 
-_ACTIVATIONS: dict[str, tuple[_Scalar, tuple[float, ...]]] = {
-    # name (lower case): meaning, defaults of alpha and beta
+_ACTIVATIONS: dict[str, tuple[_Scalar, tuple[float | None, ...]]] = {
+    # name (lower case): meaning, defaults of alpha and beta. None: must be given, as the standard has no
+    # default, or ONNX Runtime another one (0).
     "relu": (lambda x, a, b: relu(x), ()),
     "tanh": (_row("Tanh"), ()),
     "sigmoid": (_row("Sigmoid"), ()),
     "softsign": (_row("Softsign"), ()),
     "softplus": (_row("Softplus"), ()),
-    "affine": (lambda x, a, b: call("add", call("mul", x, one(x, a)), one(x, b)), (1.0, 0.0)),
+    "affine": (lambda x, a, b: call("add", call("mul", x, one(x, a)), one(x, b)), (None, None)),
     "leakyrelu": (lambda x, a, b: LeakyRelu(a).scalar(x), (0.01,)),
-    "thresholdedrelu": (lambda x, a, b: ThresholdedRelu(a).scalar(x), (1.0,)),
+    "thresholdedrelu": (lambda x, a, b: ThresholdedRelu(a).scalar(x), (None,)),
     "scaledtanh": (
         lambda x, a, b: call("mul", call("tanh", call("mul", x, one(x, b))), one(x, a)),
-        (1.0, 1.0),
+        (None, None),
     ),
     "hardsigmoid": (lambda x, a, b: HardSigmoid(a, b).scalar(x), (0.2, 0.5)),
     "elu": (lambda x, a, b: Elu(a).scalar(x), (1.0,)),
@@ -98,6 +99,13 @@ class RecurrentAttributes(Operator):
             defaults = _ACTIVATIONS[name.lower()][1]
             alpha = (alphas.pop(0) if alphas else defaults[0]) if defaults else 0.0
             beta = (betas.pop(0) if betas else defaults[1]) if len(defaults) > 1 else 0.0
+            if alpha is None or beta is None:
+                missing = "activation_alpha" if alpha is None else "activation_beta"
+                raise OperatorError(
+                    f"the activation {name} has no default that runtimes agree on",
+                    "E202",
+                    f"give its number in {missing}",
+                )
             numbers.append((alpha, beta))
         return numbers
 
@@ -109,7 +117,7 @@ class _Recurrence(RecurrentAttributes):
     gates: ClassVar[int] = 1
     defaults: ClassVar[tuple[str, ...]] = ("Tanh",)
     stores_itself: ClassVar[bool] = True
-    functions: ClassVar[dict[str, tuple[_Scalar, tuple[float, ...]]]] = _ACTIVATIONS
+    functions: ClassVar[dict[str, tuple[_Scalar, tuple[float | None, ...]]]] = _ACTIVATIONS
 
     layout: int = 0
 
@@ -382,7 +390,7 @@ class GRU(_Recurrence):
 class RNN(_Recurrence):
     """h = tanh(x W + h R); ONNX Runtime takes the C library's functions here."""
 
-    functions: ClassVar[dict[str, tuple[_Scalar, tuple[float, ...]]]] = _LIBM
+    functions: ClassVar[dict[str, tuple[_Scalar, tuple[float | None, ...]]]] = _LIBM
 
     def _names(self) -> tuple[str, ...]:
         """The standard's default has two whatever the direction is, and ONNX Runtime writes it out: one
