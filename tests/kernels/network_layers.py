@@ -4,7 +4,7 @@ table.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from table import WINDOWS, Draw, Layer, ProductLayer, Step
@@ -17,6 +17,7 @@ from aot_model.ops.pool import Pool
 from batch import Case
 
 
+@cache
 def int8_layers() -> list[Layer]:
     draw, layers = Draw(41), []
 
@@ -84,6 +85,7 @@ def int8_layers() -> list[Layer]:
     return layers
 
 
+@cache
 def float_layers() -> list[Layer]:
     draw, layers = Draw(42), []
     for size, ins, outs, kernel, group in (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -695,7 +695,7 @@ large_pools = partial(_written_over_this, "large_layers", "large_pools")
 columns_of_floats = partial(_written_over_this, "large_layers", "columns_of_floats")
 
 
-GROUPS: dict[str, Callable[[], list[Layer]]] = {
+_MADE: dict[str, Callable[[], list[Layer]]] = {
     "integer convolution": lambda: pairs_of_int16("integer_convolutions") + sums_of_channels(np.int16),
     "integer transposed convolution": partial(pairs_of_int16, "integer_transposed"),
     "integer matrix product": partial(pairs_of_int16, "integer_products"),
@@ -719,7 +719,8 @@ GROUPS: dict[str, Callable[[], list[Layer]]] = {
     "float32 matrix product": float_products,
     "float32 times blocks of 4 or 8 bits": partial(samples_of, "BlockMatMul"),
 }
-"""What the kernels of a name fit (without the family in parentheses)."""
+GROUPS = {group: cache(made) for group, made in _MADE.items()}
+"""What the kernels of a name fit (without the family in parentheses); drawn once: it takes half a second."""
 
 
 @dataclass(frozen=True)
