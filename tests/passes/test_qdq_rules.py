@@ -38,3 +38,12 @@ def test_weights_become_as_fine_as_their_type_has_room(
 @pytest.mark.parametrize(("multiplier", "factor"), [(2**31 - 1, 2**21 - 1), (3 << 29, 3 << 19)])
 def test_a_factor_that_is_rounded_keeps_its_bits(multiplier: int, factor: int) -> None:
     assert qdq_site._wide_factor(multiplier, 0, 2.0**40) == (factor, -6)
+
+
+@pytest.mark.parametrize(
+    ("units", "away"),
+    [(0.4, 0.4), (7.25, 0.25), (-7.25, 0.25), (7.0005, 0), (2.0**20 + 0.25, 0), (2.0**20 + 0.375, 0.375)],
+)
+def test_biases_between_whole_units(units: float, away: float) -> None:
+    """A scale of float32 accounts for 2^-22 of it."""
+    assert qdq_rules._between(np.array([units * 0.5]), np.array([0.5])) == pytest.approx(away)

@@ -239,7 +239,7 @@ def _groups(site: Site, layer: Layer, shape: ConvShape) -> None:
     weights = weights[..., 0].transpose(1, 2, 0)
     few = (shape.groups == shape.in_c and shape.out_c < BLOCK * shape.groups
            and shape.kernel_h * shape.kernel_w <= _GATHERED)  # fmt: skip
-    if few and depthwise_mve.applicable(shape, weights, layer.dots.most, ending):
+    if few and depthwise_mve.applicable(shape, weights, ending):
         code = depthwise_mve.depthwise(shape, weights, ending, tail)
     else:
         code = groups_mve.conv(shape, layer.weights, ending, tail, site.result.dtype.size)
@@ -257,7 +257,7 @@ def _depthwise(family: Family, site: Site, layer: Layer, shape: ConvShape) -> No
     sums = family.mve and finish is None and own is not None and taps >= _FEWEST_GATHERED
     if ending is not None and writers:
         code = writers[0][1](shape, weights, ending, own)
-    elif sums and depthwise_mve.applicable(shape, weights, most, None):
+    elif sums and depthwise_mve.applicable(shape, weights, None):
         code = depthwise_mve.depthwise(shape, weights, None, own, out.dtype.c_type)
     elif _in_planes(family, site, shape, layer):
         code = depthwise_dsp.depthwise(

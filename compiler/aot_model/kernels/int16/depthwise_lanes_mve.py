@@ -38,7 +38,7 @@ def writers(
     shape: ConvShape, weights: np.ndarray, most: int, ending: Ending
 ) -> list[tuple[float, Callable[[ConvShape, np.ndarray, Ending, Tail | None], KernelCode]]]:
     """The kernels that take a layer, with their cycles, the fastest first."""
-    gathered = depthwise_mve.applicable(shape, weights, most, ending)
+    gathered = depthwise_mve.applicable(shape, weights, ending)
     return fastest_first(
         (gathered, partial(depthwise_mve.cycles, shape), depthwise_mve.depthwise),
         (applicable(shape, weights, most), partial(cycles, shape), depthwise),

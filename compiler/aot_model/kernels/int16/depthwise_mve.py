@@ -27,7 +27,6 @@ from aot_model.kernels.int8.depthwise_taps_mve import RESIDENT, tap_offsets, tap
 from aot_model.kernels.int8.image_rows_mve import PaddedRows, image_loops, slack_of_rows
 from aot_model.kernels.int8.requantise_mve import HEADER
 from aot_model.kernels.int16 import block_mve
-from aot_model.kernels.int16.dots import INT32
 from aot_model.kernels.int16.finish_mve import Ending
 from aot_model.kernels.row_tail import VectorTail
 
@@ -89,14 +88,12 @@ class _End:
         return "\n".join([*scalar, f"y[{place}] = {put};"])
 
 
-def applicable(shape: ConvShape, weights: np.ndarray, most: int, ending: Ending | None) -> bool:
-    """Whether `depthwise` takes a layer: weights of int8, sums of 32 bits, steps of 12 bits, offsets of 16.
-    ending: None where the sums stay as they are.
-
-    most: no product is larger.
+def applicable(shape: ConvShape, weights: np.ndarray, ending: Ending | None) -> bool:
+    """Whether `depthwise` takes a layer: weights of int8, steps of 12 bits, offsets of 16. So few taps have
+    sums of 32 bits. ending: None where the sums stay as they are.
     """
     taps = shape.kernel_h * shape.kernel_w
-    if weights.dtype != np.int8 or taps * most > INT32 or taps > 120 or not shape.dense:
+    if weights.dtype != np.int8 or taps > 120 or not shape.dense:
         return False
     p = tap_plan(shape.along_row, size=2)
     size = 4 if ending is None else ending.finish.to.size
@@ -114,7 +111,7 @@ def depthwise(
     """weights: int8 [kernel_h, kernel_w, channel], some for each channel of x, whose zero point is 0. ending:
     as of `applicable`; the tail takes the sums then, as `sum_type`.
     """
-    assert applicable(shape, weights, 0, ending), shape
+    assert applicable(shape, weights, ending), shape
     p = tap_plan(shape.along_row, size=2)
     s, chunks = p.shape, range(p.chunks if p.chunks <= RESIDENT else 0)
     end: RowEnd = SumEnd(np.zeros(s.out_c, np.int32), 2) if ending is None else _End(ending)

@@ -93,13 +93,12 @@ class Ending:
         f = self.finish
         lines = [*constant(register, f.zero), f"vadd.i32 {results}, {results}, {register}"
                  ] if f.zero else []  # fmt: skip
-        low, high, bits = -32768, 32767, 16
-        if (f.to.bits, f.to.c_type) == (16, "int16_t"):
+        whole = (f.to.bits, f.to.c_type) == (16, "int16_t")
+        bits = 16 if whole else 32
+        if whole:
             lines.append(f"vqmovnb.s32 {results}, {results}")
-        else:
-            low, high, bits = -(1 << 31), (1 << 31) - 1, 32
-        for name, limit, end in (("max", f.low, low), ("min", f.high, high)):
-            if limit != end:
+        for name, limit, end in (("max", f.low, -32768), ("min", f.high, 32767)):
+            if limit != end or not whole:
                 lines += [*constant(register, limit), f"vdup.{bits} {temp}, {register}",
                           f"v{name}.s{bits} {results}, {results}, {temp}"]  # fmt: skip
         return lines

@@ -235,14 +235,14 @@ def _all_affine(
     levels, threshold = steps
     found = np.zeros((3, lo.size), np.int64)
     for channel in np.flatnonzero(live):
-        exact, places, a = int(m[channel]), int(target[channel] - right[channel]), int(align[channel])
+        exact, places, a = int(m[channel]), int(right[channel] - target[channel]), int(align[channel])
+        if places < 0:  # its multiplier would have more than 31 bits
+            return None
         if short:
-            half = exact << places >> SHORT_BITS if places >= 0 else exact >> SHORT_BITS - places
+            half = exact >> SHORT_BITS + places
             candidates = [half << SHORT_BITS, half + 1 << SHORT_BITS]
-        elif places >= 0:
-            candidates = [exact << places]
         else:
-            candidates = sorted({exact >> -places, (exact + (1 << -places) - 1) >> -places})
+            candidates = sorted({exact >> places, (exact + (1 << places) - 1) >> places})
         ends = int(lo[channel]), int(hi[channel])
         of = partial(_rescaled, levels, threshold[channel], ends, int(target[channel]) + a, a, rounding)
         best = next((f for c in candidates if (f := of(c)) is not None), None)
