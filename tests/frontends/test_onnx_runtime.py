@@ -126,6 +126,39 @@ def test_weights_of_another_type_than_their_scales(kind: str, block: int, bits: 
     )
 
 
+@pytest.mark.parametrize("axis", [None, 1, 0, -1, -2])
+def test_the_axis_of_a_quantised_vector_does_not_matter(axis: int | None) -> None:
+    """A bias with the axis of its layer's weights, as Neural Compressor writes it: there is only one."""
+    rng = np.random.default_rng(8)
+    scales = np.asarray(rng.uniform(0.01, 0.03, 5), np.float32)
+    constants = {
+        "s": np.float32(0.02).reshape(()),
+        "z": np.asarray(3, np.uint8),
+        "w": np.asarray(rng.integers(-127, 128, (7, 5)), np.int8),
+        "ws": scales,
+        "b": np.asarray(rng.integers(-5000, 5000, 5), np.int32),
+        "bs": scales * np.float32(0.02),
+        "t": np.float32(0.05).reshape(()),
+    }
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["xq"]),
+        helper.make_node("DequantizeLinear", ["xq", "s", "z"], ["xr"]),
+        helper.make_node("DequantizeLinear", ["w", "ws"], ["wr"], axis=1),
+        helper.make_node("DequantizeLinear", ["b", "bs"], ["br"], **({} if axis is None else {"axis": axis})),
+        helper.make_node("Gemm", ["xr", "wr", "br"], ["y"]),
+        helper.make_node("QuantizeLinear", ["y", "t", "z"], ["yq"]),
+    ]
+    x = _draw(1, 4, 7)
+    (outcome,) = run_cases([Case("case", _model(nodes, {"x": x}, ["br", "yq"], constants), (x,))])
+    assert outcome.status == "ok", outcome.message
+    real = (constants["b"] * constants["bs"].astype(np.float64)).astype(np.float32)
+    np.testing.assert_array_equal(outcome.outputs[0], real)
+    whole = np.clip(np.rint(x / np.float32(0.02)) + 3, 0, 255) - 3
+    sums = whole @ constants["w"].astype(np.float64) + constants["b"]
+    want = np.clip(np.rint(sums * scales * 0.02 / 0.05) + 3, 0, 255)
+    np.testing.assert_array_equal(outcome.outputs[1], want)
+
+
 def test_results_of_4_bits() -> None:
     """Quantised to 4 bits and back; the interface of ONNX Runtime has no arrays of them."""
     quantise = helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"], domain=MS)

@@ -33,19 +33,21 @@ def halves(values: np.ndarray) -> np.ndarray:
     return np.asarray(flat[::2] | flat[1::2] << 4, np.uint8)
 
 
-def layer(kind: str, type_: int, asymmetric: bool = False, bias: bool = True) -> OpCase:
+def layer(
+    kind: str, type_: int, asymmetric: bool = False, bias: bool = True, scales: tuple[float, ...] = _SCALES
+) -> OpCase:
     """A layer that quantises its floats when it runs; a scale for each channel."""
     x, w, y, options, fields = _LAYERS[kind]
     data = halves(whole(-8, 7, *w)) if type_ == INT4 else whole(-127, 127, *w, dtype="int8")
     tensors = [
         floats("x", *x),
-        T("w", w, type_, _SCALES, (0,) * 16, data, axis=3 if kind.startswith("DEPTH") else 0),
+        T("w", w, type_, scales, (0,) * 16, data, axis=3 if kind.startswith("DEPTH") else 0),
         floats("b", 16, data=draw(16)),
         floats("y", *y),
     ]
     more = {"AsymmetricQuantizeInputs": asymmetric} if kind == "FULLY_CONNECTED" else {}
     return network(
-        f"{kind}-hybrid-{type_}-{asymmetric}-{bias}",
+        f"{kind}-hybrid-{type_}-{asymmetric}-{bias}{'' if scales is _SCALES else '-same'}",
         tensors,
         [Op(kind, (0, 1, 2) if bias else (0, 1, -1), (3,), options, {**fields, **more})],
         [0],
@@ -281,6 +283,16 @@ CASES: list[OpCase] = [
             ("CONV_2D", INT8, False),
             ("CONV_2D", INT4, False),
             ("DEPTHWISE_CONV_2D", INT8, False),
+        )
+    ),
+    # Channels whose scales happen to be the same (clustered weights): LiteRT takes them as one scale.
+    *(
+        layer(k, t, scales=(0.01,) * 16)
+        for k, t in (
+            ("CONV_2D", INT8),
+            ("CONV_2D", INT4),
+            ("DEPTHWISE_CONV_2D", INT8),
+            ("FULLY_CONNECTED", INT8),
         )
     ),
     *(layer("FULLY_CONNECTED", t, a, b) for t in (INT8, INT4) for a in (False, True) for b in (False, True)),

@@ -171,12 +171,24 @@ _TABLE: list[tuple[str, int, Rewrite]] = [
 ]
 
 
+def _only_axis(attributes: Attributes, inputs: Inputs) -> None:
+    """A tensor of one axis with a scale for each element has no other axis, whatever the node says.
+
+    Neural Compressor gives the bias of a layer the axis of its weights; ONNX Runtime fuses it all the same.
+    """
+    x, scale = (inputs[k] if k < len(inputs) else None for k in (0, 1))
+    if x is not None and scale is not None and x.type.rank == 1 and scale.type.elements > 1:
+        attributes["axis"] = 0
+
+
 def modernise(
     domain: str, name: str, version: int, attributes: Attributes, inputs: Inputs, outputs: int, build: Build
 ) -> tuple[str, Attributes, Inputs]:
     """(name, attributes, inputs) of the newest form of an operator used at an opset version; `build` adds
     nodes before it.
     """
+    if name in ("QuantizeLinear", "DequantizeLinear"):
+        _only_axis(attributes, inputs)
     if domain:
         return name, attributes, inputs
     for row, last, rewrite in _TABLE:

@@ -221,7 +221,8 @@ def convolution(n: Conversion) -> Value:
     )
     if hybrid:
         scales, w_zero = weight_parameters(n, 1, axis, n.x(1).shape[axis])
-        q, scale = quantised_input(n, x, asymmetric=depthwise or len(scales) > 1)
+        # Channels that all have the same scale are one scale to LiteRT, whose inputs are symmetric.
+        q, scale = quantised_input(n, x, asymmetric=depthwise or len(set(scales)) > 1)
         acc = n.build(Convolution(strides, pads, dilations, group, 0, w_zero), q, as_stored(n, 1, w))
         return n.activate(real_result(n, acc, scale, 1, 2), activation(n, options))
     x_zero = n.zero() if x.dtype.is_integer else 0

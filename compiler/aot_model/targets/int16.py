@@ -19,7 +19,7 @@ from aot_model.ir.strided import dense
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode
-from aot_model.kernels.int8 import depthwise_taps_mve
+from aot_model.kernels.int8 import depthwise_taps_mve, nibbles
 from aot_model.kernels.int8.patch_mve import BLOCK
 from aot_model.kernels.int16 import bytes_mve, depthwise_dsp, depthwise_lanes_mve, depthwise_mve, groups_mve
 from aot_model.kernels.int16.conv import Conv, conv
@@ -66,6 +66,21 @@ _GATHERED = 8 * depthwise_taps_mve.RESIDENT
 PLAIN, DSP, HELIUM = Family("plain C", False), Family("DSP extension", True), Family("Helium", True, True)
 
 
+def _no_room(node: Node, target: Target) -> str | None:
+    """Why weights of 4 bits cannot be unpacked before a kernel runs (kernels/int8/nibbles.py)."""
+    w = node.input(1)
+    packed = w is not None and w.dtype in NIBBLES
+    if not packed or w.type.elements <= nibbles.ROOM[target.wish]:  # type: ignore[union-attr]
+        return None
+    return "there is no room for its unpacked weights of 4 bits"
+
+
+def _by_channel_of_nibbles(family: Family, node: Node) -> bool:
+    x, w, op = node.input(0), node.input(1), node.op
+    assert isinstance(op, Convolution) and x is not None and w is not None
+    return w.dtype in NIBBLES and not family.mve and op.group == x.shape[-1] > 1
+
+
 def _largest(x: Elements) -> int:
     """The largest number that is multiplied, and what is left of the zero point."""
     low, high = DType[x.dtype.upper()].limits
@@ -73,10 +88,12 @@ def _largest(x: Elements) -> int:
 
 
 def _weights(w: Value, zero: int) -> np.ndarray | str:
-    """Weights less their zero point, in the fewest bits."""
-    if w.data is None or w.dtype in NIBBLES or w.dtype not in NARROW:
-        return "the weights are not constant integers of 8 or 16 bits"
+    """Weights less their zero point, in the fewest bits, of 8 and 16."""
+    if w.data is None or w.dtype not in (*NARROW, *NIBBLES):
+        return "the weights are not constant integers of 4, 8 or 16 bits"
     whole = w.data.astype(np.int32) - zero
+    if w.dtype in NIBBLES and whole.size and (whole.min() < -8 or whole.max() > 7):
+        return "the weights without their zero point have 5 bits"  # they would be bytes in flash
     for kind in (np.int8, np.int16):
         if not whole.size or (whole.min() >= np.iinfo(kind).min and whole.max() <= np.iinfo(kind).max):
             return whole.astype(kind)
@@ -205,8 +222,10 @@ def _add(
     site: Site, code: KernelCode, tail: FusedTail | None, shape: ConvShape, name: str, whole: bool = True
 ) -> None:
     """The call."""
-    code = replace(code, body=indent(code.body.rstrip(), "    "), slack=code.slack if whole else None)
     x, w = site.input(0), site.input(1)
+    if w.dtype in NIBBLES:
+        code = nibbles.staged(code, None) or code
+    code = replace(code, body=indent(code.body.rstrip(), "    "), slack=code.slack if whole else None)
     site.emit(name, code, tail, f"{x.type} * {w.type} -> {site.result.type}", shape.macs, (dense(x),))
 
 
@@ -389,16 +408,20 @@ def kernels(family: Family) -> tuple[Kernel, ...]:
         found = _convolution_layer(family, node)
         if isinstance(found, str):
             return found
-        return _groups_reject(node, chain, found) if family.mve else None
+        if _by_channel_of_nibbles(family, node):
+            return "weights of 4 bits of groups of one channel, which would be 16 bits in flash"
+        return _no_room(node, target) or (_groups_reject(node, chain, found) if family.mve else None)
 
     def transposed(node: Node, chain: Chain, target: Target) -> str | None:
         found = _transposed_layer(family, node)
-        return found if isinstance(found, str) else cases_reject(node, each_is_code=True)
+        if isinstance(found, str):
+            return found
+        return _no_room(node, target) or cases_reject(node, each_is_code=True)
 
     def product(node: Node, chain: Chain, target: Target) -> str | None:
         found = _product_layer(family, node)
         if not isinstance(found, str):
-            return None
+            return _no_room(node, target)
         other = _operands(family, node)
         return f"{found}; {other}" if isinstance(other, str) else None
 

@@ -273,9 +273,6 @@ class Fours(Channels):
 class Rows(Method):
     """All channels by a micro-kernel that finishes its sums itself; for a tail they lie in `row` first."""
 
-    row_type = ""
-    """C type of its elements."""
-
     def __init__(self, c: Conv, finish: Finish, pixels: int) -> None:
         super().__init__(c, pixels, min(c.dots.width, c.shape.group_out))
         self.finish = finish
@@ -287,19 +284,20 @@ class Rows(Method):
         """
 
     def cast(self) -> str:
-        """Of a pointer into y."""
+        """Of a pointer to results."""
         return ""
 
     def scratch(self) -> list[Scratch]:
         c = self.c
         size = self.pixels * c.shape.out_c * self.finish.to.size
-        return [Scratch("row", size, 4, self.row_type)] if c.tail is not None else []
+        # A tail reads them as what they are: as int16, uint16 from 32,768 on would be negative.
+        return [Scratch("row", size, 4, self.finish.to.c_type)] if c.tail is not None else []
 
     def channels(self, p: int) -> list[str]:
         c, channels = self.c, self.c.shape.out_c
         rows = [total("row", str(i * channels)) for i in range(p)]
-        to = rows if c.tail is not None else [
-            f"{cast}({c.pixel(i)})" if (cast := self.cast()) else c.pixel(i) for i in range(p)]  # fmt: skip
+        to = rows if c.tail is not None else [c.pixel(i) for i in range(p)]
+        to = [f"{cast}({place})" for place in to] if (cast := self.cast()) else to
         more = self.pixels - p
         at = [f"from{i}" for i in range(p)]
         lines = self.calls(at + at[-1:] * more, to + to[-1:] * more, p)
@@ -312,8 +310,7 @@ class Rows(Method):
             return []
         if isinstance(c.tail, VectorTail):
             return c.tail.store_row(row, (*c.index(i)[:3], "0"), channels).splitlines()
-        kind = self.finish.to.c_type
-        value = f"const {kind} v = ({kind})row[{total('c', str(i * channels))}];"
+        value = f"const {self.finish.to.c_type} v = row[{total('c', str(i * channels))}];"
         return loop_of("c", channels, value, *c.store(i, "c"))
 
 
@@ -324,7 +321,7 @@ class VectorRows(Rows):
 
     def __init__(self, c: Conv, finish: Finish, pixels: int, ending: Ending) -> None:
         super().__init__(c, finish, pixels)
-        self.ending, self.row_type = ending, ending.pointer[:-2]
+        self.ending = ending
         bits = 8 * c.weights.dtype.itemsize
         self.name, text = dot_mve.dot(c.taps, c.shape.out_c, bits, pixels, ending)
         self.helpers = [text]
@@ -334,7 +331,8 @@ class VectorRows(Rows):
         return [Packed("weights", words, admissible=ANYTHING, layout=dot_mve.LAYOUT)]
 
     def cast(self) -> str:
-        return "" if self.finish.to.c_type == self.row_type else f"({self.row_type} *)"
+        pointer = self.ending.pointer
+        return "" if f"{self.finish.to.c_type} *" == pointer else f"({pointer})"
 
     def calls(self, x: list[str], y: list[str], p: int) -> list[str]:
         arguments = ", ".join([*x, "weights", str(self.c.shape.out_c), *y])
@@ -346,7 +344,7 @@ class PairedRows(Rows):
 
     def __init__(self, c: Conv, finish: Finish, pixels: int, rows: dot_dsp.Rows) -> None:
         super().__init__(c, finish, pixels)
-        self.rows, self.row_type, self.helpers = rows, finish.to.c_type, [rows.text]
+        self.rows, self.helpers = rows, [rows.text]
 
     def constants(self) -> list[Packed]:
         return [Packed("weights", self.rows.words, admissible=ANYTHING, layout=dot_dsp.LAYOUT)]

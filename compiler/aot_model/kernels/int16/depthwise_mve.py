@@ -157,20 +157,22 @@ def layer_code(
     out_row, ring = s.out_w * s.out_c, rows.ring(0, table)
     scratch = [ring.scratch] if ring else []
     place = f"y + (n * {s.out_h} + oy) * {out_row}"
-    row = calls(place if to.c_type + " *" == pointer else f"({pointer})({place})")
+    own = to.c_type + " *" == pointer
+    row = calls(place if own else f"({pointer})({place})")
     if tail is not None:
-        scratch.append(Scratch("results", out_row * to.size, 4, pointer[:-2]))
+        scratch.append(Scratch("results", out_row * to.size, 4, to.c_type))  # which is how a tail reads them
         pixel = f"(n * {s.out_h} + oy) * {s.out_w} + ox"
         if isinstance(tail, VectorTail):
             each = tail.store_row(f"results + ox * {s.out_c}", ("0", "0", pixel, "0"), s.out_c, to)
         else:
             each = f"""\
 for (int32_t c = 0; c < {s.out_c}; c++) {{
-    const {sum_type or to.c_type} v = ({to.c_type})results[ox * {s.out_c} + c];
+    const {sum_type or to.c_type} v = results[ox * {s.out_c} + c];
     {tail.store("v", ("0", "0", pixel, "c"), 1)}
 }}
 """
-        row = f"{calls('results')}for (int32_t ox = 0; ox < {s.out_w}; ox++) {{\n{each}}}\n"
+        made = calls("results" if own else f"({pointer})results")
+        row = f"{made}for (int32_t ox = 0; ox < {s.out_w}; ox++) {{\n{each}}}\n"
     sizes = 2, to.size
     return KernelCode(image_loops(s, "const int16_t *image = x", ring, row), tuple(constants), tuple(scratch),
                       frozenset({HEADER, block_mve.HEADER}), (kernel[1],), slack_of_rows(s, ring, sizes),
