@@ -233,4 +233,7 @@ class GroupQueryAttention(Composition):
             Sample((*one, now, five), {**heads_of, "smooth_softmax": 1}, c, 3),
             Sample((q, k, v, empty, empty, full, three), {**heads_of, "local_window_size": 2}, c, 3),
             Sample((*one, now, five, None, None, None, drawn(9, 1, 4, 1, 5)), heads_of, c, 3),
+            Sample((*one, now, five, *[None] * 4, drawn(10, 4)), heads_of, c, 3),
+            Sample((*one, now, five, *caches, np.asarray([[2], [7]])), {**heads_of, "do_rotary": 1}, r, 3),
+            Sample((q, k, v, empty, empty, full, three, *[None] * 4, drawn(10, 4)), heads_of, c, 3),
         ]

@@ -316,8 +316,13 @@ class Pad(Operator):
         def case(pads: tuple[int, ...], mode: str = "constant") -> Sample:
             return Sample((ramp(3, 4), np.asarray(pads, np.int64)), {"mode": mode}, frozenset({1}))
 
+        filled = np.asarray([2, 1]), np.asarray(-2.5, np.float32)
+        more = [
+            Sample((ramp(5), *filled), {}, frozenset({1})),
+            Sample((ramp(3, 4), *filled, np.asarray([-1])), {}, frozenset({1, 3})),
+        ]
         return [case((1, 0, 0, 2)), case((0, 0, 0, 0)), case((-1, 2, 1, -1)), case((2, 1, 1, 3), "edge"),
-                case((2, 3, 1, 2), "reflect"), case((1, 1, 1, 1), "wrap")]  # fmt: skip
+                case((2, 3, 1, 2), "reflect"), case((1, 1, 1, 1), "wrap"), *more]  # fmt: skip
 
 
 def bounded(i: Expr, extent: int) -> Expr:
