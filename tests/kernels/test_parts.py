@@ -16,7 +16,7 @@ from aot_model.kernels import cases
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.float32.axis import Axis, Segment
 from aot_model.kernels.float32.conv import pixels_in_a_row
-from aot_model.kernels.float32.dialects import DIALECTS
+from aot_model.kernels.float32.dialects import DIALECTS, SCALAR
 from aot_model.kernels.float32.segments import Segments
 from aot_model.kernels.int8 import depthwise_channels_dsp, requantise
 from aot_model.kernels.int8.affine_sum import Affine, Rescaling, affine, mve_sum, sum_table
@@ -24,7 +24,8 @@ from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.spec import QuantSpec, Rounding
 from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
 from aot_model.kernels.int16.finish import _scaling
-from aot_model.kernels.recurrent_cells import Cells, Recurrent
+from aot_model.kernels.recurrent import panels_for
+from aot_model.kernels.recurrent_cells import PASSES, Cells, Recurrent
 from aot_model.ops.quantised import QuantisedSum
 from aot_model.ops.requantise import Rescale
 
@@ -326,3 +327,19 @@ def test_results_of_channels_lie_along_their_axis(along: str) -> None:
         assert depthwise_channels_dsp.applicable(window, quant)
         depthwise_channels_dsp.depthwise(window, weights, None, quant, places)
     assert ("n", *(("j", "0") if along == "h" else ("0", "j"))) in places.seen
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@pytest.mark.parametrize("cell", ["RNN", "GRU", "LSTM"])
+def test_panels_have_the_least_padding_that_registers_allow(cell: str, dialect: str) -> None:
+    """Found by trying all; sums of a pass, two registers for operands, at most 16 registers."""
+    sums = max(p.accumulators for p in PASSES[cell])
+    for hidden in range(1, 70):
+        window = (2, 1, 4, hidden, False, (4, 4), (hidden, hidden), hidden, 0, 0)
+        found = panels_for(Recurrent(cell, DType.FLOAT32, *window, ()), DIALECTS[dialect])
+        lanes = DIALECTS[dialect].lanes if DIALECTS[dialect].lanes <= hidden else 1
+        registers = min(16, (DIALECTS[dialect] if lanes > 1 else SCALAR).registers - 2)
+        fitting = [lanes * v for v in (1, 2, 4, 8, 16) if sums * v <= registers]
+        padded = {units: -(-hidden // units) * units for units in fitting}
+        best = max(units for units in fitting if padded[units] == min(padded.values()))
+        assert (found.units, found.padded) == (best, padded[best]), hidden

@@ -40,13 +40,21 @@ zero point first: what is no tie in float32 then is one for everybody else, so r
 """
 
 
+OPEN = {"ReduceMean", "ReduceLogSumExp", "com.microsoft.QLinearReduceMean", "Squeeze", "Einsum"}
+"""What they give of no elements, or for an empty list of axes, is open in the standard, or oracles differ."""
+
+
+def _is_open(row: Row) -> bool:
+    return label_of(row.kind) in OPEN and any(x is not None and not np.size(x) for x in row.sample.inputs)
+
+
 def near(row: Row) -> Iterator[Row]:
     """The row with the shape of one input changed, its numbers repeated or cut."""
     arrays = [None if x is None else np.asarray(x) for x in row.sample.inputs]
     for k, array in enumerate(arrays):
         if array is None or not array.size:
             continue
-        for n, shape in enumerate(changed(array.shape)):
+        for n, shape in enumerate((*changed(array.shape), *_empty(array.shape))):
             if np.prod(shape) <= ELEMENTS:
                 inputs = (*arrays[:k], np.resize(array, shape), *arrays[k + 1 :])
                 yield Row(
@@ -55,6 +63,12 @@ def near(row: Row) -> Iterator[Row]:
                     row.number,
                     replace(row.sample, inputs=inputs),
                 )
+
+
+def _empty(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Without an element along one of the axes."""
+    for k in range(len(shape)):
+        yield (*shape[:k], 0, *shape[k + 1 :])
 
 
 @cache
@@ -129,6 +143,8 @@ def wrong(numbers: Sequence[int], pattern: str = "*") -> tuple[list[str], int]:
         if ONNX_RUNTIME in known.outputs:
             known = replace(known, outputs={ONNX_RUNTIME: known.outputs[ONNX_RUNTIME]})
         if not any((oracle, label_of(row.kind)) not in ERRS for oracle in known.outputs):
+            continue
+        if _is_open(row):
             continue
         compared += 1
         problem = verdict(row, outcome, known, 1 if _rounds_elsewhere(row) else 0)

@@ -68,5 +68,12 @@ def test_types_have_the_numbers_of_the_standard() -> None:
         assert {"FLOAT": "FLOAT32"}.get(name, name) == dtype.name, number
 
 
+def test_every_type_that_can_be_quantised_to_has_a_number() -> None:
+    schema = onnx.defs.get_schema("QuantizeLinear")
+    (allowed,) = (c.allowed_type_strs for c in schema.type_constraints if c.type_param_str == "T3")
+    ours = {f"tensor({dtype.name.lower()})" for dtype in _ONNX_TYPES.values()}
+    assert ours == {t for t in allowed if "float6" not in t}  # which numpy does not have
+
+
 def test_every_operator_says_all_that_its_base_class_asks_for() -> None:
     assert not [k for k, kind in OPERATORS.items() if inspect.isabstract(kind)]

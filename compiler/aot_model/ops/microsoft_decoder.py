@@ -186,6 +186,8 @@ class GroupQueryAttention(Composition):
             seen = a.of("And", seen, a.of("Greater", place, a.sub(at, self.local_window_size)))
         scores = a.of("Where", seen, scores, scalar(a.build, LOWEST, scores.dtype))
         sink = present(inputs, 11)
+        if sink is not None and sink.shape != (n,):
+            raise OperatorError(f"the sink {sink.type} is not a number for each of {n} heads")
         share = (
             a.softmax(scores) if sink is None and self.smooth_softmax != 1 else self._smooth(a, scores, sink)
         )

@@ -107,6 +107,7 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
         units = r.shape[1]
         if (
             x.type.rank != 3
+            or not x.type.elements
             or w.shape != (len(directions), x.shape[2], 4 * units)
             or r.shape != (len(directions), units, 4 * units)
         ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,13 @@ class _ChannelsLast(AsQdq, ABC):
     channels_last: int
 
     @abstractmethod
-    def pool(self) -> Operator: ...
+    def pool(self, x: Value) -> Operator:
+        """x: channels first."""
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x = dequantised(build, inputs, 0)
-        y = build(self.pool(), channels_first(build, x) if self.channels_last else x)
+        x = channels_first(build, x) if self.channels_last else x
+        y = build(self.pool(x), x)
         return [quantised(build, channels_last(build, y) if self.channels_last else y, inputs, 3)]
 
 
@@ -37,7 +40,7 @@ class QLinearGlobalAveragePool(_ChannelsLast):
 
     channels_last: int = 0
 
-    def pool(self) -> Operator:
+    def pool(self, x: Value) -> Operator:
         return GlobalAveragePool()
 
     @classmethod
@@ -63,8 +66,8 @@ class QLinearAveragePool(_ChannelsLast):
     pads: Ints | None = None
     strides: Ints | None = None
 
-    def pool(self) -> Operator:
-        return AveragePool(
+    def pool(self, x: Value) -> Operator:
+        given = AveragePool(
             self.kernel_shape,
             self.auto_pad,
             self.ceil_mode,
@@ -73,6 +76,16 @@ class QLinearAveragePool(_ChannelsLast):
             self.strides,
             self.count_include_pad,
         )
+        if not (self.ceil_mode and self.count_include_pad):
+            return given
+        # Unlike AveragePool, it counts what the last windows have beyond the padding, too (ONNX Runtime).
+        p, d = given._pool(x), x.type.rank - 2
+        ends = [
+            (p._window(n, k) - 1) * p.strides[k] + p.kernel[k] - n - p.pads[k]
+            for k, n in enumerate(x.shape[2:])
+        ]
+        pads = (*p.pads[:d], *map(max, p.pads[d:], ends))
+        return replace(given, auto_pad="NOTSET", ceil_mode=0, pads=pads)
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -87,6 +100,8 @@ class QLinearAveragePool(_ChannelsLast):
             {"pads": (1, 1, 1, 1), "count_include_pad": 1},
             {"channels_last": 1},
             {"ceil_mode": 1, "strides": (2, 2)},
+            {"ceil_mode": 1, "strides": (2, 2), "count_include_pad": 1},
+            {"ceil_mode": 1, "strides": (3, 2), "pads": (1, 0, 0, 1), "count_include_pad": 1},
         ]
         signed = (draw(1, 1, 3, 6, 5, dtype=I8), *scale_zero(0.0513, 3, I8), *scale_zero(0.0409, 3, I8))
         return [

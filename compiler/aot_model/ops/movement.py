@@ -280,6 +280,8 @@ class Pad(Operator):
         shape = tuple(d + b + e for d, (b, e) in zip(x.shape, self.pads(inputs), strict=True))
         if any(d < 0 for d in shape):
             raise OperatorError(f"pads leave shape {shape}")
+        if self.mode != "constant" and any(n == 0 < d for n, d in zip(x.shape, shape, strict=True)):
+            raise OperatorError(f"{x.type} has no elements to pad an axis with")
         fill = inputs[2] if len(inputs) > 2 else None
         if fill is not None and (fill.dtype is not x.dtype or fill.type.elements != 1):
             raise OperatorError(f"{x.type} is padded with one element of its type, not {fill.type}")

@@ -40,6 +40,10 @@ class NonMaxSuppression(Operator):
             or scores.shape[::2] != boxes.shape[:2]
         ):
             raise OperatorError(f"scores {scores.type} do not fit boxes {boxes.type}")
+        for k, name in ((2, "most boxes"), (3, "overlap"), (4, "least score")):
+            number = inputs[k] if len(inputs) > k else None
+            if number is not None and number.type.elements != 1:
+                raise OperatorError(f"the {name}, {number.type}, is not one number")
         return [
             TensorType(DType.INT64, (scores.shape[0] * scores.shape[1] * self._most(inputs), 3)),
             shape_type(2),

@@ -317,7 +317,7 @@ class Multinomial(Operator):
         share = p.cumsum(axis=1) / p.sum(axis=1, keepdims=True)
         u = np.random.RandomState(int(self.seed or 0)).random_sample((x.shape[0], self.sample_size))
         drawn = [np.searchsorted(row[:-1], draws, side="right") for row, draws in zip(share, u, strict=True)]
-        return [np.asarray(drawn, self.dtype.numpy)]
+        return [np.asarray(drawn, self.dtype.numpy).reshape(u.shape)]
 
     @classmethod
     def samples(cls) -> list[Sample]:

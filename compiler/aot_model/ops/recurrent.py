@@ -136,6 +136,8 @@ class _Recurrence(RecurrentAttributes):
         x, w, r = (required(inputs, i) for i in range(3))
         if x.type.rank != 3 or w.type.rank != 3 or r.type.rank != 3:
             raise OperatorError(f"takes x, W and R of rank 3, not {x.type}, {w.type} and {r.type}")
+        if not x.type.elements:
+            raise OperatorError(f"a sequence without steps, sequences or inputs: {x.type}")
         if self.direction not in ("forward", "reverse", "bidirectional"):
             raise OperatorError(f"unknown direction '{self.direction}'")
         d, h, n = self.directions, r.shape[2], x.shape[2]

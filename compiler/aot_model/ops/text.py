@@ -105,13 +105,15 @@ class CountGrams(Operator):
         ]
         kinds.append({"grams": (one,), "once": True, "weights": (0.5, 2, 3, 1, 0)})
         return [Sample((x,), {"outputs": 5, **k}) for k in kinds] + [
-            Sample((x[0],), {"outputs": 5, "grams": (two,)})
+            Sample((x[0],), {"outputs": 5, "grams": (two,)}),
+            Sample((x[:, :0],), {"outputs": 5, "grams": (one, two)}),
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x = np.asarray(arrays[0])
         y = np.zeros((*x.shape[:-1], self.outputs), np.float32)
-        for row, out in zip(x.reshape(-1, x.shape[-1]), y.reshape(-1, self.outputs), strict=True):
+        rows = x.reshape(y.size // self.outputs, x.shape[-1])
+        for row, out in zip(rows, y.reshape(-1, self.outputs), strict=True):
             for gram, place in (pair for grams in self.grams for pair in grams):
                 for step in range(1, self.skips + 2 if len(gram) > 1 else 2):
                     ahead = (len(gram) - 1) * step

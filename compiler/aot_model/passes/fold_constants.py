@@ -1,4 +1,6 @@
-"""Fold constants: a node whose inputs are all constant becomes its result, computed with numpy."""
+"""Fold constants: a node whose inputs are all constant becomes its result, computed with numpy; so does one
+whose results have no elements.
+"""
 
 from __future__ import annotations
 
@@ -43,6 +45,8 @@ def folded(node: Node) -> list[np.ndarray] | None:
     """The outputs of a node as arrays; None when they are not known now."""
     if node.op.shape_only:
         return _expanded(node)
+    if _is_empty(node):
+        return [np.zeros(v.shape, v.dtype.numpy) for v in node.outputs]
     if any(v is not None and not v.is_const for v in node.inputs):
         return None
     why = _objection(node)
@@ -50,6 +54,14 @@ def folded(node: Node) -> list[np.ndarray] | None:
     if data is None:
         refuse(node, why or "numpy cannot compute it here")
     return data
+
+
+def _is_empty(node: Node) -> bool:
+    """Whether no result has an element: nothing is left to compute, by whatever means."""
+    runs = node.op.effects or node.op.deferred or any(True for _ in subgraphs(node))
+    if runs or any(v.type.elements for v in node.outputs):
+        return False
+    return not node.op.sized_by_data(node.inputs)
 
 
 def _objection(node: Node) -> str | None:
