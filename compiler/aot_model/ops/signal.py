@@ -237,14 +237,10 @@ class STFT(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         window = np.hanning(8).astype(np.float32)
-        return [
-            Sample(
-                (_draw(1, 32, 1), np.asarray(4, np.int64), window, np.asarray(8, np.int64)),
-                {"onesided": o},
-                frozenset({1, 2, 3}),
-            )
-            for o in (0, 1)
-        ]
+        plain = _draw(1, 32, 1), np.asarray(4, np.int64), None, np.asarray(8, np.int64)
+        given = plain[0], plain[1], window, plain[3]
+        windowed = [Sample(given, {"onesided": o}, frozenset({1, 2, 3})) for o in (0, 1)]
+        return [*windowed, Sample(plain, {}, frozenset({1, 3}))]
 
 
 @operator("MelWeightMatrix")
