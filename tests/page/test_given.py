@@ -4,6 +4,7 @@ say."""
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +106,20 @@ def test_time(cnn: Path) -> None:
         main(["report", str(cnn), "--target", "c", "-o", str(cnn.parent / "x.html"), "--times", str(path)])
         == 1
     )
+
+
+@pytest.mark.parametrize("number", ["Infinity", "NaN", "1e999", "1" + 400 * "0"])
+def test_numbers_of_an_older_build_are_finite(
+    cnn: Path, number: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compile", str(cnn), "--target", "c", "-o", str(cnn.parent)]) == 0
+    text = (cnn.parent / "net.json").read_text()
+    changed = re.sub(r'("constant_bytes": )[1-9]\d*', rf"\g<1>{number}", text)
+    assert changed != text
+    (cnn.parent / "old.json").write_text(changed)
+    old = ["--against", str(cnn.parent / "old.json")]
+    assert main(["report", str(cnn), "--target", "c", "-o", str(cnn.parent / "net.html"), *old]) == 1
+    assert "[E102]" in capsys.readouterr().err and not (cnn.parent / "net.html").exists()
 
 
 def test_against_an_older_build(cnn: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from aot_model.errors import fail
 from aot_model.library.binary import find
 from aot_model.library.facts import Device, Layer, Parameters, Pool, Tensor, Told
+from aot_model.text import strict_json
 
 SCHEMA = 2
 """Version of the JSON."""
@@ -154,7 +155,7 @@ class Metadata:
         if Path(path).suffix != ".json":
             return [Metadata(*fields) for fields in find(data, str(path))]
         try:
-            return [Metadata.from_dict(json.loads(data))]
+            return [Metadata.from_dict(strict_json.loads(data))]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             message = f"is not the metadata of a generated library ({error!r})"
             raise fail(

@@ -8,7 +8,6 @@ The files are `aot-model compare --json`, `aot-model time --json`, <name>.json o
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from aot_model.emit.metadata import metadata_of
 from aot_model.emit.view import ModelView
 from aot_model.errors import fail
 from aot_model.library.metadata import Metadata
+from aot_model.text import strict_json
 
 HEATS = (15.0, 25.0, 35.0, 45.0)
 """Decibels at which a colour ends; the worst first."""
@@ -408,7 +408,7 @@ def _number(value: float) -> str:
 
 def _read(path: Path, what: str, mark: str, make: Callable[[Mapping[str, Any]], T]) -> T:
     try:
-        facts = json.loads(path.read_text())
+        facts = strict_json.loads(path.read_text())
     except OSError as error:
         raise fail("E101", f"cannot be read: {error.strerror}", where=str(path)) from None
     except ValueError as error:
