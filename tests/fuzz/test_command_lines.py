@@ -28,6 +28,8 @@ def test_random_command_lines() -> None:
         ["targets", "--target-plugin", "a" * 300],
         ["targets", "--target-plugin", "bad.py"],
         ["size", "network.tflite", "network.tflite", '--compiler="'],
+        ["time", "network.tflite", "--target", "cortex-m4", "--runs=99999999999999999999"],
+        ["verify", "network.tflite", "--random=99999999999999999999"],
     ],
 )
 def test_what_failed_once(words: list[str]) -> None:

@@ -279,7 +279,7 @@ def _time(commands: Commands) -> None:
     add_estimate(command)
     command.add_argument(
         "--runs",
-        type=values.whole,
+        type=values.drawn,
         default=1,
         metavar="N",
         help="runs on random inputs, of which the mean is shown (default: 1)",
@@ -319,7 +319,7 @@ def _verify(commands: Commands) -> None:
     )
     layers.add_argument(
         "--random",
-        type=values.whole,
+        type=values.drawn,
         default=3,
         metavar="N",
         help="vectors of random inputs, without --vectors (default: 3)",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 
+MOST_INPUTS = 10_000
+
 
 def pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
@@ -32,6 +34,14 @@ def whole(text: str, least: int = 1) -> int:
         number = least - 1
     if number < least:
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least {least}")
+    return number
+
+
+def drawn(text: str) -> int:
+    """How many inputs are drawn and run: memory holds all of them."""
+    number = whole(text)
+    if number > MOST_INPUTS:
+        raise argparse.ArgumentTypeError(f"'{text}' is more than {MOST_INPUTS:,}")
     return number
 
 
