@@ -173,7 +173,7 @@ def _literally(proto: onnx.ModelProto, x: np.ndarray) -> np.ndarray:
     ],
 )
 def test_results(target: str, label: str, kind: str) -> None:
-    """Within a unit of the last quantisation, on kernels and loops."""
+    """Within a unit of the last quantisation, on kernels and loops; floats have 16 bits of it left over."""
     outcome = _outcomes(target)[label, kind]
     assert outcome.status == "ok", outcome.message
     proto, x, _ = _build(label, kind)
@@ -183,7 +183,8 @@ def test_results(target: str, label: str, kind: str) -> None:
         for c in proto.graph.initializer
         if c.data_type == TensorProto.FLOAT and not c.dims
     )
-    assert np.abs(outcome.outputs[0] - expected).max() <= 1.01 * scale
+    unit = 1.01 if "16" in label else 1.001
+    assert np.abs(outcome.outputs[0] - expected).max() <= unit * scale
     assert np.abs(expected).max() > 5 * scale
 
 

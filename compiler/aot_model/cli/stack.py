@@ -9,6 +9,7 @@ each that is not counted needs what the user allows for it.
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +19,6 @@ from aot_model.emit.files import write_files
 from aot_model.errors import CompileError, Problem, fail
 from aot_model.host.compiler import words
 from aot_model.installation import include_dir
-from aot_model.text import strict_json
 
 _NODE = re.compile(r'^node: \{ title: "(.*?)" label: "(.*?)"', re.MULTILINE)
 _EDGE = re.compile(r'^edge: \{ sourcename: "(.*?)" targetname: "(.*?)"', re.MULTILINE)
@@ -52,7 +52,7 @@ def stack(arguments: argparse.Namespace) -> int:
     """
     library = arguments.library
     try:
-        facts = strict_json.loads(library.read_text(encoding="utf-8"))
+        facts = json.loads(library.read_text(encoding="utf-8"))
         name = str(facts["c_name"])
         profiled = bool(facts.get("options", {}).get("profile"))
         source = library.with_suffix(".c").read_text(encoding="utf-8")

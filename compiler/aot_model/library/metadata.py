@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from aot_model.errors import fail
+from aot_model.library import strict_json
 from aot_model.library.binary import find
 from aot_model.library.facts import Device, Layer, Parameters, Pool, Tensor, Told
-from aot_model.text import strict_json
 
 SCHEMA = 2
 """Version of the JSON."""

@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 from aot_model.emit.metadata import metadata_of
 from aot_model.emit.view import ModelView
 from aot_model.errors import fail
+from aot_model.library import strict_json
 from aot_model.library.metadata import Metadata
-from aot_model.text import strict_json
 
 HEATS = (15.0, 25.0, 35.0, 45.0)
 """Decibels at which a colour ends; the worst first."""

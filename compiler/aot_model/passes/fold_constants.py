@@ -45,7 +45,7 @@ def folded(node: Node) -> list[np.ndarray] | None:
     """The outputs of a node as arrays; None when they are not known now."""
     if node.op.shape_only:
         return _expanded(node)
-    if _is_empty(node):
+    if _has_no_elements(node):
         return [np.zeros(v.shape, v.dtype.numpy) for v in node.outputs]
     if any(v is not None and not v.is_const for v in node.inputs):
         return None
@@ -56,22 +56,27 @@ def folded(node: Node) -> list[np.ndarray] | None:
     return data
 
 
-def _is_empty(node: Node) -> bool:
-    """Whether no result has an element: nothing is left to compute, by whatever means."""
-    runs = node.op.effects or node.op.deferred or any(True for _ in subgraphs(node))
-    if runs or any(v.type.elements for v in node.outputs):
-        return False
-    return not node.op.sized_by_data(node.inputs)
+def _has_no_elements(node: Node) -> bool:
+    """Whether no result has any: nothing is left to compute, by whatever means. Actual shapes of what depends
+    on data are results, too.
+    """
+    return not any(v.type.elements for v in node.outputs) and _why_it_runs(node) is None
 
 
-def _objection(node: Node) -> str | None:
-    """Why a node over constants is computed when the library runs, None when it need not be."""
+def _why_it_runs(node: Node) -> str | None:
+    """Why a node is computed when the library runs, whatever its operands are; None when it need not be."""
     if node.op.effects:
         return "it has effects"
     if node.op.deferred:
         return "it is computed later on purpose"
-    if any(True for _ in subgraphs(node)):
-        return "it has a body"
+    return "it has a body" if any(True for _ in subgraphs(node)) else None
+
+
+def _objection(node: Node) -> str | None:
+    """Why a node over constants is computed when the library runs, None when it need not be."""
+    runs = _why_it_runs(node)
+    if runs is not None:
+        return runs
     size_in = sum(v.type.elements for v in node.inputs if v is not None)
     size_out = sum(v.type.elements for v in node.outputs)
     if size_out > max(MAX_GROWTH, size_in):

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from aot_model.errors import fail
-from aot_model.text import strict_json
 
 SCHEMA = 1
 LIMITS = {"int4": (-8, 7), "int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
@@ -97,7 +96,7 @@ class Plan:
         """A plan that was written, and maybe edited. CompileError E101, E302 with everything that is
         wrong."""
         try:
-            facts = strict_json.loads(path.read_bytes())
+            facts = json.loads(path.read_bytes())
         except OSError as error:
             raise fail("E101", f"cannot read the plan: {error.strerror or error}", where=str(path)) from None
         except ValueError as error:

@@ -69,8 +69,7 @@ PLAIN, DSP, HELIUM = Family("plain C", False), Family("DSP extension", True), Fa
 def _no_room(node: Node, target: Target) -> str | None:
     """Why weights of 4 bits cannot be unpacked before a kernel runs (kernels/int8/nibbles.py)."""
     w = node.input(1)
-    packed = w is not None and w.dtype in NIBBLES
-    if not packed or w.type.elements <= nibbles.ROOM[target.wish]:  # type: ignore[union-attr]
+    if w is None or w.dtype not in NIBBLES or w.type.elements <= nibbles.ROOM[target.wish]:
         return None
     return "there is no room for its unpacked weights of 4 bits"
 

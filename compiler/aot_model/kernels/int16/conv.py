@@ -24,7 +24,7 @@ from aot_model.kernels.int16.blocks import Blocks, Index
 from aot_model.kernels.int16.dots import Dots
 from aot_model.kernels.int16.elements import Elements
 from aot_model.kernels.int16.finish import Finish
-from aot_model.kernels.int16.finish_mve import Ending
+from aot_model.kernels.int16.finish_mve import Ending, where_stored
 from aot_model.kernels.int16.patches import gather
 from aot_model.kernels.overlap import by_pixels, residual
 from aot_model.kernels.row_tail import VectorTail
@@ -283,9 +283,9 @@ class Rows(Method):
         `pixels`.
         """
 
-    def cast(self) -> str:
-        """Of a pointer to results."""
-        return ""
+    def stored(self, place: str) -> str:
+        """The pointer to results that `calls` take, from one of their type."""
+        return place
 
     def scratch(self) -> list[Scratch]:
         c = self.c
@@ -297,7 +297,7 @@ class Rows(Method):
         c, channels = self.c, self.c.shape.out_c
         rows = [total("row", str(i * channels)) for i in range(p)]
         to = rows if c.tail is not None else [c.pixel(i) for i in range(p)]
-        to = [f"{cast}({place})" for place in to] if (cast := self.cast()) else to
+        to = [self.stored(place) for place in to]
         more = self.pixels - p
         at = [f"from{i}" for i in range(p)]
         lines = self.calls(at + at[-1:] * more, to + to[-1:] * more, p)
@@ -330,9 +330,8 @@ class VectorRows(Rows):
         words = dot_mve.pack(self.c.weights, self.ending)
         return [Packed("weights", words, admissible=ANYTHING, layout=dot_mve.LAYOUT)]
 
-    def cast(self) -> str:
-        pointer = self.ending.pointer
-        return "" if f"{self.finish.to.c_type} *" == pointer else f"({pointer})"
+    def stored(self, place: str) -> str:
+        return where_stored(place, self.finish.to)
 
     def calls(self, x: list[str], y: list[str], p: int) -> list[str]:
         arguments = ", ".join([*x, "weights", str(self.c.shape.out_c), *y])

@@ -27,7 +27,7 @@ from aot_model.kernels.int8.depthwise_taps_mve import RESIDENT, tap_offsets, tap
 from aot_model.kernels.int8.image_rows_mve import PaddedRows, image_loops, slack_of_rows
 from aot_model.kernels.int8.requantise_mve import HEADER
 from aot_model.kernels.int16 import block_mve
-from aot_model.kernels.int16.finish_mve import Ending
+from aot_model.kernels.int16.finish_mve import Ending, where_stored
 from aot_model.kernels.row_tail import VectorTail
 
 
@@ -153,12 +153,11 @@ def layer_code(
     make. table: C before them, where there is a ring; calls: theirs, for where the results go. sum_type: as
     of `depthwise`.
     """
-    s, pointer = rows.shape, f"int{to.bits}_t *"
+    s = rows.shape
     out_row, ring = s.out_w * s.out_c, rows.ring(0, table)
     scratch = [ring.scratch] if ring else []
     place = f"y + (n * {s.out_h} + oy) * {out_row}"
-    own = to.c_type + " *" == pointer
-    row = calls(place if own else f"({pointer})({place})")
+    row = calls(where_stored(place, to))
     if tail is not None:
         scratch.append(Scratch("results", out_row * to.size, 4, to.c_type))  # which is how a tail reads them
         pixel = f"(n * {s.out_h} + oy) * {s.out_w} + ox"
@@ -171,8 +170,7 @@ for (int32_t c = 0; c < {s.out_c}; c++) {{
     {tail.store("v", ("0", "0", pixel, "c"), 1)}
 }}
 """
-        made = calls("results" if own else f"({pointer})results")
-        row = f"{made}for (int32_t ox = 0; ox < {s.out_w}; ox++) {{\n{each}}}\n"
+        row = f"{calls(where_stored('results', to))}for (int32_t ox = 0; ox < {s.out_w}; ox++) {{\n{each}}}\n"
     sizes = 2, to.size
     return KernelCode(image_loops(s, "const int16_t *image = x", ring, row), tuple(constants), tuple(scratch),
                       frozenset({HEADER, block_mve.HEADER}), (kernel[1],), slack_of_rows(s, ring, sizes),

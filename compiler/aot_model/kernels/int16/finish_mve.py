@@ -11,10 +11,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot_model.c.assembly import constant
+from aot_model.ir.types import DType
 from aot_model.kernels.int16.finish import Finish
 
 LIMITS = ("q4", "q5")
 """Vectors that hold the limits of the results, where storing the low bits would not be clamping."""
+
+
+def with_a_sign(to: DType) -> str:
+    """C type of pointers by which vectors store results."""
+    return f"int{to.bits}_t *"
+
+
+def where_stored(place: str, to: DType) -> str:
+    """A pointer to results of their own type, as vectors take it."""
+    return place if f"{to.c_type} *" == with_a_sign(to) else f"({with_a_sign(to)})({place})"
 
 
 @dataclass(frozen=True)
@@ -43,7 +54,7 @@ class Ending:
     @property
     def pointer(self) -> str:
         """C type of where they go."""
-        return f"int{self.finish.to.bits}_t *"
+        return with_a_sign(self.finish.to)
 
     def limits(self) -> list[str]:
         """Instructions before all, which spoil r0."""

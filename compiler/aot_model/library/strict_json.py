@@ -1,4 +1,4 @@
-"""JSON of files that anyone may have written: numbers are those of the standard, and can be computed with."""
+"""JSON of files that anyone may have written or changed: its numbers are finite, as the standard has them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LARGEST = 1 << 63
 
 def loads(text: str | bytes) -> Any:
     """ValueError for what is no JSON, for NaN and infinities, which Python reads as numbers, and for integers
-    of more than 64 bits, of which sums and shares have no float.
+    of more than 64 bits, which may be beyond any float.
     """
     return json.loads(text, parse_float=_real, parse_int=_whole, parse_constant=_refused)
 
