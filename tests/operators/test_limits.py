@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -312,6 +313,27 @@ def test_defaults_of_activations_that_runtimes_do_not_share(
     sample = replace(row.sample, attributes=attributes)
     (outcome,) = run_cases([replace(row, sample=sample).case], "c", jobs=1)
     assert outcome.status == ("ok" if fits else "refused"), outcome.message
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_sequences_have_steps(kind: str, axis: int) -> None:
+    """ONNX Runtime gives zeros after no steps, others the state before them."""
+    row = rows_of(OPERATORS["", kind])[0]
+    shape = list(np.shape(row.sample.inputs[0]))
+    shape[axis] = 0
+    others = values_of(row)[1:]
+    with pytest.raises(OperatorError, match="without steps"):
+        row.operator.infer([Value("x", TensorType(DType.FLOAT32, tuple(shape))), *others])
+
+
+@pytest.mark.parametrize("mode", ["edge", "reflect", "wrap"])
+@pytest.mark.parametrize(("rows", "pads", "fits"), [(0, 1, False), (0, 0, True), (1, 1, True)])
+def test_axes_are_padded_with_elements_that_they_have(mode: str, rows: int, pads: int, fits: bool) -> None:
+    x = Value("x", TensorType(DType.FLOAT32, (rows, 4)))
+    given = [x, constant("pads", np.asarray([pads, 0, 0, 0]))]
+    with nullcontext() if fits else pytest.raises(OperatorError, match="no elements"):
+        assert OPERATORS["", "Pad"](mode=mode).infer(given)[0].shape == (rows + pads, 4)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("seed", range(30))
