@@ -168,6 +168,30 @@ def test_integers_are_off_by_steps(tmp_path: Path) -> None:
         assert next(layer for layer in found.layers if layer.name == "tq").status == status
 
 
+@pytest.mark.parametrize(("factor", "status"), [(1.0, "ok"), (1.02, "rounding"), (1.05, "off")])
+def test_a_chain_is_off_by_a_step_for_each_of_its_roundings(
+    tmp_path: Path, factor: float, status: str
+) -> None:
+    """Two of QuantizeLinear: two steps of 100, not five."""
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["xq"]),
+        helper.make_node("DequantizeLinear", ["xq", "s", "z"], ["xf"]),
+        helper.make_node("Relu", ["xf"], ["r"]),
+        helper.make_node("QuantizeLinear", ["r", "s", "z"], ["rq"]),
+    ]
+    ends = [tensor("x", (8,))], [tensor("rq", (8,), TensorProto.UINT8)]
+    constants = {"s": np.float32(0.05), "z": np.uint8(0)}
+    path = save(model(nodes, *ends, constants), tmp_path / "m.onnx")
+    reference = open_reference(path, "onnx", None, {})
+    x = np.full(8, 5, np.float32)
+    compiled = compile_model(Request(path, "m", "c", library=Options(trace=True)))
+    program = host_run.build(compiled.view, compiled.texts, tmp_path / "b")
+    (row,) = program.run([[x]])
+    off = [np.rint(array * factor).astype(array.dtype) for array in row]
+    (layer,) = measure(program, [off], [[x]], reference, Tolerance()).layers[-1:]
+    assert len(layer.nodes) > 1 and layer.status == status
+
+
 def _tflite(folder: Path) -> Path:
     w = RNG.standard_normal((4, 6)).astype(np.float32)
     tensors = [

@@ -125,7 +125,7 @@ def _text(measured: Measured, every: bool) -> str:
 
 _WORDS = {
     "ok": "right",
-    "rounding": "off by one step, as roundings may be",
+    "rounding": "off by a step for each rounding, as they may be",
     "inherited": "right for what they are given",
     "off": "off",
 }

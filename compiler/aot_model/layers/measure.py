@@ -50,13 +50,21 @@ class Layer:
 
     @property
     def status(self) -> str:
-        """ "off": the layer itself is; "rounding": by one step of an integer; "inherited": only its inputs
-        are.
+        """ "off": the layer itself is; "rounding": by a step of an integer for each rounding that it is made
+        of; "inherited": only its inputs are.
         """
         judged = self.own or self.inherited
         if judged.differing:
-            return "rounding" if self.steps and judged.worst <= 1 else "off"
+            return "rounding" if self.steps and judged.worst <= max(1, self._roundings) else "off"
         return "inherited" if self.inherited.differing else "ok"
+
+    @property
+    def _roundings(self) -> int:
+        """Nodes that round to integers: each may fall to the other side, as a float sum before it goes."""
+        return sum(
+            node.kind in ("QuantizeLinear", "DynamicQuantizeLinear") or node.kind.startswith("QLinear")
+            for node in self.nodes
+        )
 
 
 @dataclass(frozen=True)
