@@ -59,11 +59,11 @@ def rows(pattern: str = "*") -> list[Case]:
     """Samples of operators and layers of the kernels' table."""
     sys.path += [p for name in ("operators", "kernels") if (p := str(TESTS / name)) not in sys.path]
     from rows import registry_rows
-    from table import GROUPS
+    from table import GROUPS, case_of
 
     cases = [row.case for row in registry_rows() if fnmatch.fnmatch(row.label, pattern)]
     return cases + [
-        layer.case(group, {})
+        case_of(group, layer, {})
         for group, layers in GROUPS.items()
         for layer in layers()
         if fnmatch.fnmatch(f"{group} {layer.name}", pattern)

@@ -139,7 +139,7 @@ def wrong_samples(target: str, only: str, part: slice, seed: int) -> tuple[list[
 
 def wrong_layers(target: str, only: str, part: slice, seed: int) -> tuple[list[str], int]:
     """Layers of the kernels' table that are not what is expected, and how many were run."""
-    from table import GROUPS
+    from table import GROUPS, case_of
     from test_table import problems
 
     chosen = [
@@ -149,7 +149,7 @@ def wrong_layers(target: str, only: str, part: slice, seed: int) -> tuple[list[s
         if fnmatch.fnmatch(group, only) or fnmatch.fnmatch(layer.name, only)
     ][part]
     with scattered(seed):
-        outcomes = run([layer.case(group, {}) for group, layer in chosen], target)
+        outcomes = run([case_of(group, layer, {}) for group, layer in chosen], target)
     return problems([layer for _, layer in chosen], outcomes), len(chosen)
 
 

@@ -12,7 +12,8 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent / "kernels"))
 
-from table import Draw, Layer, Step
+from draw import Draw
+from layer import Layer, Step
 
 from aot_model.ir.graph import Graph
 from aot_model.ops.convolution import Convolution

@@ -11,8 +11,9 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from draw import Draw
 from int16_layers import requantised as wide_requantised
-from table import Draw, Layer, Step
+from layer import Layer, Step
 
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType, TensorType
@@ -68,7 +69,7 @@ class Drawn:
 
     @property
     def case(self) -> Case:
-        return replace(self.layer.case("", self.options), model=self.layer.graph)
+        return self.layer.case(self.layer.graph, self.options)
 
 
 class _Sizes:

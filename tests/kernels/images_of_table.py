@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from table import Draw, Layer, Step
+from draw import Draw
+from layer import Layer, Step
 
 from aot_model.ops.convolution import Convolution
 from aot_model.ops.quantised import QuantisedSum

@@ -7,7 +7,8 @@ from __future__ import annotations
 from functools import cache, partial
 
 import numpy as np
-from table import WINDOWS, Draw, Layer, ProductLayer, Step
+from draw import WINDOWS, Draw
+from layer import Layer, ProductLayer, Step
 
 from aot_model.ir.graph import Graph
 from aot_model.ops.convolution import Convolution

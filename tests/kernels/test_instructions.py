@@ -19,8 +19,9 @@ from typing import Any
 
 import pytest
 from counted_firmware import Costs, costs
+from layer import Layer
 from network_layers import float_layers, int8_layers, network_case
-from table import GROUPS, Layer
+from table import GROUPS, case_of
 
 from aot_model.kernels.base import KernelCode
 from aot_model.kernels.site import Site
@@ -45,7 +46,7 @@ def layers(target: str) -> list[tuple[Layer, Case]]:
     words = PREFERENCES if target in BOARDS else PREFERENCES[:1]
     words += ({"memory": "l4-art"},) if target == "cortex-m4" else ()
     found = [
-        (layer, layer.case(group, {}), f"{group}: {layer.name}")
+        (layer, case_of(group, layer, {}), f"{group}: {layer.name}")
         for group, layers in GROUPS.items()
         if target != "cortex-m0" or group.startswith("int8")
         for layer in layers()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import test_int8_dsp as layers
 from kernel_program import run_host
-from table import GROUPS
+from table import GROUPS, case_of
 
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.overlap import by_pixels, by_rows, span
@@ -116,7 +116,7 @@ def test_channels_one_after_the_other_overlap_whole_pixels(target: str, tmp_path
         for layer in GROUPS[group]():
             op = layer.steps[0].operator
             if layer.x.shape[-1] > 1 and getattr(op, "group", 1) == layer.x.shape[-1]:
-                compiled = compiled_case(layer.case(group, {}), tmp_path / "model", "m", target)
+                compiled = compiled_case(case_of(group, layer, {}), tmp_path / "model", "m", target)
                 for call in compiled.view.program.calls():
                     found |= {
                         (layer.x.dtype.itemsize, o.step == layer.x.shape[-1] * layer.x.dtype.itemsize)

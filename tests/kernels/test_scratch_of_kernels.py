@@ -7,8 +7,9 @@ sanitizers.
 from __future__ import annotations
 
 import pytest
+from layer import Layer
 from network_layers import float_layers, int8_layers, network_case
-from table import GROUPS, Layer
+from table import GROUPS, case_of
 from test_table import problems
 
 from batch import Case, run_cases
@@ -26,7 +27,7 @@ def _has(target: str, group: str) -> bool:
 
 def _cases(target: str) -> list[tuple[Layer, Case]]:
     found = [
-        (layer, layer.case(group, {}))
+        (layer, case_of(group, layer, {}))
         for group, layers in GROUPS.items()
         if _has(target, group)
         for layer in layers()

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from table import GROUPS, Layer, Place, group_of, places_of
+from layer import Layer
+from table import GROUPS, Place, case_of, group_of, places_of
 
 import batch
 from aot_model.ir.graph import Node
@@ -49,7 +50,9 @@ def taken_layers(name: str, place: Place, folder: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(Target, "kernel_for", recorded)
     for layer in GROUPS[group_of(name)]():
         chosen: list[str] = []
-        compiled_case(layer.case(group_of(name), dict(place.options)), folder / "model", "m", place.target)
+        compiled_case(
+            case_of(group_of(name), layer, dict(place.options)), folder / "model", "m", place.target
+        )
         if name in chosen:
             found.append(layer)
     monkeypatch.undo()
@@ -77,7 +80,7 @@ def problems(layers: Sequence[Layer], outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def run(layers: Sequence[Layer], name: str, place: Place, jobs: int = batch.JOBS) -> list[Outcome]:
-    cases = [layer.case(group_of(name), dict(place.options)) for layer in layers]
+    cases = [case_of(group_of(name), layer, dict(place.options)) for layer in layers]
     if place.board is not None:
         return run_cases(cases, place.target, sanitize=False, board=place.board, jobs=jobs)
     return run_cases(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from layer import Layer
 from oracles import expected
 from rows import Row, rows_of
-from table import GROUPS, Layer
+from table import GROUPS, case_of
 from test_table import problems
 from variants import chosen, problem
 from verdict import verdict
@@ -34,7 +35,7 @@ def _variant(row: Row) -> Subject:
 
 
 def _layer(group: str, layer: Layer) -> Subject:
-    return Subject(layer.case(group, {}), lambda outcome: "".join(problems([layer], [outcome])))
+    return Subject(case_of(group, layer, {}), lambda outcome: "".join(problems([layer], [outcome])))
 
 
 def subjects() -> dict[str, Subject]:

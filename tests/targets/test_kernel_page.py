@@ -18,7 +18,8 @@ from aot_model.targets.registry import parse_target
 from batch import compiled_case, run_cases
 
 sys.path.append(str(Path(__file__).parents[1] / "kernels"))
-from table import GROUPS, Layer
+from layer import Layer
+from table import GROUPS, case_of
 
 ROOT = Path(__file__).resolve().parents[2]
 GROUPS_OF_PAGE = ("int8 convolution", "int8 matrix product")
@@ -45,7 +46,7 @@ NOTE = "2 pixels x 4 channels in registers"
 def test_all_integer_layers(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that fit go through the kernel, the others through plain C."""
     monkeypatch.setattr(batch, "parse_target", lambda *_: target)
-    cases = [layer.case(group, {}) for group, layer in layers()]
+    cases = [case_of(group, layer, {}) for group, layer in layers()]
     for (_, layer), outcome in zip(layers(), run_cases(cases, "rv32", jobs=1), strict=True):
         assert outcome.status == "ok", f"{layer.name}: {outcome.message[:500]}"
         np.testing.assert_array_equal(outcome.outputs[0], layer.expected(), err_msg=layer.name)
@@ -85,7 +86,7 @@ def test_on_rv32(target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     main, files = [START], []
     for group, layer in layers():
         k = len(files)
-        texts = compiled_case(layer.case(group, {}), tmp_path / "model", f"m{k}", "rv32").texts
+        texts = compiled_case(case_of(group, layer, {}), tmp_path / "model", f"m{k}", "rv32").texts
         if NOTE not in texts[f"m{k}.c"] or any(s.fed for s in layer.steps):
             continue
         for file in (f"m{k}.c", f"m{k}.h"):

@@ -1,0 +1,118 @@
+"""Layers of the kernels' table for floats: convolutions, transposed ones, matrix products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from draw import SHAPES, WINDOWS, Draw
+from layer import Layer, Step
+
+from aot_model.ops.convolution import Convolution, ConvolutionTranspose
+from aot_model.ops.elementwise import op
+from aot_model.ops.matmul import MatMul
+from aot_model.ops.registry import OPERATORS
+
+
+def windows_by_channel() -> list[tuple[tuple[int, ...], tuple[int, ...], bool, dict[str, Any]]]:
+    """(weights, x, whether the weights are an input, attributes): of 1-D, 2-D and 3-D, grouped and depthwise,
+    for convolutions and transposed ones.
+    """
+    window = {
+        1: {"strides": (3,), "pads": (1, 0), "dilations": (2,)},
+        2: {"strides": (2, 1), "pads": (0, 1, 1, 1), "dilations": (1, 2)},
+        3: {"strides": (2, 1, 2), "pads": (1, 0, 1, 0, 1, 1), "dilations": (1, 2, 1)},
+    }
+    sizes = {1: ((17,), (5,)), 2: ((9, 8), (3, 4)), 3: ((5, 6, 7), (2, 3, 3))}
+    found = []
+    for k, (d, outs, ins, group) in enumerate(
+        [
+            (3, 6, 4, 1),
+            (3, 8, 8, 2),
+            (3, 10, 10, 10),
+            (3, 6, 3, 3),
+            (2, 16, 16, 16),
+            (2, 21, 7, 7),
+            (1, 8, 8, 8),
+            (1, 12, 12, 3),
+            (2, 9, 9, 3),
+            (2, 5, 3, 1),
+        ]
+    ):
+        (size, kernel), batch = sizes[d], 1 + k % 2
+        for fed in (False, True):
+            found.append(
+                ((outs, *kernel, ins // group), (batch, *size, ins), fed, {"group": group, **window[d]})
+            )
+    return found
+
+
+def float_convolutions(transposed: bool) -> list[Layer]:
+    draw, layers = Draw(34), []
+    operator = ConvolutionTranspose if transposed else Convolution
+
+    def add(shape: tuple[int, ...], w: np.ndarray, **window: Any) -> None:
+        turn = len(layers)
+        bias, relu = Step(op("Add"), (draw.tensor(np.float32, w.shape[0]),)), Step(OPERATORS["", "Relu"]())
+        tail = ((bias, relu), (bias,), (), (relu,))[turn % 4]
+        layers.append(
+            Layer(
+                f"{turn} {list(shape)} * {list(w.shape)} {window}",
+                draw.tensor(np.float32, *shape),
+                (Step(operator(**window), (w,)), *tail),
+            )
+        )
+
+    for k, (kernel, ins, outs) in enumerate((*SHAPES, ((3, 3), 8, 17), ((1, 1), 16, 32))):
+        for window in (WINDOWS[k % 6], WINDOWS[(k + 2) % 6]):
+            add((1 + k % 2, 7, 9, ins), draw.tensor(np.float32, outs, *kernel, ins), **window)
+    add((1, 6, 6, 8), draw.tensor(np.float32, 6, 3, 3, 4), group=2, pads=(1, 1, 1, 1))
+    add(
+        (2, 15, 4),
+        draw.tensor(np.float32, 6, 3, 4),
+        strides=(2,),
+        pads=(1, 1),
+        dilations=(1,),
+        **({"output_padding": (0,)} if transposed else {}),
+    )
+    for w, x, fed, window in windows_by_channel():
+        values = draw.tensor(np.float32, *w)
+        if transposed:
+            window = {**window, "output_padding": (*[0] * (len(x) - 3), window["strides"][-1] - 1)}
+        layers.append(
+            Layer(
+                f"{len(layers)} {list(x)} * {list(w)} {'given ' if fed else ''}{window}",
+                draw.tensor(np.float32, *x),
+                (Step(operator(**window), (values,), fed),),
+            )
+        )
+    for channels, window in () if transposed else ((8, WINDOWS[2]), (21, WINDOWS[3]), (4, WINDOWS[5])):
+        add((1, 8, 10, channels), draw.tensor(np.float32, channels, 3, 3, 1), **window, group=channels)
+    return layers
+
+
+def float_products() -> list[Layer]:
+    draw, layers = Draw(35), []
+    relu = Step(OPERATORS["", "Relu"]())
+    sizes: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
+        ((1, 64), (64, 12)),
+        ((7, 33), (33, 17)),
+        ((4, 16), (16, 16)),
+        ((2, 3, 8), (8, 5)),
+        ((2, 5, 9), (2, 9, 4)),
+        ((3, 1, 4, 6), (1, 2, 6, 8)),
+        ((6,), (6, 5)),
+        ((3, 7), (7,)),
+        ((1, 3, 2, 4, 6), (3, 1, 6, 5)),
+        ((2, 1, 2, 1, 5), (2, 2, 5, 3)),
+    ]
+    for a, b in sizes:
+        for fed in (False, True):
+            layers.append(
+                Layer(
+                    f"{len(layers)} {a} x {b} {'input' if fed else 'constant'}",
+                    draw.tensor(np.float32, *a),
+                    (Step(MatMul(), (draw.tensor(np.float32, *b),), fed), *((relu,) if fed else ())),
+                )
+            )
+    return layers
