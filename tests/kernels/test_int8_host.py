@@ -10,8 +10,7 @@ from pathlib import Path
 import arithmetic
 import numpy as np
 import pytest
-from kernel_program import Case, run_host
-from test_int8_dsp import (
+from int8_cases import (
     KINDS,
     TableTail,
     finished,
@@ -21,6 +20,7 @@ from test_int8_dsp import (
     some_input,
     some_weights,
 )
+from kernel_program import Case, run_host
 
 from aot_model.host.program import STRICT
 from aot_model.installation import include_dir

@@ -8,8 +8,8 @@ from pathlib import Path
 import arithmetic
 import numpy as np
 import pytest
+from int8_cases import KINDS, TableTail, finished, quantisation, random_shape, some_bias, some_input
 from kernel_program import Case, run_board, run_host
-from test_int8_dsp import KINDS, TableTail, finished, quantisation, random_shape, some_bias, some_input
 
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.int8 import conv_c, depthwise_c, nibbles_dsp

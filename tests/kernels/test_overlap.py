@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import test_int8_dsp as layers
+from int8_cases import conv_case, random_shape
 from kernel_program import run_host
 from table import GROUPS, case_of
 
@@ -77,7 +77,7 @@ def harmless(order: list[tuple[str, int]], distance: int) -> bool:
 
 def shapes(rng: np.random.Generator) -> Iterator[ConvShape]:
     while True:
-        s = layers.random_shape(rng, depthwise=False)
+        s = random_shape(rng, depthwise=False)
         if s.in_h * s.in_w * s.in_c < 150 and s.out_h * s.out_w * s.out_c < 200:
             yield s
 
@@ -150,7 +150,7 @@ def test_groups_that_end_in_the_next_image(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     shape = ConvShape(2, 1, 7, 4, 1, 7, 8)
     run_host(
-        [layers.conv_case(rng, shape, kind, plain) for kind in ("relu", "signed") for plain in (False, True)],
+        [conv_case(rng, shape, kind, plain) for kind in ("relu", "signed") for plain in (False, True)],
         tmp_path,
     )
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import arithmetic
 import numpy as np
 import pytest
-from kernel_program import Case, run_board, run_host
-from test_int8_dsp import (
+from int8_cases import (
     KINDS,
     TableTail,
     finished,
@@ -20,6 +19,7 @@ from test_int8_dsp import (
     some_input,
     some_weights,
 )
+from kernel_program import Case, run_board, run_host
 
 from aot_model.cycles.rules import memory_of
 from aot_model.kernels.base import ConvShape, KernelCode

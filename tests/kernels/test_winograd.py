@@ -10,8 +10,8 @@ from pathlib import Path
 import arithmetic
 import numpy as np
 import pytest
+from int8_cases import KINDS, TableTail, finished, quantisation, some_bias, some_input, some_weights
 from kernel_program import Case, run_board, run_host
-from test_int8_dsp import KINDS, TableTail, finished, quantisation, some_bias, some_input, some_weights
 
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.int8 import affine_sum, winograd, winograd_dsp

@@ -48,7 +48,9 @@ _NEAR: dict[str, tuple[str, ...]] = {
 
 _BY_PART: dict[str, tuple[str, ...]] = {
     "arithmetic": ("tests/tflite_operators",),
-    "kernels/int8/.*_dsp|kernels/int8/(dsp|patch|gemm|plane|finish)": ("tests/kernels/test_int8_dsp.py",),
+    "kernels/int8/.*_dsp|kernels/int8/(dsp|patch|gemm|plane|finish)": (
+        _together("kernels", "requantise_dsp", "int8_dsp", "depthwise_dsp"),
+    ),
     "kernels/int8/.*(_mve|plane|finish)": ("tests/kernels/test_int8_mve.py",),
     "kernels/int8/(.*_host|host_|finish|plane|vectors|instructions)": ("tests/kernels/test_int8_host.py",),
     "kernels/int8/plane": ("tests/kernels/test_winograd.py",),
