@@ -36,7 +36,14 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "ops/microsoft": ("tests/operators/test_masks.py",),
     "kernels": (
         _together(
-            "kernels", "kernel_choices", "overlap", "blocks", "instruction_tables", "parts", "admissible"
+            "kernels",
+            "float32_choices",
+            "int8_choices",
+            "overlap",
+            "blocks",
+            "instruction_tables",
+            "parts",
+            "admissible",
         ),
         "tests/kernels/test_drawn_layers.py",
     ),
