@@ -1,10 +1,15 @@
-"""More layers of random ONNX networks: what exporters write beside convolutions and products."""
+"""More layers of random ONNX networks: what exporters write beside convolutions and products.
+
+They come behind the others in the lists that layers are drawn from: what a number draws depends on the order.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+import onnx_image_layers  # noqa: F401  (its layers come first)
+import onnx_tensor_layers  # noqa: F401  (likewise)
 from onnx import TensorProto, helper
-from random_onnx import Network, Shape, anywhere, image
+from onnx_network import Network, Shape, anywhere, image
 
 
 def _size(shape: Shape) -> int:
