@@ -1,4 +1,4 @@
-"""Layers of random ONNX networks for images and signals: convolutions, pools, gates, resizing, normalising."""
+"""Layers of random ONNX networks for images and signals: convolutions, pools, gates, resizing, norms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""QuantizeLinear and DequantizeLinear between the layers of a random ONNX network."""
+"""QuantizeLinear and DequantizeLinear between the layers of a random ONNX network.
+
+What is quantised, to which type, by tensor or by channel, is drawn as well: some tensors stay float, so that
+integer layers have float neighbours. Ranges are those of the network's own numbers.
+"""
 
 from __future__ import annotations
 

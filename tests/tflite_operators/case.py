@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tflite_models import FLOAT32, INT32, G, Op, T, build
+from tflite_models import BOOL, FLOAT32, INT8, INT16, INT32, INT64, UINT8, G, Op, T, build
 
 RNG = np.random.default_rng(5)
+"""Of all modules of cases, in the order in which they are imported."""
 
 
 @dataclass(frozen=True)
@@ -92,3 +93,47 @@ def network(
 ) -> OpCase:
     """A case of several operators."""
     return OpCase(name, build(tensors, operators, inputs, outputs, *others), tuple(fed), **more)  # type: ignore[arg-type]
+
+
+TYPES = {
+    "float32": FLOAT32, "int8": INT8, "uint8": UINT8, "int16": INT16, "int32": INT32, "int64": INT64,
+    "bool": BOOL
+}  # fmt: skip
+
+
+def plain(name: str, array: np.ndarray | Sequence[int], type_: int | None = None) -> T:
+    """An output of the shape of an array (or of that shape), without quantisation."""
+    shape = array.shape if isinstance(array, np.ndarray) else tuple(array)
+    return T(name, shape, type_ if type_ is not None else TYPES[str(np.asarray(array).dtype)], scale=())
+
+
+def quantised(
+    kind: str,
+    inputs: Sequence[tuple[np.ndarray, float, int]],
+    shape: Sequence[int],
+    scale: float,
+    zero: int,
+    options: str | None = None,
+    fields: dict[str, object] | None = None,
+    constants: Sequence[T] = (),
+    oracles: Sequence[str] = ("litert", "tflm"),
+    tag: str = "",
+) -> list[OpCase]:
+    """An operator of int8 or int16 with (values, scale, zero point) of each input, against both engines."""
+    type_ = TYPES[str(inputs[0][0].dtype)]
+    tensors = [T(f"x{k}", a.shape, type_, (s,), (z,)) for k, (a, s, z) in enumerate(inputs)]
+    names = {"litert": "litert-ref", "litert-all": "litert-ref", "tflm": "tflm"}
+    return [
+        one(
+            f"{kind}-{inputs[0][0].dtype}-values{tag}-{oracle}",
+            kind,
+            [*tensors, *constants],
+            [T("y", tuple(shape), type_, (scale,), (zero,))],
+            options,
+            fields,
+            given=[a for a, _, _ in inputs],
+            oracle=oracle,
+            arithmetic=names[oracle],
+        )
+        for oracle in oracles
+    ]

@@ -9,6 +9,10 @@ from pathlib import Path
 
 import audio
 import elementary
+import elementary_movements
+import elementary_pools_and_products
+import elementary_quantised
+import float_operators
 import hybrid
 import indexing
 import integer_lstm
@@ -37,6 +41,10 @@ CASES = [
     *indexing.CASES,
     *layers.CASES,
     *elementary.CASES,
+    *elementary_movements.CASES,
+    *elementary_pools_and_products.CASES,
+    *elementary_quantised.CASES,
+    *float_operators.CASES,
     *others.CASES,
     *audio.CASES,
     *hybrid.CASES,
