@@ -15,6 +15,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from qdq_network import TYPES, Net
 
 from aot_model.frontends.onnx import read_onnx
 from aot_model.host.program import scratch_folder
@@ -25,68 +26,6 @@ from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.pipeline import Request, compile_model
 from onnx_models import model, save, tensor
 from sanitizers import sanitized
-
-TYPES = {"int8": TensorProto.INT8, "uint8": TensorProto.UINT8, "int16": TensorProto.INT16}
-
-
-class Net:
-    """A network of quantised tensors: every call adds an operator with its dequantisations and
-    quantisation.
-    """
-
-    def __init__(self, kind: str, seed: int) -> None:
-        self.kind = kind
-        self.rng = np.random.default_rng(seed)
-        self.nodes: list[onnx.NodeProto] = []
-        self.constants: dict[str, np.ndarray] = {}
-        self.inputs: list[onnx.ValueInfoProto] = []
-        self.count = 0
-
-    def name(self) -> str:
-        self.count += 1
-        return f"t{self.count}"
-
-    def constant(self, data: object, dtype: str = "float32") -> str:
-        name = self.name()
-        self.constants[name] = np.asarray(data, dtype=dtype)
-        return name
-
-    def parameters(self) -> tuple[str, str]:
-        zero = (
-            0
-            if self.kind == "int16"
-            else int(self.rng.integers(100, 140)) - (0 if self.kind == "uint8" else 128)
-        )
-        scale = self.rng.uniform(0.01, 0.05) * (1 / 128 if self.kind == "int16" else 1)
-        return self.constant(scale), self.constant(zero, self.kind)
-
-    def input(self, *shape: int) -> str:
-        """A quantised input, dequantised."""
-        name = self.name()
-        self.inputs.append(tensor(name, shape, TYPES[self.kind]))
-        return self.op("DequantizeLinear", name, *self.parameters())
-
-    def weights(self, *shape: int, axis: int | None = None) -> str:
-        count = 1 if axis is None else shape[axis]
-        scale = self.rng.uniform(0.005, 0.02, count)
-        data = self.constant(self.rng.integers(-128, 128, shape), "int8")
-        if axis is None:
-            return self.op("DequantizeLinear", data, self.constant(scale[0]), self.constant(3, "int8"))
-        return self.op(
-            "DequantizeLinear", data, self.constant(scale), self.constant(np.zeros(count), "int8"), axis=axis
-        )
-
-    def op(self, kind: str, *inputs: str, **attributes: object) -> str:
-        out = self.name()
-        self.nodes.append(helper.make_node(kind, inputs, [out], name=f"{kind}_{out}", **attributes))
-        return out
-
-    def quantised(self, x: str) -> str:
-        return self.op("QuantizeLinear", x, *self.parameters())
-
-    def proto(self, result: str) -> onnx.ModelProto:
-        output = helper.make_tensor_value_info(result, TYPES[self.kind], None)
-        return model(self.nodes, self.inputs, [output], self.constants, opset=21)
 
 
 def conv(n: Net) -> str:
