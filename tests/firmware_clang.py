@@ -22,9 +22,10 @@ from pathlib import Path
 
 from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
-from batch import JOBS, Case, Generated, generate, workers
+from batch import JOBS, Case, generate, workers
 from qemu import BOARDS
 from qemu import COMPILER as GCC
+from translation_unit import Generated
 
 TESTS = Path(__file__).resolve().parent
 COMPILERS = ("clang-22", "clang-19", "clang-14", "clang")

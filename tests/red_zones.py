@@ -25,7 +25,8 @@ from aot_model.memory import Block, MemoryPlan, Overlap, Pool, View, plan
 from aot_model.ops.registry import load_all
 from aot_model.pipeline import Compiled, Request, compile_graph, compile_model
 from aot_model.targets.registry import parse_target
-from batch import Case, Generated, Outcome, helpers_by_text, helpers_in
+from batch import Case, Outcome, helpers_by_text, helpers_in
+from translation_unit import Generated
 
 ZONE = 64
 GARBAGE = (0xFF, 0x5A)

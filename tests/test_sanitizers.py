@@ -15,8 +15,9 @@ from onnx import helper
 import batch
 from aot_model.errors import CompileError
 from aot_model.pipeline import Request, compile_model
-from batch import Case, Generated, Outcome, run_cases
+from batch import Case, Outcome, run_cases
 from sanitizers import REPORTS, built_and_run, quick, sanitized
+from translation_unit import Generated
 
 DEFECTS = {
     "a byte beyond the heap is read": "return ((unsigned char *)heap)[n];",

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from batch import Case, Generated, generate
+from batch import Case, generate
+from translation_unit import Generated
 
 from .judge import Expectation, Tolerance
 from .models import model_program, model_units

@@ -17,7 +17,7 @@ import corpus
 from aot_model.emit.view import Options
 from aot_model.errors import CompileError
 from aot_model.pipeline import Request, compile_model
-from batch import Generated, driver
+from translation_unit import Generated, driver
 
 from .judge import Expectation, Tolerance
 from .program import Program, program_of

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from batch import Generated, given_bytes, split, write_unit
+from batch import split
+from translation_unit import Generated, given_bytes, write_unit
 
 from .judge import Expectation
 

@@ -32,7 +32,8 @@ from aot_model.host.program import SANITIZE, STRICT  # noqa: E402
 from aot_model.installation import include_dir  # noqa: E402
 from aot_model.pipeline import Compiled, Request, compile_graph, compile_model  # noqa: E402
 from aot_model.targets.registry import parse_target  # noqa: E402
-from batch import Case, given_bytes  # noqa: E402
+from batch import Case  # noqa: E402
+from translation_unit import given_bytes  # noqa: E402
 
 FORGE = Path(__file__).with_suffix(".c").read_text() if Path(__file__).with_suffix(".c").exists() else ""
 PER_PROGRAM = 40

@@ -14,8 +14,9 @@ from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
 from aot_model.lowering.memory_plan import plan_memory
 from aot_model.pipeline import Compiled
-from batch import Case, Generated, compiled_case, generated_from, given_bytes
+from batch import Case, compiled_case, generated_from
 from qemu import BOARDS, Board, build_and_run
+from translation_unit import Generated, given_bytes
 
 TIMES = 8
 """Calls that are counted together: one tick of the clock is up to 50 instructions."""

@@ -13,9 +13,10 @@ from onnx import helper, numpy_helper
 
 from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
-from batch import Case, Generated, generate
+from batch import Case, generate
 from qemu import BOARDS, available, build_and_run
 from sanitizers import REPORTS, built_and_run
+from translation_unit import Generated
 
 PROGRAM = """
 #include "aot_model/int8_mve.h"
