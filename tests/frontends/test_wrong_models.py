@@ -1,0 +1,223 @@
+"""ONNX models that say what they may not: one message with its code for each problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from rejected import compile_, rejected
+
+from onnx_models import model, save, small_cnn, tensor, unary
+
+node = helper.make_node
+
+
+def _edited(edit: Callable[[onnx.ModelProto], object]) -> onnx.ModelProto:
+    proto = small_cnn()
+    edit(proto)
+    return proto
+
+
+def _function(name: str, *calls: str, inner: str = "f") -> onnx.FunctionProto:
+    steps = [
+        node(
+            c,
+            ["a" if k == 0 else f"t{k}"],
+            ["b" if k == len(calls) - 1 else f"t{k + 1}"],
+            domain=inner if c[0] == "F" else "",
+        )
+        for k, c in enumerate(calls)
+    ]
+    return helper.make_function(
+        "f", name, ["a"], ["b"], steps, [helper.make_opsetid("", 18), helper.make_opsetid("f", 1)]
+    )
+
+
+def _called(*functions: onnx.FunctionProto) -> onnx.ModelProto:
+    return model(
+        [node("F0", ["x"], ["y"], domain="f")],
+        [tensor("x", [1])],
+        [tensor("y", None)],
+        domains={"f": 1},
+        functions=functions,
+    )
+
+
+def _two(first: list[onnx.NodeProto], shape: list[int] | None = None) -> onnx.ModelProto:
+    return model(
+        first,
+        [tensor("x", shape or [2])],
+        [tensor("y", None)],
+        {"w": np.zeros(3, np.float32), "i": np.zeros(2, np.int64)},
+    )
+
+
+WRONG: dict[str, tuple[onnx.ModelProto, str, tuple[str, ...]]] = {
+    "unknown operators": (
+        _two(
+            [
+                node("Foo", ["x"], ["a"], name="f1"),
+                node("Bar", ["a"], ["b"], domain="com.x", name="b1"),
+                node("Foo", ["b"], ["y"], name="f2"),
+            ]
+        ),
+        "E201",
+        ("Foo", "com.x.Bar", "'f1', 'f2'", "'b1'"),
+    ),
+    "dynamic dimensions": (unary("Relu", [1, "width", "height"]), "E203", ("'width'", "--dim width=N")),
+    "nameless dynamic dimension": (unary("Relu", [1, None]), "E203", ("--dim x:1=N",)),
+    "shapes that do not broadcast": (
+        _two([node("Add", ["x", "w"], ["y"], name="add")]),
+        "E301",
+        ("'add'", "(2,)", "(3,)"),
+    ),
+    "types that differ": (_two([node("Add", ["x", "i"], ["y"], name="add")]), "E301", ("'add'", "int64")),
+    "declared type of an output": (
+        model([node("Relu", ["x"], ["y"])], [tensor("x", [2])], [tensor("y", [2], TensorProto.INT8)]),
+        "E301",
+        ("'y'",),
+    ),
+    "input twice": (
+        model([node("Relu", ["x"], ["y"])], [tensor("x", [2]), tensor("x", [2])], [tensor("y", None)]),
+        "E102",
+        ("'x'",),
+    ),
+    "written twice": (_two([node("Relu", ["x"], ["y"]), node("Neg", ["x"], ["y"])]), "E102", ("'y'",)),
+    "too many inputs": (_two([node("Transpose", ["x", "w"], ["y"], name="t")]), "E102", ("'t'", "2 inputs")),
+    "too few inputs": (_two([node("Add", ["x"], ["y"], name="add")]), "E102", ("'add'", "1 inputs")),
+    "no outputs": (model([node("Relu", ["x"], ["y"])], [tensor("x", [2])], []), "E102", ("no outputs",)),
+    "output of nothing": (
+        model([node("Relu", ["x"], ["a"])], [tensor("x", [2])], [tensor("y", None)]),
+        "E102",
+        ("'y'",),
+    ),
+    "cycle": (
+        _two([node("Add", ["x", "b"], ["a"]), node("Relu", ["a"], ["b"]), node("Relu", ["b"], ["y"])]),
+        "E102",
+        ("'b'",),
+    ),
+    "reads itself": (_two([node("Relu", ["y"], ["y"])]), "E102", ("'y'",)),
+    "huge input": (unary("Relu", [1, 2**40]), "E202", ("2 GB",)),
+    "overflowing input": (unary("Relu", [2**62, 2**62]), "E202", ("2 GB",)),
+    "too many dimensions": (unary("Relu", [1] * 3000), "E202", ("3000 dimensions",)),
+    "huge Tile": (
+        model(
+            [node("Tile", ["x", "n"], ["y"])],
+            [tensor("x", [1])],
+            [tensor("y", None)],
+            {"n": np.asarray([2**62])},
+        ),
+        "E202",
+        ("2 GB",),
+    ),
+    "huge ConstantOfShape": (
+        model(
+            [node("ConstantOfShape", ["n"], ["y"])],
+            [tensor("x", [1])],
+            [tensor("y", None)],
+            {"n": np.asarray([2**40])},
+        ),
+        "E202",
+        ("2 GB",),
+    ),
+    "huge constant": (_edited(lambda p: p.graph.initializer[0].dims.append(2**40)), "E102", ("'w1'",)),
+    "negative extent": (_edited(lambda p: p.graph.initializer[0].dims.__setitem__(0, -1)), "E102", ("'w1'",)),
+    "damaged constant": (
+        _edited(lambda p: setattr(p.graph.initializer[0], "raw_data", b"123")),
+        "E102",
+        ("'w1'",),
+    ),
+    "no opset": (_edited(lambda p: p.ClearField("opset_import")), "E102", ("opset",)),
+    "opset of the future": (_edited(lambda p: setattr(p.opset_import[0], "version", 999)), "E202", ("999",)),
+    "opset 0": (_edited(lambda p: setattr(p.opset_import[0], "version", 0)), "E102", ("opset",)),
+    "arithmetic on strings": (
+        model([node("Neg", ["x"], ["y"])], [tensor("x", [1], TensorProto.STRING)], [tensor("y", None)]),
+        "E301",
+        ("string",),
+    ),
+    "complex numbers": (
+        model(
+            [node("Identity", ["x"], ["y"])], [tensor("x", [1], TensorProto.COMPLEX64)], [tensor("y", None)]
+        ),
+        "E202",
+        ("COMPLEX64",),
+    ),
+    "sequence": (
+        model(
+            [node("Relu", ["x"], ["y"])],
+            [helper.make_tensor_sequence_value_info("x", 1, [1])],
+            [tensor("y", None)],
+        ),
+        "E202",
+        ("sequence",),
+    ),
+    "input without a type": (_edited(lambda p: p.graph.input[0].ClearField("type")), "E202", ("'x'",)),
+    "input without a shape": (
+        _edited(lambda p: p.graph.input[0].type.tensor_type.ClearField("shape")),
+        "E203",
+        ("'x'",),
+    ),
+    "unknown attribute": (unary("Relu", foo=3), "E202", ("'foo'",)),
+    "attribute of a wrong type": (unary("LeakyRelu", alpha="abc"), "E301", ("'alpha'", "'abc'")),
+    "unknown element type": (unary("Cast", to=99), "E202", ("99",)),
+    "update of another rank": (
+        model(
+            [node("TensorScatter", ["x", "u"], ["y"])],
+            [tensor("x", [1, 4, 3]), tensor("u", [4])],
+            [tensor("y", None)],
+            opset=24,
+        ),
+        "E301",
+        ("axis 1",),
+    ),
+    "axis out of range": (unary("Softmax", axis=99), "E301", ("axis 99",)),
+    "shape known at run time": (
+        model(
+            [node("Reshape", ["x", "s"], ["y"])],
+            [tensor("x", [1, 4]), tensor("s", [2], TensorProto.INT64)],
+            [tensor("y", None)],
+        ),
+        "E203",
+        ("'s'",),
+    ),
+    "function of itself": (_called(_function("F0", "F0")), "E102", ("functions",)),
+    "functions without measure": (
+        _called(*(_function(f"F{k}", *([f"F{k + 1}"] * 2 if k < 40 else ["Relu"])) for k in range(41))),
+        "E102",
+        ("functions",),
+    ),
+    "functions too deep": (
+        _called(*(_function(f"F{k}", f"F{k + 1}" if k < 3000 else "Relu") for k in range(3001))),
+        "E102",
+        ("functions",),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_model(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    proto, code, words = WRONG[case]
+    rejected(save(proto, tmp_path / "m.onnx"), tmp_path, capsys, code, *words)
+
+
+def test_all_problems_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    proto = model(
+        [node("Softmax", ["x"], ["a"], axis=9, name="n1"), node("Relu", ["x"], ["b"], foo=1, name="n2")],
+        [tensor("x", [2, 2])],
+        [tensor("a", None)],
+    )
+    text = rejected(save(proto, tmp_path / "m.onnx"), tmp_path, capsys, "E301", "'n1'", "'n2'")
+    assert "[E202]" in text
+
+
+def test_a_dimension_behind_one_that_is_refused_is_not_unknown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = save(unary("Relu", [1, None, "width"]), tmp_path / "m.onnx")
+    assert compile_(path, tmp_path / "out", "--dim", "width=4") == 1
+    said = capsys.readouterr().err
+    assert "--dim x:1=N" in said and "unknown" not in said
