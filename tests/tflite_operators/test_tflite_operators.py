@@ -57,9 +57,10 @@ CASES = [
 NAMES = [c.name for c in CASES]
 ELSEWHERE = {
     **dict.fromkeys(
-        ("IF", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "DENSIFY"),
-        "tests/frontends/test_tflite.py",
+        ("IF", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"),
+        "tests/frontends/test_tflite_control_flow.py",
     ),
+    "DENSIFY": "tests/frontends/test_tflite.py",
     "CUSTOM:TFLite_Detection_PostProcess": "models of the corpus",
 }
 """Operators that need more than one run or graph, and what tests them."""
