@@ -1,4 +1,4 @@
-"""Whole TFLite files: mutated ones, real models where they are at hand, what must not be in the C of a model."""
+"""Whole TFLite files: mutated ones, real models where they are at hand, and what their C must not have."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ _BY_PART: dict[str, tuple[str, ...]] = {
     "ops/(quantised|piecewise)": ("tests/passes/test_share_tables.py",),
     "ops/training": ("tests/frontends/test_gradient.py",),
     "ops/(dynamic|control)": ("tests/frontends/test_sizes_by_data.py",),
-    "ops/(strings|text|lookup|ml_)": ("tests/test_strings.py",),
+    "ops/(strings|text|lookup|ml_)": ("tests/test_strings.py tests/test_string_interfaces.py",),
     "ops/random": ("tests/test_random_numbers.py",),
     "ops/.*(audio|detection|lstm|svm|suppression|ordering|recurrent|trees|unique)": (
         "tests/operators/test_scratch.py",
