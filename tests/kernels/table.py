@@ -691,6 +691,7 @@ layers_before_floats = partial(_written_over_this, "forms_of_layers", "layers_be
 sums_of_channels = partial(_written_over_this, "forms_of_layers", "sums_of_channels")
 wide_windows = partial(_written_over_this, "forms_of_layers", "wide_windows")
 window_sums = partial(_written_over_this, "forms_of_layers", "window_sums")
+strided_products = partial(_written_over_this, "strided_products", "strided_products")
 large_pools = partial(_written_over_this, "large_layers", "large_pools")
 columns_of_floats = partial(_written_over_this, "large_layers", "columns_of_floats")
 
@@ -698,7 +699,7 @@ columns_of_floats = partial(_written_over_this, "large_layers", "columns_of_floa
 _MADE: dict[str, Callable[[], list[Layer]]] = {
     "integer convolution": lambda: pairs_of_int16("integer_convolutions") + sums_of_channels(np.int16),
     "integer transposed convolution": partial(pairs_of_int16, "integer_transposed"),
-    "integer matrix product": partial(pairs_of_int16, "integer_products"),
+    "integer matrix product": lambda: pairs_of_int16("integer_products") + strided_products(),
     "int8 convolution": lambda: (
         int8_convolutions()
         + images_of_int8()
