@@ -24,6 +24,7 @@ from int16_layers import integer_convolutions, integer_products, integer_transpo
 from large_layers import columns_of_floats, large_int8, large_pools
 from layer import Layer, Step
 from pooling_layers import integer_pools, pools
+from strided_products import strided_products
 
 from aot_model.ir.graph import Graph
 from aot_model.ops.registry import OPERATORS
@@ -49,7 +50,7 @@ def samples_of(name: str) -> list[Layer]:
 _MADE: dict[str, Callable[[], list[Layer]]] = {
     "integer convolution": lambda: integer_convolutions() + sums_of_channels(np.int16),
     "integer transposed convolution": integer_transposed,
-    "integer matrix product": integer_products,
+    "integer matrix product": lambda: integer_products() + strided_products(),
     "int8 convolution": lambda: (
         int8_convolutions()
         + images_of_int8()

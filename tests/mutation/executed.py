@@ -134,7 +134,7 @@ def written(path: Path) -> dict[str, Any]:
     return {}
 
 
-def _spread(rows: list[tuple[str, str]], most: int = 40) -> list[tuple[str, str]]:
+def _spread(rows: list[tuple[str, str]], most: int = 160) -> list[tuple[str, str]]:
     """One row of each operator and target, then a second one of each, and so on."""
     turns: dict[tuple[str, str], int] = defaultdict(int)
     order = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections import defaultdict
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -65,13 +66,16 @@ def loaded() -> dict[str, Any]:
 
 
 def judged(
-    known: dict[str, Any], rows: list[tuple[str, str]], texts: dict[str, str], first: int = 6
+    known: dict[str, Any],
+    rows: list[tuple[str, str]],
+    texts: dict[str, str],
+    ends: tuple[int, ...] = (6, 40, 1000),
 ) -> dict[str, object]:
-    """What some rows say of the compiler as it is loaded. The first few, then the others."""
+    """What some rows say of the compiler as it is loaded. The first few, then more, then all others."""
     from batch import compiled_case, run_cases
 
     total = 0
-    for few in (rows[:first], rows[first:]):
+    for few in (rows[a:b] for a, b in pairwise((0, *ends))):
         by_target = defaultdict(list)
         with TemporaryDirectory() as folder:
             for label, target in few:

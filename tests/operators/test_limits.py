@@ -381,3 +381,12 @@ def test_operators_that_only_move_make_no_numbers() -> None:
         says |= {label} if row.operator.only_moves() else set()
     others = {label for label, moved in does.items() if moved} - says
     assert not others and len(says) >= 5, (others, says)
+
+
+@pytest.mark.parametrize(("indexes", "fits"), [((0, 3), True), ((-1, 3), False), ((), False)])
+def test_pools_of_ngrams(indexes: tuple[int, ...], fits: bool) -> None:
+    """None at all, or an index below 0, are no columns of a result."""
+    given = {"mode": "TF", "max_gram_length": 1, "min_gram_length": 1, "max_skip_count": 0}
+    pool = {"ngram_counts": (0,), "ngram_indexes": indexes, "pool_int64s": (4, 5)[: len(indexes)]}
+    vectorizer = OPERATORS["", "TfIdfVectorizer"](**given, **pool)  # type: ignore[call-arg]
+    assert taken(vectorizer, TensorType(DType.INT64, (6,)), said="n-gram") == fits

@@ -13,6 +13,7 @@ import pytest
 from aot_model.ir.graph import Graph
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value, constant
+from aot_model.ops.control import Loop
 from aot_model.ops.convolution import Convolution
 from aot_model.ops.elementwise import op
 from aot_model.ops.matmul import MatMul
@@ -26,11 +27,12 @@ from aot_model.passes.fold_pads import fold_pads
 from aot_model.passes.fuse_affine import fuse_affine
 from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.passes.fuse_tables import fuse_tables
-from aot_model.passes.manager import ORDER
+from aot_model.passes.manager import ORDER, Observer, run_passes
 from aot_model.passes.move_transposes import move_transposes
 from aot_model.passes.share_tables import share_tables
 from aot_model.passes.signed_weights import signed_weights
 from aot_model.passes.weight_only import keep_integers
+from aot_model.targets.registry import parse_target
 from graphs import graph, value, weights
 
 X, MATRIX = value("x", 2, 3), weights("w", 3, 4)
@@ -213,3 +215,26 @@ def test_every_pass_that_looks_for_shapes_has_a_case() -> None:
     silent = {"expand", "widen", "prune"}
     tried = {case.run for case in CASES.values()}
     assert {name for name, run in ORDER if run not in tried} == silent
+
+
+def test_a_pass_that_changes_one_of_several_graphs_is_logged() -> None:
+    """A sum of constants beside a loop, whose body has none; then the other way round."""
+    for inside in (False, True):
+        turn, again, x = (
+            value(n, dtype=d) for n, d in (("turn", DType.INT64), ("again", DType.BOOL), ("x", DType.FLOAT32))
+        )
+        body = Graph("body", [turn, again, x])
+        build = Build(body.nodes, "body")
+        two = (numbers("a", 1.0), numbers("b", 2.0))
+        body.outputs = [
+            build(op("Identity"), again),
+            build(op("Add"), x, build(op("Add"), *two) if inside else x),
+        ]
+        start = value("start")
+        whole = Graph("whole", [start])
+        build = Build(whole.nodes, "whole")
+        first = start if inside else build(op("Add"), start, build(op("Add"), *two))
+        whole.outputs = [build(Loop(body), numbers("four", 4, "int64"), numbers("yes", True, "bool"), first)]
+        observer = Observer()
+        run_passes(whole, parse_target("c"), observer)
+        assert "fold_constants: changed" in observer.log

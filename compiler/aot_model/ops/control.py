@@ -266,6 +266,7 @@ class Loop(Operator):
         )
         graph.outputs = [build(OPERATORS["", "Identity"](), again), more, build(OPERATORS["", "Neg"](), x)]
         until = Graph("until", graph.inputs, [goes_on, *graph.outputs[1:]], graph.nodes)
+        endless = Graph("endless", graph.inputs, [goes_on, more], graph.nodes)
         start, four = np.arange(6, dtype=np.float32).reshape(2, 3), np.asarray(4, np.int64)
         fixed, yes, no = frozenset({0, 1}), np.asarray(True), np.asarray(False)
         return [
@@ -275,6 +276,8 @@ class Loop(Operator):
             Sample((four, no, start), {"body": until}, frozenset({0}), 2),
             Sample((four + 3, yes, start), {"body": until}, frozenset({0}), 2),
             Sample((four, no, start), {"body": graph}, frozenset({0}), 2),
+            Sample((None, yes, start), {"body": endless}),
+            Sample((None, no, start), {"body": endless}, frozenset({1})),
             # fewer turns than none are none
             Sample((four - 7, yes, start), {"body": graph}, fixed, 2),
             Sample((four - 7, yes, start), {"body": until}, frozenset({0}), 2),

@@ -15,7 +15,7 @@ import numpy as np
 from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
-from aot_model.ops.channels_first import Windowed, channels_first, channels_last
+from aot_model.ops.channels_first import Windowed, channels_last
 from aot_model.ops.composition import present
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Clip, op
@@ -23,6 +23,7 @@ from aot_model.ops.extremes import Extremes
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear, check_positive
 from aot_model.ops.registry import OPERATORS, Build, operator, required
+from aot_model.ops.volumes import convolved, unfolded_first
 
 Ints = tuple[int, ...]
 
@@ -121,6 +122,10 @@ class QLinearConv(Windowed, AsQdq):
             case((3, 4, 3, 3), {"auto_pad": "SAME_UPPER", "strides": (2, 2)}, w_kind=np.uint8),
             case((5, 4, 3, 3), {**pads, "kernel_shape": (3, 3)}, bias=False),
             case((4, 1, 3, 3), {**pads, "group": 4, "strides": (2, 2)}, np.int8),
+            case((5, 4, 2, 3, 3), {"pads": (1, 1, 0, 1, 1, 1)}, shape=(2, 4, 5, 4, 3), each=True),
+            case((4, 4, 1, 2, 2), {"strides": (2, 1, 1)}, np.int8, shape=(1, 4, 5, 3, 3)),
+            case((4, 2, 3, 1, 1), {"group": 2, "dilations": (2, 1, 1)}, shape=(1, 4, 6, 2, 3)),
+            case((4, 1, 3, 2, 1), {"group": 4, "strides": (2, 1, 1)}, shape=(1, 4, 7, 3, 2), each=True),
         ]
 
 
@@ -325,15 +330,16 @@ class ConvInteger(Windowed):
             w = _centred(build, w, present(inputs, 3), (-1, *[1] * (w.type.rank - 1)))
             w_zero = 0
         inner = replace(inner, x_zero_point=x_zero, w_zero_point=w_zero)
-        acc = build(inner, channels_last(build, x), channels_last(build, w))
-        return [channels_first(build, acc if acc.dtype is DType.INT32 else build(Cast(DType.INT32), acc))]
+        acc = convolved(build, inner, channels_last(build, x), channels_last(build, w))
+        acc = acc if acc.dtype is DType.INT32 else build(Cast(DType.INT32), acc)
+        return [unfolded_first(build, acc, self.infer(inputs)[0].shape)]
 
     def _of_bytes(self, build: Build, x: Value, w: Value, zero: Value, w_zero: int) -> Value:
         """By a zero point that the network computes: (x - z) * w = x * w - z * (the sum of a channel's
         weights), so that x stays bytes; z pads it.
         """
         assert w.data is not None
-        inner = self.convolution()._inner(x, w)
+        inner, shape = self.convolution()._inner(x, w), self.infer([x, w])[0].shape
         x = channels_last(build, x)
         if any(inner.pads):
             d = len(inner.pads) // 2
@@ -343,7 +349,8 @@ class ConvInteger(Windowed):
         sums = build.constant(whole.sum(axis=1).astype(np.int32), DType.INT32)
         less = build(op("Mul"), sums, _scalar(build, zero))
         inner = replace(inner, pads=(0,) * len(inner.pads), w_zero_point=w_zero)
-        return channels_first(build, build(op("Sub"), build(inner, x, channels_last(build, w)), less))
+        acc = convolved(build, inner, x, channels_last(build, w))
+        return unfolded_first(build, build(op("Sub"), acc, less), shape)
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -355,6 +362,8 @@ class ConvInteger(Windowed):
         zero, point = np.asarray(9, np.uint8), np.asarray(131, np.uint8)
         deep = np.asarray(rng.integers(-128, 128, (4, 2, 3)), dtype=np.int8)
         line = np.asarray(rng.integers(0, 256, (2, 4, 11)), dtype=np.uint8)
+        box, cubes = rng.integers(0, 256, (1, 2, 4, 3, 3)), rng.integers(0, 256, (3, 2, 2, 2, 2))
+        volume = box.astype(np.uint8), cubes.astype(np.uint8)
         weights = frozenset({1, 3})
         return [
             Sample((x, w)),
@@ -365,6 +374,8 @@ class ConvInteger(Windowed):
                 (x, w, zero, np.asarray([131, 0, 7], np.uint8)), {"pads": (1, 1, 0, 0)}, frozenset({1, 2, 3})
             ),
             Sample((line, deep, zero), {"group": 2, "pads": (3, 0), "dilations": (3,)}, weights),
+            Sample((*volume, zero, point), {"pads": (1, 0, 0, 0, 1, 1)}, weights),
+            Sample((*volume, zero, point), {"pads": (0, 1, 0, 0, 0, 1)}, frozenset({1, 2, 3})),
             Sample(
                 (line, deep[:, :1], np.asarray([0], np.uint8)),
                 {"group": 4, "auto_pad": "SAME_UPPER"},

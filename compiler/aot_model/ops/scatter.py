@@ -180,7 +180,7 @@ class ScatterElements(_Scatter):
             for a in (0, 1)
             for r in ("none", "add", "mul", "max", "min")
             if not (r == "none" and a == 1)
-        ]
+        ] + [Sample((x % 2 == 0, i, u % 3 == 0), {"reduction": r}) for r in ("add", "mul")]
 
 
 @operator("ScatterND", stores_itself=True, strings=True)

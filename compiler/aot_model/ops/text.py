@@ -184,7 +184,9 @@ class TfIdfVectorizer(Operator):
                 f"the pool has {len(found)} n-grams; there are {len(self.ngram_indexes)} indexes and "
                 f"{len(weights)} weights"
             )
-        if min(self.ngram_indexes, default=0) < 0:
+        if not found:
+            raise OperatorError("the pool has no n-grams")
+        if min(self.ngram_indexes) < 0:
             raise OperatorError("an index of an n-gram is negative")
         return list(zip(found, self.ngram_indexes, weights, strict=True))
 
@@ -195,7 +197,7 @@ class TfIdfVectorizer(Operator):
         if x.type.rank not in (1, 2) or x.dtype.is_string != bool(self.pool_strings):
             raise OperatorError(f"{x.type} does not fit the pool")
         self._grams()
-        return [TensorType(DType.FLOAT32, (*x.shape[:-1], max(self.ngram_indexes, default=-1) + 1))]
+        return [TensorType(DType.FLOAT32, (*x.shape[:-1], max(self.ngram_indexes) + 1))]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x, grams = required(inputs), self._grams()

@@ -34,6 +34,7 @@ from aot_model.ops.reduction import WideSum
 from aot_model.ops.registry import ints, normal_axis
 from aot_model.ops.requantise import Rescale
 from aot_model.ops.rounded_softmax import RoundedSoftmax
+from aot_model.ops.volumes import convolved, unfolded_first
 from aot_model.passes.qdq_site import NARROW, RESULTS, QdqSite, Scaled, by_ties
 
 Answer = Value | str
@@ -134,8 +135,8 @@ def convolution(n: QdqSite, node: Node) -> Answer:
     else:
         assert w.value.data is not None
         weights = n.constant("weights", w.value.data.transpose(0, *range(2, w.value.type.rank), 1))
-    acc = build(inner, channels_last(build, x.value), weights)
-    return channels_first(n.build, n.finish(acc, bias, x.s * w.scale, most))
+    acc = convolved(build, inner, channels_last(build, x.value), weights)
+    return unfolded_first(build, n.finish(acc, bias, x.s * w.scale, most), node.outputs[0].shape)
 
 
 def matrix_product(n: QdqSite, node: Node, extra: Value | None = None) -> Answer:
