@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from draw import Draw
-from int16_layers import IntegerProduct, requantised
+from draw import Draw, requantised
+from int16_layers import IntegerProduct
 from layer import Layer, Step
 
 from aot_model.ops.matmul import MatMul
