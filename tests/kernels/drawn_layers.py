@@ -12,7 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from draw import Draw
-from int16_layers import requantised as wide_requantised
+from draw import requantised as wide_requantised
 from layer import Layer, Step
 
 from aot_model.ir.operator import OperatorError
