@@ -25,12 +25,13 @@ from aot_model.kernels.float32.block import Work, choose, cost
 from aot_model.kernels.float32.dialects import APART, DIALECTS
 from aot_model.kernels.float32.repack import Weights
 from aot_model.kernels.float32.tiles import TiledConvolution
-from aot_model.kernels.int8 import depthwise_dsp, depthwise_mve, winograd
+from aot_model.kernels.int8 import conv_mve, depthwise_dsp, depthwise_mve, requantise, winograd
 from aot_model.kernels.int8.host_loops import view
 from aot_model.kernels.int8.mve import BYTES
 from aot_model.kernels.int8.patch_mve import groups_of
 from aot_model.kernels.int8.spec import QuantSpec
-from aot_model.kernels.int16 import dot_mve
+from aot_model.kernels.int16 import depthwise_lanes_mve, dot_mve
+from aot_model.kernels.int16 import depthwise_mve as int16_depthwise_mve
 from aot_model.kernels.reading import UNKNOWN, Reading
 
 FILE = Path(__file__).with_name("blocks.json")
@@ -199,11 +200,60 @@ def depthwise() -> dict[str, str]:
     return found
 
 
+def one_channel() -> dict[str, str]:
+    """Convolutions of one channel: as depthwise ones on a Cortex-M4 for which outputs; cycles on Helium."""
+    found = {}
+    for rows, columns, outs in product((1, 2, 3, 4, 5, 7), (1, 3, 4, 5, 8, 10), (1, 9, 40)):
+        shapes = [
+            ConvShape(1, 20, 20, 1, 21 - rows, 21 - columns, n, rows, columns) for n in range(outs, outs + 16)
+        ]
+        taken = "".join("-+"[depthwise_dsp.takes_one_channel(s)] for s in shapes)
+        found[f"{rows} x {columns}, {outs} to {outs + 15} outputs"] = (
+            f"{taken}, {conv_mve._cycles_of_one_channel(shapes[0])}"
+        )
+    return found
+
+
+def int16_depthwise() -> dict[str, str]:
+    """Cycles of the kernels of 16 bits for depthwise convolutions on Helium."""
+    found = {}
+    for size, width, channels, kernel, stride in product((3, 8), (0, 17), (2, 8, 22), (1, 3, 5), (1, 2)):
+        s = square(size, channels, channels, kernel, stride, channels, width)
+        both = depthwise_lanes_mve.cycles(s), int16_depthwise_mve.cycles(s)
+        found[_label(s) + f", {width} columns"] = f"{both[0]:.0f} in lanes, {both[1]:.0f} by rows"
+    return found
+
+
+def forms() -> dict[str, str]:
+    """Of requantisations, by how large accumulators are: just below powers of two, and those; rounded high
+    words and those cut off.
+    """
+    found = {}
+    for rule, shift, rounded, channels in product(
+        ("double", "single", "even"), (-25, -24, -17, -9, -8, -1, 0, 1), (True, False), (1, 2)
+    ):
+        m, s = np.array([1518500250, 1 << 30][:channels]), np.array([shift, shift - 1][:channels])
+        quant = QuantSpec(0, m.astype(np.int32), s.astype(np.int32), 3, -128, 127, rounding=rule)  # type: ignore[arg-type]
+        sizes = [
+            np.full(channels, (1 << power) - d) for power in (8, 15, 20, 24, 28, 29, 30, 31) for d in (1, 0)
+        ]
+        said = [
+            f"{p.form} {p.shift[0]}" for p in (requantise.plan(quant, -v, v, rounded=rounded) for v in sizes)
+        ]
+        found[f"{rule} 2^{shift}, {'rounded' if rounded else 'cut off'}, {channels} channels"] = ", ".join(
+            said
+        )
+    return found
+
+
 CHOICES: dict[str, Callable[[], dict[str, str]]] = {
     **{name: partial(blocks, name) for name in DIALECTS},
     "functions of Cortex-M4": tilings,
     "depthwise on Cortex-M4": depthwise,
     "Helium": helium,
+    "one channel": one_channel,
+    "depthwise of 16 bits on Helium": int16_depthwise,
+    "requantisation": forms,
     "Winograd": winograds,
     "tiles of hosts": tiles,
 }

@@ -104,8 +104,8 @@ def _other_inputs(inputs: Inputs) -> Iterator[Inputs]:
 
 def outcomes(row: Row) -> str:
     """A letter for each change of an input, of an attribute, and of the number of inputs, x refused or .
-    accepted, and a number made of the types of what is accepted. Anything else that is raised is an error of
-    ours.
+    accepted, and a number made of the types of what is accepted and of the words that refuse the rest.
+    Anything else that is raised is an error of ours.
     """
     node = graph(row).nodes[-1]
     types = ""
@@ -117,7 +117,8 @@ def outcomes(row: Row) -> str:
             found = made.infer(inputs)
             if type(made).expand is not Operator.expand:
                 made.expand(Build([], "n"), inputs)
-        except (OperatorError, CompileError):
+        except (OperatorError, CompileError) as error:
+            types += str(error)
             return "x"
         types += str([str(t) for t in found])
         return "."
