@@ -31,7 +31,7 @@ class Generated:
 
 def driver(view: ModelView, runs: int = 1, stirred: bool = False) -> str:
     """A C function that reads the inputs, runs the model and writes the outputs. Buffers are of the exact
-    size. stirred: see Case.
+    size, and outputs hold something else before. stirred: see Case.
     """
     lines = [f"static int run_{view.name}(void)", "{"]
     for kind, ports in (("in", view.inputs), ("out", view.outputs)):
@@ -41,6 +41,11 @@ def driver(view: ModelView, runs: int = 1, stirred: bool = False) -> str:
                 f"    {t.dtype.c_type} *const {kind}{k} = ({t.dtype.c_type} "
                 f"*)malloc({max(t.nbytes, t.dtype.size)}u);"
             )
+    lines += [
+        f"    memset(out{k}, 0x7f, {p.buffer.nbytes}u);"  # no small number in any type
+        for k, p in enumerate(view.outputs)
+        if p.buffer.nbytes
+    ]
     ins = ", ".join(f"in{k}" for k in range(len(view.inputs))) or "NULL"
     outs = ", ".join(f"out{k}" for k in range(len(view.outputs))) or "NULL"
     lines.append("    int32_t status;")
