@@ -23,6 +23,7 @@ from test_refusals import changed
 from verdict import ERRS, verdict
 
 from aot_model.ir.graph import Graph
+from aot_model.ir.types import DType
 from batch import run_cases
 
 ELEMENTS = 5_000
@@ -65,6 +66,33 @@ def near(row: Row) -> Iterator[Row]:
                 )
 
 
+TYPES = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32, DType.INT64,
+         DType.UINT64, DType.FLOAT32, DType.FLOAT64, DType.BOOL)  # fmt: skip
+
+
+def retyped(row: Row) -> Iterator[Row]:
+    """The row with all inputs of one type in another type."""
+    arrays = [None if x is None else np.asarray(x) for x in row.sample.inputs]
+    for kind in dict.fromkeys(a.dtype for a in arrays if a is not None and a.dtype.kind in "iufb"):
+        for to in (t.numpy for t in TYPES if t.numpy != kind):
+            inputs = tuple(
+                _converted(a, to) if a is not None and a.dtype == kind else x
+                for a, x in zip(arrays, row.sample.inputs, strict=True)
+            )
+            yield Row(f"{row.label} {kind} as {to}", row.kind, row.number, replace(row.sample, inputs=inputs))
+
+
+def _converted(array: np.ndarray, to: np.dtype) -> np.ndarray:
+    """Numbers in another type: those of floats ten times as large in integers, so that they differ."""
+    if to.kind == "b":
+        return np.asarray(array % 2 >= 1)
+    if to.kind == "f" or array.dtype.kind in "bui":
+        return array.astype(to)
+    limits = np.iinfo(to)
+    whole = np.rint(np.nan_to_num(array.astype(np.float64)) * 10)
+    return np.clip(whole, max(limits.min, -(2**31)), min(limits.max, 2**31 - 1)).astype(to)
+
+
 def _empty(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """Without an element along one of the axes."""
     for k in range(len(shape)):
@@ -79,7 +107,7 @@ def forms(pattern: str = "*") -> tuple[Row, ...]:
         # Bodies of control flow say their own shapes.
         bodies = any(isinstance(v, Graph) for v in row.sample.attributes.values())
         if row.in_onnx and not bodies and fnmatch.fnmatch(label_of(row.kind), pattern):
-            for form in near(row):
+            for form in (*near(row), *retyped(row)):
                 shapes = [
                     None if x is None else (np.asarray(x).dtype.str, np.shape(x)) for x in form.sample.inputs
                 ]

@@ -110,12 +110,13 @@ class OneHot(Operator):
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         indices, values = required(inputs, 0), required(inputs, 2)
         a, depth = normal_axis(self.axis, indices.type.rank + 1), self._depth(inputs)
-        picked = cast(at(indices, (*index[:a], *index[a + 1 :])), DType.INT64)
-        wrapped = select(
-            call("lt", picked, const(0, DType.INT64), dtype=DType.BOOL),
-            call("add", picked, const(depth, DType.INT64)),
-            picked,
-        )
+        wrapped = picked = cast(at(indices, (*index[:a], *index[a + 1 :])), DType.INT64)
+        if indices.dtype is not DType.UINT64:  # whose largest numbers are none from the end
+            wrapped = select(
+                call("lt", picked, const(0, DType.INT64), dtype=DType.BOOL),
+                call("add", picked, const(depth, DType.INT64)),
+                picked,
+            )
         hit = call("eq", wrapped, cast(index[a], DType.INT64), dtype=DType.BOOL)
         return select(hit, at(values, (const(1),)), at(values, (const(0),)))
 
@@ -123,7 +124,11 @@ class OneHot(Operator):
     def samples(cls) -> list[Sample]:
         values = np.asarray([-1, 2], np.float32)
         inputs = (int64([0, 2, -1, 7]), int64(4), values)
-        return [Sample(inputs, {"axis": a}, frozenset({1})) for a in (-1, 0)]
+        unsigned = (np.asarray([0, 2, 2**64 - 1, 3], np.uint64), *inputs[1:])
+        return [
+            *(Sample(inputs, {"axis": a}, frozenset({1})) for a in (-1, 0)),
+            Sample(unsigned, {}, frozenset({1})),
+        ]
 
 
 @operator("ReverseSequence", movement=True)

@@ -14,6 +14,7 @@ from aot_model.ir.index import add, sub
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
+from aot_model.ops.conversion import Cast
 from aot_model.ops.movement import Transpose
 from aot_model.ops.registry import OPERATORS, Build, operator, ranked, required
 from aot_model.ops.views import ReshapeTo
@@ -298,7 +299,11 @@ class Einsum(Operator):
             ("i,j,k->kij", (2,), (3,), (4,)),
             ("...ij,...jk->...ik", (2, 1, 3, 4), (5, 4, 2)),
         ]
-        return [Sample(tuple(_draw(*s) for s in shapes), {"equation": e}) for e, *shapes in cases]
+        small = tuple(np.asarray(40 * _draw(*s), np.int8) for s in ((3, 4), (4, 5)))  # sums of it wrap
+        return [
+            *(Sample(tuple(_draw(*s) for s in shapes), {"equation": e}) for e, *shapes in cases),
+            Sample(small, {"equation": "ij,jk->ik"}),
+        ]
 
 
 def _product(build: Build, a: Value, ta: str, b: Value, tb: str, result: str) -> Value:
@@ -326,6 +331,7 @@ def _product(build: Build, a: Value, ta: str, b: Value, tb: str, result: str) ->
     left = arranged(a, ta, batch + rows + summed, (*extent(batch), size(rows), size(summed)))
     right = arranged(b, tb, batch + summed + columns, (*extent(batch), size(summed), size(columns)))
     y = build(OPERATORS["", "MatMul"](), left, right)
+    y = y if y.dtype is a.dtype else build(Cast(a.dtype), y)  # sums of small integers are wider
     order = batch + rows + columns
     y = build(ReshapeTo(extent(order)), y)
     return build(Transpose(tuple(order.index(c) for c in result)), y)

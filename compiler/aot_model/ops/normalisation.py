@@ -17,6 +17,9 @@ from aot_model.ops.views import Flatten, ReshapeTo
 
 
 def scalar(build: Build, value: float, dtype: DType) -> Value:
+    """OperatorError for a number that the type does not have: half of an integer would be nothing."""
+    if dtype.is_integer and not float(value).is_integer():
+        raise OperatorError(f"{value:g} is no number of {dtype.label}", "E202")
     return build.constant(np.asarray(value), dtype)
 
 
@@ -71,6 +74,10 @@ class Gemm(Operator):
                 (_draw(3, 2), _draw(4, 3), _draw(2, 1)), {"transA": 1, "transB": 1, "alpha": 0.5, "beta": 2.0}
             ),
             Sample((_draw(1, 3), _draw(3, 1))),
+            Sample(
+                tuple(np.asarray(9 * _draw(*s), np.int32) for s in ((2, 3), (3, 4), (4,))),
+                {"alpha": 2.0, "beta": -1.0},
+            ),
         ]
 
 

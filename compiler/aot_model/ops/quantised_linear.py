@@ -295,11 +295,13 @@ class DequantizeLinear(Operator):
             if zero is not None:
                 z = at(zero, parameter_index(zero, x, self.axis, self.block_size, index))
                 wide = call("sub", wide, cast(z, DType.FLOAT32))
-        elif x.dtype.bits < 32:
-            wide = cast(wide, DType.INT32)
+        else:
+            to = DType.INT32 if x.dtype.bits < 32 else DType.INT64
             if zero is not None and not (zero.data is not None and not zero.data.any()):
                 z = at(zero, parameter_index(zero, x, self.axis, self.block_size, index))
-                wide = call("sub", wide, cast(z, DType.INT32))
+                wide = call("sub", cast(wide, to), cast(z, to))
+            elif to is DType.INT32:
+                wide = cast(wide, to)
         return cast(call("mul", cast(wide, s.dtype), s), self._to(scale))
 
     def only_moves(self) -> bool:
@@ -315,6 +317,7 @@ class DequantizeLinear(Operator):
             Sample((x, scale, np.asarray(-5, np.int8)), constants=constants),
             Sample((x, many, np.asarray([1, -2, 0], np.int8)), {"axis": -1}, constants),
             Sample((np.asarray([2**30, -5], np.int32), scale), constants=frozenset({1})),
+            Sample((np.asarray([2**30, -5], np.int32), scale, np.asarray(7, np.int32)), constants=constants),
             Sample((x, scale), {"output_dtype": 10}, frozenset({1})),
             Sample((x, many.astype(np.float16)), {"output_dtype": 1, "axis": -1}, frozenset({1})),
             Sample(
