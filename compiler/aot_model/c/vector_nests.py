@@ -93,7 +93,10 @@ class FoldWriter(LaneWriter):
 
     def nest(self, loops: Sequence[Var], position: Expr, element: Expr, to: DType) -> list[str]:
         assert isinstance(element, Reduce)
-        body, function = element.body, {"add": "vaddvaq", "min": "vminvq", "max": "vmaxvq"}[element.op]
+        functions = {"add": "vaddvaq", "min": "vminvq", "max": "vmaxvq"}
+        if element.op not in functions:
+            raise Plain
+        body, function = element.body, functions[element.op]
         if to is DType.INT64:
             if element.op != "add" or not _widened(body):
                 raise Plain

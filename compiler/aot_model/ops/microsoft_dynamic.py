@@ -23,6 +23,8 @@ def scaled_product(
     a: Algebra, x: Value, w: Value, x_scale: Value, w_scale: Value, x_zero: Value | None, w_zero: Value | None
 ) -> Value:
     """(x - x_zero) (w - w_zero) * (x_scale * w_scale)."""
+    if not (x_scale.dtype.is_float and w_scale.dtype.is_float):
+        raise OperatorError(f"the scales are {x_scale.type} and {w_scale.type}, no floats")
     total = a(MatMulInteger(), x, w, x_zero, w_zero)
     return a.mul(
         a.cast(total, x_scale.dtype),

@@ -18,7 +18,7 @@ from aot_model.ops.views import Flatten, ReshapeTo
 
 def scalar(build: Build, value: float, dtype: DType) -> Value:
     """OperatorError for a number that the type does not have: half of an integer would be nothing."""
-    if dtype.is_integer and not float(value).is_integer():
+    if dtype.is_integer and not (float(value).is_integer() and dtype.limits[0] <= value <= dtype.limits[1]):
         raise OperatorError(f"{value:g} is no number of {dtype.label}", "E202")
     return build.constant(np.asarray(value), dtype)
 

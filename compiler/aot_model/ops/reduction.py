@@ -30,6 +30,11 @@ def _square(x: Expr) -> Expr:
     return call("mul", x, x)
 
 
+def _wide(x: Expr) -> Expr:
+    """The mean of integers is one of them, though their sum may be none of the type."""
+    return cast(x, DType.INT64) if x.dtype.is_integer else x
+
+
 _TABLE: list[tuple[str, str, _Map, _Finish]] = [
     # name, fold, of what, and what becomes of the result over n elements
     ("ReduceSum", "add", _same, _keep),
@@ -37,7 +42,7 @@ _TABLE: list[tuple[str, str, _Map, _Finish]] = [
     ("ReduceMax", "max", _same, _keep),
     ("ReduceMin", "min", _same, _keep),
     ("ReduceSumSquare", "add", _square, _keep),
-    ("ReduceMean", "add", _same, lambda x, n: call("div", x, const(n, x.dtype))),
+    ("ReduceMean", "add", _wide, lambda x, n: call("div", x, const(n, x.dtype))),
     ("ReduceL1", "add", lambda x: call("abs", x), _keep),
     ("ReduceL2", "add", _square, lambda x, n: call("sqrt", x)),
     ("ReduceLogSum", "add", _same, lambda x, n: call("log", x)),
@@ -81,9 +86,9 @@ class Reduction(Operator):
         total = (
             reduce(type(self).combine, tuple(over.values()), body)
             if count
-            else _empty(type(self).combine, x.dtype)
+            else _empty(type(self).combine, body.dtype)
         )
-        return type(self).finish(total, count)
+        return cast(type(self).finish(total, count), x.dtype)
 
     @classmethod
     def samples(cls) -> list[Sample]:
