@@ -21,6 +21,7 @@ import speech
 import tflite
 import unequal_quantisation
 import windows
+import zero_scales
 from case import OpCase
 
 from aot_model.frontends import tflite as _frontend  # noqa: F401  # registers the rules
@@ -45,6 +46,7 @@ CASES = [
     *unequal_quantisation.CASES,
     *speech.CASES,
     *integer_lstm.CASES,
+    *zero_scales.CASES,
 ]
 NAMES = [c.name for c in CASES]
 ELSEWHERE = {
