@@ -26,6 +26,7 @@ from tflite_reference import litert
         ({"x": {"scale": ()}}, "E302", "no quantisation"),
         ({"y": {"scale": ()}}, "E302", "no quantisation"),
         ({"x": {"scale": (0.0,)}}, "E302", "scale 0.0"),
+        ({"w": {"scale": (0.1, 0.0, 0.1, 0.1)}}, "E302", "scale 0.0"),
         ({"w": {"scale": (0.1, -0.1, 0.1, 0.1)}}, "E302", "scale -0.1"),
         ({"x": {"scale": (float("nan"),)}}, "E302", "scale nan"),
         ({"x": {"zero": (128,)}}, "E302", "zero point"),

@@ -17,6 +17,7 @@ import hybrid
 import indexing
 import integer_lstm
 import layers
+import lists
 import numpy as np
 import others
 import pytest
@@ -25,8 +26,10 @@ import speech
 import tflite
 import unequal_quantisation
 import windows
+import zero_scales
 from case import OpCase
 
+from aot_model.errors import CompileError
 from aot_model.frontends import tflite as _frontend  # noqa: F401  # registers the rules
 from aot_model.frontends.tflite_conversion import RULES
 from aot_model.pipeline import Request, compile_model
@@ -53,6 +56,8 @@ CASES = [
     *unequal_quantisation.CASES,
     *speech.CASES,
     *integer_lstm.CASES,
+    *zero_scales.CASES,
+    *lists.CASES,
 ]
 NAMES = [c.name for c in CASES]
 ELSEWHERE = {
@@ -147,3 +152,49 @@ def test_what_no_runtime_computes_is_refused(kind: str, reason: str) -> None:
     model = build(tensors, [Op(kind, (0, 1), (2,))], [0, 1], [2])
     (outcome,) = run_cases([Case(kind, model, (words, words))], "c")
     assert outcome.status == "refused" and reason in outcome.message
+
+
+def test_a_list_that_grows_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "m.tflite"
+    grows = b"\x11TensorListSetItem*$\n\x1cresize_if_index_out_of_bounds\x12\x02\x28\x01"
+    path.write_bytes(lists.loop(5, 5, custom=grows).model)
+    with pytest.raises(CompileError, match=r"a list that grows is not supported \[E202\]"):
+        compile_model(Request(path, "m", "c"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        (Op("ADD", (3, 3), (4,), "AddOptions"), r"reads a list of tensors, which only .* \[E102\]"),
+        (Op("CUSTOM:FlexTensorListStack", (0, 2), (4,)), r"is FLOAT32, not a list of tensors \[E102\]"),
+        (Op("CUSTOM:FlexTensorListSetItem", (3, 1, 0), (3,)), "written already"),
+        (Op("CUSTOM:FlexTensorListSetItem", (3, 1, 0), (5,)), r"an item .* does not fit a list .* \[E203\]"),
+        (Op("CUSTOM:FlexTensorListReserve", (2, 1), (5,)), r"computed at run time \[E203\]"),
+        (
+            Op("CUSTOM:FlexTensorListReserve", (2, 6), (5,)),
+            r"list.s items or its length is not known \[E203\]",
+        ),
+    ],
+)
+def test_what_is_no_list_is_refused(changed: Op, reason: str, tmp_path: Path) -> None:
+    tensors = [
+        T("x", (2, 3), 0, scale=()),
+        lists.number("i"),
+        T("shape", (1,), 2, scale=(), data=np.asarray([3], np.int32)),
+        lists.variant("list"),
+        T("y", (2, 3), 0, scale=()),
+        lists.variant("other"),
+        lists.number("n", 4),
+    ]
+    first = Op("CUSTOM:FlexTensorListFromTensor", (0, 2), (3,))
+    path = tmp_path / "m.tflite"
+    path.write_bytes(build(tensors, [first, changed], [0, 1], [4]))
+    with pytest.raises(CompileError, match=reason):
+        compile_model(Request(path, "m", "c"))
+
+
+def test_what_a_loop_hands_on_is_not_copied(tmp_path: Path) -> None:
+    """The sequence that it goes along is read where it is."""
+    path = tmp_path / "m.tflite"
+    path.write_bytes(lists.loop(1, 200).model)
+    assert compile_model(Request(path, "m", "c")).view.workspace_size < 200 * 2 * 3 * 4 // 4

@@ -21,6 +21,7 @@ from aot_model.frontends import (  # noqa: F401  (rules of operators, which are 
     tflite_elementwise,
     tflite_indexing,
     tflite_layers,
+    tflite_lists,
     tflite_movement,
     tflite_recurrent,
     tflite_reduction,
@@ -181,6 +182,8 @@ class Importer:
             raise OperatorError(f"sub-graph {index} takes {len(source.inputs)} values, not {len(inputs)}")
         for i, value in zip(source.inputs, inputs, strict=True):
             tensor = source.tensors[i]
+            if tensor.kind == tflite_lists.KIND:
+                continue
             if tensor.dtype is not value.dtype or (
                 tensor.shape != value.shape and not tensor.dynamic and tensor.shape and not self.resized
             ):
@@ -290,6 +293,7 @@ class Importer:
                 raise OperatorError(
                     f"reads a slice, and {OPEN}", "E203", "convert the model with fixed shapes"
                 )
+            tflite_lists.check_readers(operator, tensors)
             function = RULES[operator.kind]
             imaginary = any(v in self.imaginary for v in inputs if v is not None)
             found = of_complex(conversion, function) if imaginary else function(conversion)
@@ -315,7 +319,7 @@ class Importer:
         if len(results) != len(tensors):
             raise OperatorError(f"has {len(tensors)} outputs, {len(results)} expected")
         for value, tensor in zip(results, tensors, strict=True):
-            if tensor.kind == "RESOURCE" or value in self.pieces:
+            if tensor.kind in ("RESOURCE", tflite_lists.KIND) or value in self.pieces:
                 continue
             if value.dtype is not (
                 DType.FLOAT32 if tensor.kind == "COMPLEX64" and value in self.imaginary else tensor.dtype

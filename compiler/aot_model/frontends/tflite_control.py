@@ -87,19 +87,41 @@ def while_(n: Conversion) -> list[Value]:
     start = _values(n, 0)
     first = _condition(n, again, start, n.build.nodes)
     label = n.build.prefix
-    carried = [Value(f"{label}.{v.name}", v.type, quantisation=v.quantisation) for v in start]
+    kept = _passed_on(n, turn)
+    inside = [
+        v if k in kept else Value(f"{label}.{v.name}", v.type, quantisation=v.quantisation)
+        for k, v in enumerate(start)
+    ]
     counter, goes_on = (
         Value(f"{label}.turn", TensorType(DType.INT64, ())),
         Value(f"{label}.again", TensorType(DType.BOOL, ())),
     )
-    body = n.host.body(turn, carried)
-    results = _owned(body)
-    if len(results) != len(carried):
-        raise OperatorError(f"the body gives {len(results)} values for {len(carried)}")
-    condition = _condition(n, again, results, body.nodes)
-    body.inputs = [counter, goes_on, *carried]
-    body.outputs = [condition, *results]
-    return n.build.many(Loop(body), None, first, *start)
+    body = n.host.body(turn, inside)
+    if len(body.outputs) != len(inside):
+        raise OperatorError(f"the body gives {len(body.outputs)} values for {len(inside)}")
+    changing = [k for k in range(len(start)) if k not in kept]
+    body.outputs = [body.outputs[k] for k in changing]
+    results = dict(zip(changing, _owned(body), strict=True))
+    condition = _condition(n, again, [results.get(k, v) for k, v in enumerate(start)], body.nodes)
+    body.inputs = [counter, goes_on, *(inside[k] for k in changing)]
+    body.outputs = [condition, *results.values()]
+    ends = n.build.many(Loop(body), None, first, *(start[k] for k in changing))
+    after = dict(zip(changing, ends, strict=True))
+    return [after.get(k, v) for k, v in enumerate(start)]
+
+
+def _passed_on(n: Conversion, body: int) -> frozenset[int]:
+    """Places of what the body of a loop hands on as it is, the sequence that the loop goes along most of all:
+    the body reads it from the graph around it, and nothing is copied.
+    """
+    if not 0 < body < len(n.host.file.subgraphs):
+        return frozenset()
+    graph = n.host.file.subgraphs[body]
+    written = {i for o in graph.operators for i in o.outputs}
+    both = enumerate(zip(graph.inputs, graph.outputs, strict=False))
+    return frozenset(
+        k for k, (given, made) in both if given == made and given not in written and k < len(n.inputs)
+    )
 
 
 def _condition(n: Conversion, index: int, values: list[Value], nodes: list[Node]) -> Value:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from aot_model.arithmetic.fixed_point import quantise_multiplier, round_away
-from aot_model.frontends.tflite_file import FileOperator
+from aot_model.frontends.tflite_file import File, FileOperator
 from aot_model.frontends.tflite_tensors import Tensor
 from aot_model.frontends.tflite_variables import Key, Variables
 from aot_model.ir.graph import Graph
@@ -53,6 +53,7 @@ class Host(Protocol):
     """The import that a rule is part of."""
 
     arithmetic: str
+    file: File
     resized: bool
     """Whether inputs have other shapes than the file says."""
     imaginary: dict[Value, Value]

@@ -24,6 +24,7 @@ from aot_model.ir.types import DType, Quantisation, elements_beside
 MAX_RANK = 8
 MAX_BYTES = 2**31 - 1
 NO_QUANTISATION = Quantisation((), ())
+_LEAST_NORMAL = 2.0**-126
 
 _TYPE: dict[int, str] = {
     **{v: k for k, v in vars(tflite.TensorType).items() if isinstance(v, int)},
@@ -149,7 +150,7 @@ class TensorReader:
         if dtype is not None and elements_beside(shape) * dtype.size > MAX_BYTES:
             raise ValueError(f"tensor {index} ('{short(name)}') of shape {shape} is larger than 2 GB")
         data = self._data(t, index, name, kind, dtype, shape)
-        quantisation, fault = self._quantisation(t.Quantization(), index, name, dtype, shape)
+        quantisation, fault = self._quantisation(t.Quantization(), index, name, dtype, shape, data)
         return Tensor(
             index, name, kind, dtype, shape, signature, quantisation, data, bool(t.IsVariable()), fault
         )
@@ -207,7 +208,13 @@ class TensorReader:
     # --- quantisation ---------------------------------------------------------------------------------------
 
     def _quantisation(
-        self, q: Any, index: int, name: str, dtype: DType | None, shape: tuple[int, ...]
+        self,
+        q: Any,
+        index: int,
+        name: str,
+        dtype: DType | None,
+        shape: tuple[int, ...],
+        data: np.ndarray | None,
     ) -> tuple[Quantisation, str]:
         """The affine parameters of a tensor (NO_QUANTISATION where it has none), and what is wrong with
         them.
@@ -229,6 +236,8 @@ class TensorReader:
             return NO_QUANTISATION, (
                 f"{label} of shape {list(shape)} has {len(scales)} scales along axis {axis}"
             )
+        if 0 in scales and data is not None:
+            scales = _scales_of_zeros(scales, zeros, axis, data)
         bad = next((s for s in scales if not (math.isfinite(s) and s > 0)), None)
         if bad is not None:
             return NO_QUANTISATION, f"{label} has scale {bad}, and a scale is a positive number"
@@ -266,6 +275,20 @@ class TensorReader:
         at = table.Offset(slot)
         number = table.Get(numbers.Int32Flags, at + table.Pos) if at else 0
         return tensors[number].data if 0 <= number < len(tensors) else None
+
+
+def _scales_of_zeros(
+    scales: tuple[float, ...], zeros: tuple[int, ...], axis: int | None, data: np.ndarray
+) -> tuple[float, ...]:
+    """Scales with the least normal float instead of 0 where all elements of a constant are their zero point:
+    converters write 0 for what has no range (the state that an unrolled LSTM begins with), and such elements
+    are 0 in any scale.
+    """
+    parts = [data] if axis is None else np.moveaxis(data, axis, 0)
+    return tuple(
+        _LEAST_NORMAL if s == 0 and bool((part == z).all()) else s
+        for s, z, part in zip(scales, zeros, parts, strict=True)
+    )
 
 
 def _unpacked(raw: np.ndarray, count: int, bits: int, unsigned: bool) -> np.ndarray:

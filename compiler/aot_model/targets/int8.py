@@ -342,6 +342,8 @@ def _pool(family: Family) -> Callable[[Site], None]:
         shape = conv_shape(x, out, op.kernel, op, 1)
         low, high = x.dtype.limits
         tail = site.tail(_of_window(out), low=low, high=high)
+        if site.target.dialect() == "mve":
+            tail = by_vectors(tail)
         writer = _for_site(family, site, True).pool
         code = writer(op.mode, shape, x.dtype.label, None if tail.is_identity else tail)
         name = f"{op.mode}_pool_{shape.kernel_h}x{shape.kernel_w}"
