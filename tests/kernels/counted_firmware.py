@@ -138,6 +138,7 @@ def _main(made: Sequence[Generated]) -> str:
     includes = [
         "#include <stdio.h>",
         "#include <stdlib.h>",
+        "#include <string.h>",
         *(f'#include "{g.name}.h"' for g in made),
         "static FILE *source;",
         "uint32_t ticks(void);",

@@ -24,20 +24,27 @@ class TransposedProduct(Layer):
         return IntegerProduct(self.name, np.swapaxes(self.x, -1, -2), self.steps[1:]).expected()
 
 
-def strided_products() -> list[Layer]:
+Size = tuple[tuple[int, ...], tuple[int, ...], type[Any], type[Any]]
+NEAR: tuple[Size, ...] = (
+    ((9, 5), (9, 4), np.int16, np.int16),
+    ((2, 16, 3), (2, 16, 8), np.int16, np.int16),
+    ((33, 7), (33, 5), np.int8, np.int8),
+    ((16, 3), (16, 5), np.int16, np.int8),
+)
+FAR: tuple[Size, ...] = (
+    ((3, 9400), (3, 2), np.int16, np.int16),
+    ((16, 9362), (16, 5), np.int16, np.int8),
+    ((17, 9363), (17, 4), np.int16, np.int8),
+    ((16, 9400), (16, 1), np.int8, np.int8),
+    ((16, 5), (16, 9362), np.int16, np.int8),
+    ((17, 4), (17, 9363), np.int16, np.int8),
+    ((18, 2), (18, 9400), np.int8, np.int8),
+)
+"""Of one column the elements are so far apart, or farther; too large for a firmware of many layers."""
+
+
+def strided_products(sizes: tuple[Size, ...] = NEAR) -> list[Layer]:
     draw, layers = Draw(63), []
-    sizes: tuple[tuple[tuple[int, ...], tuple[int, ...], type[Any], type[Any]], ...] = (
-        ((9, 5), (9, 4), np.int16, np.int16),
-        ((2, 16, 3), (2, 16, 8), np.int16, np.int16),
-        ((33, 7), (33, 5), np.int8, np.int8),
-        ((3, 9400), (3, 2), np.int16, np.int16),  # of one column the elements are so far apart
-        ((16, 9362), (16, 5), np.int16, np.int8),
-        ((17, 9363), (17, 4), np.int16, np.int8),
-        ((16, 9400), (16, 1), np.int8, np.int8),
-        ((16, 5), (16, 9362), np.int16, np.int8),
-        ((17, 4), (17, 9363), np.int16, np.int8),
-        ((18, 2), (18, 9400), np.int8, np.int8),
-    )
     for turn, (a, b, x_kind, w_kind) in enumerate(sizes):
         x, w = draw.tensor(x_kind, *a), draw.tensor(w_kind, *b)
         perm = (*range(len(a) - 2), len(a) - 1, len(a) - 2)

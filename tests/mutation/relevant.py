@@ -49,6 +49,7 @@ _NEAR: dict[str, tuple[str, ...]] = {
     ),
     "kernels/int8/nibbles": ("tests/kernels/test_nibbles.py",),
     "kernels/int8/winograd": ("tests/kernels/test_winograd.py",),
+    "kernels/int16/(matmul|block_mve|bytes_mve)": ("tests/kernels/test_strided_products.py",),
     "kernels/int8/(products|quads|slices)": ("tests/kernels/test_products.py",),
 }
 """Of seconds."""
