@@ -84,6 +84,8 @@ class Outcome:
     outputs: tuple[np.ndarray, ...] = ()
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """Actual shapes, by the outputs whose size depends on data."""
+    made: Generated | None = None
+    """What ran."""
 
 
 def run_cases(
@@ -120,9 +122,9 @@ def run_cases(
             (Path(folder), n, [results[k] for k in unit], [cases[k].inputs for k in unit], more, board)
             for n, unit in enumerate(units)
         ]
-        for unit, outcomes in zip(units, pool.map(_unit, jobs), strict=True):
-            for k, outcome in zip(unit, outcomes, strict=True):
-                results[k] = outcome
+        for unit, job, outcomes in zip(units, jobs, pool.map(_unit, jobs), strict=True):
+            for k, made, outcome in zip(unit, job[2], outcomes, strict=True):
+                results[k] = replace(outcome, made=made)
     return [r for r in results if isinstance(r, Outcome)]
 
 

@@ -117,7 +117,7 @@ def written(path: Path) -> dict[str, Any]:
                 forget()
                 try:
                     with watched() as seen:
-                        text = compiled_case(subject.case, Path(folder) / "model", "m", target).texts["m.c"]
+                        text = compiled_case(subject.case, Path(folder) / "model", "m0", target).texts["m0.c"]
                     texts[f"{label} {target}"] = sha256(text.encode()).hexdigest()
                 except Exception:
                     continue

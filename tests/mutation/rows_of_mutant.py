@@ -72,22 +72,31 @@ def judged(
     ends: tuple[int, ...] = (6, 40, 1000),
 ) -> dict[str, object]:
     """What some rows say of the compiler as it is loaded. The first few, then more, then all others."""
-    from batch import compiled_case, run_cases
+    from costs import cost_of, recorded
+    from test_refusals import key
 
-    total = 0
+    from batch import compiled_case, run_cases
+    from translation_unit import Generated
+
+    total, costs = 0, recorded()
     for few in (rows[a:b] for a, b in pairwise((0, *ends))):
         by_target = defaultdict(list)
         with TemporaryDirectory() as folder:
             for label, target in few:
                 try:
-                    text = compiled_case(known[label].case, Path(folder) / "model", "m", target).texts["m.c"]
+                    texts_of = compiled_case(known[label].case, Path(folder) / "model", "m0", target).texts
                 except Exception as error:
                     return {
                         "status": "caught",
                         "by": f"{label} for {target}: {type(error).__name__}: {error}"[:300],
                     }
-                if sha256(text.encode()).hexdigest() != texts.get(f"{label} {target}"):
-                    by_target[target].append(label)
+                if sha256(texts_of["m0.c"].encode()).hexdigest() == texts.get(f"{label} {target}"):
+                    continue
+                by_target[target].append(label)
+                row = known[label].row
+                made = Generated("m0", texts_of["m0.c"], texts_of["m0.h"], "", (), ())
+                if target == "c" and row is not None and costs.get(key(row), cost_of(made)) != cost_of(made):
+                    return {"status": "caught", "by": f"{label} costs something else"}
         total += sum(map(len, by_target.values()))
         problem = _constants([label for label, target in few if target == "c"], known)
         if problem:

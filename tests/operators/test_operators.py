@@ -12,8 +12,10 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
+from costs import cost_of, recorded
 from oracles import Expected, expected
 from rows import folded, label_of, registry_rows
+from test_refusals import key
 from verdict import verdict
 
 from aot_model.errors import CompileError
@@ -56,6 +58,9 @@ def outcomes(target: str, labels: tuple[str, ...]) -> dict[str, Outcome]:
     return dict(zip(labels, found, strict=True))
 
 
+costs = cache(recorded)
+
+
 @cache
 def wanted(label: str) -> Expected:
     return expected(ROWS[label])
@@ -64,8 +69,17 @@ def wanted(label: str) -> Expected:
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("label", ROWS)
 def test_sample(label: str, target: str, selected: dict[str, tuple[str, ...]]) -> None:
-    problem = verdict(ROWS[label], outcomes(target, selected[target])[label], wanted(label))
+    outcome = outcomes(target, selected[target])[label]
+    problem = verdict(ROWS[label], outcome, wanted(label))
     assert not problem, problem
+    if target == "c" and outcome.made is not None:
+        cost = cost_of(outcome.made)
+        assert costs().get(key(ROWS[label]), cost) == cost, "it costs something else: see costs.py"
+
+
+def test_costs_are_recorded() -> None:
+    known = [key(row) in costs() for row in ROWS.values()]
+    assert known.count(True) > 0.9 * len(known), "record them: costs.py"
 
 
 @pytest.mark.parametrize("label", [label for label, row in ROWS.items() if not row.sample.states])
