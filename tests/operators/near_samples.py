@@ -124,7 +124,7 @@ def typed() -> tuple[Row, ...]:
     return tuple(found.values())
 
 
-def _in_standard(row: Row) -> bool:
+def in_standard(row: Row) -> bool:
     try:
         onnx.shape_inference.infer_shapes(onnx_model(row), check_type=True, strict_mode=True)
     except onnx.shape_inference.InferenceError:
@@ -142,7 +142,7 @@ def wrong_types(part: int, parts: int) -> tuple[list[str], int]:
         if outcome.status != "ok":
             found.append(f"{row.label} {row.sample.attributes}: {outcome.status}: {outcome.message}")
             continue
-        if row.kind.domain != RUNTIME and not _in_standard(row):
+        if row.kind.domain != RUNTIME and not in_standard(row):
             continue
         with np.errstate(all="ignore"):
             outputs = expected(row).outputs

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from near_samples import near
+from near_samples import near, typed
 from oracles import ONNX_RUNTIME, Expected, expected
 from rows import Row, rows_of
 from verdict import verdict
@@ -105,7 +105,7 @@ def recurrences() -> Iterator[Row]:
 
 
 def candidates() -> Iterator[Row]:
-    """Samples with one attribute, or the shape of one input changed."""
+    """Samples with one attribute, the shape of one input, or a type changed."""
     for _, kind in sorted(OPERATORS.items()):
         rows = rows_of(kind)
         graphs = any(isinstance(v, Graph) for row in rows for v in row.sample.attributes.values())
@@ -113,6 +113,7 @@ def candidates() -> Iterator[Row]:
             yield from with_other_attributes(kind)
             for row in rows:
                 yield from near(row)
+    yield from typed()
 
 
 def chosen() -> list[Row]:
@@ -120,7 +121,8 @@ def chosen() -> list[Row]:
     in no sample: variants.json, as mutation/edges.py found them.
     """
     labels = set(json.loads(FILE.read_text()))
-    return [*recurrences(), *(row for row in candidates() if row.label in labels)]
+    found = [row for row in candidates() if row.label in labels]
+    return [*recurrences(), *found]
 
 
 def oracles(row: Row) -> Expected:
