@@ -390,3 +390,18 @@ def test_pools_of_ngrams(indexes: tuple[int, ...], fits: bool) -> None:
     pool = {"ngram_counts": (0,), "ngram_indexes": indexes, "pool_int64s": (4, 5)[: len(indexes)]}
     vectorizer = OPERATORS["", "TfIdfVectorizer"](**given, **pool)  # type: ignore[call-arg]
     assert taken(vectorizer, TensorType(DType.INT64, (6,)), said="n-gram") == fits
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("end", "fits"), [(1e6, True), (2**20, False), (-np.inf, False), (np.nan, False)])
+def test_a_region_of_interest_is_near_the_image(end: float, fits: bool) -> None:
+    row = next(
+        r
+        for r in rows_of(OPERATORS["", "Resize"])
+        if r.sample.attributes.get("coordinate_transformation_mode") == "tf_crop_and_resize"
+    )
+    region = np.array(row.sample.inputs[1], np.float32)
+    region[-1] = end
+    sample = replace(row.sample, inputs=(row.sample.inputs[0], region, *row.sample.inputs[2:]))
+    (outcome,) = run_cases([replace(row, sample=sample).case], "c", jobs=1)
+    assert outcome.status == ("ok" if fits else "refused"), outcome.message

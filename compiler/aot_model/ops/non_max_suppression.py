@@ -127,6 +127,7 @@ class NonMaxSuppression(Operator):
             Sample((centred, scores, limit, overlap, least), {"center_point_box": 1}, frozenset({2})),
             Sample((upside, scores, limit, overlap)),
             Sample((boxes, scores)),
+            Sample((boxes, scores, limit, overlap, np.asarray([0.3125], np.float32))),  # one of the scores
         ]
 
 

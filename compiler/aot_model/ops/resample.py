@@ -221,6 +221,10 @@ def nearest(x: Array, mode: str) -> Array:
     return np.asarray(rules[mode](x))
 
 
+_FARTHEST = 1 << 20
+"""Of a region of interest, in images: places in it are no numbers else, or have no fractions."""
+
+
 @operator("Resize")
 class Resize(Operator):
     """ONNX Resize: x, roi, scales, sizes."""
@@ -330,6 +334,8 @@ class Resize(Operator):
         )
         if len(roi) != 2 * len(axes):
             raise OperatorError(f"the region of interest has {len(roi)} numbers, not two for each axis")
+        if far := [v for v in roi if not abs(v) < _FARTHEST]:
+            raise OperatorError(f"the region of interest reaches to {far[0]:g} images")
         tables: list[Value] = []
         moved: list[int] = []
         outside = np.zeros((1,) * x.type.rank, dtype=bool)
@@ -391,6 +397,10 @@ class Resize(Operator):
             case(0.8, 0.8, mode="cubic", exclude_outside=1)
         ]
         found.append(case(1.2, 1.1, mode="linear"))  # as large as before, and yet moved
+        found += [
+            case(0.25, w, mode=m, coordinate_transformation_mode="pytorch_half_pixel")  # one row
+            for m, w in (("nearest", 0.4), ("linear", 0.4), ("linear", 1.5))
+        ]
         region = np.asarray([0, 0, 0.15, 0.1, 1, 1, 0.85, 1.2], np.float32)  # beyond the last column
         crop = {"coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 3.0}
         found += [
