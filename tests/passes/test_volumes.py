@@ -13,7 +13,9 @@ from onnx import TensorProto, helper
 from aot_model.frontends.model import Bindings
 from aot_model.frontends.read import read_model
 from aot_model.lowering.lower import lower
+from aot_model.ops.convolution import Convolution
 from aot_model.ops.registry import load_all
+from aot_model.ops.volumes import MOST
 from aot_model.passes.manager import run_passes
 from aot_model.targets.registry import parse_target
 from onnx_models import model, save, tensor
@@ -61,3 +63,19 @@ def test_a_kernel_takes_it(
     run_passes(graph, processor)
     (layer,) = (call for call in lower(graph, processor).calls() if call.macs)
     assert layer.generic is None
+
+
+@pytest.mark.parametrize(("taps", "kernel"), [(MOST, True), (MOST + 1, False)])
+def test_copies_of_planes_are_not_without_end(tmp_path: Path, taps: int, kernel: bool) -> None:
+    path = save(_qdq((1, 2, taps + 1, 3, 3), (4, 2, taps, 2, 1), {}), tmp_path / "m.onnx")
+    graph = read_model(path, Bindings({}, {}, {}, 64), "tflm").graph
+    run_passes(graph, parse_target("c", {}))
+    (node,) = (n for n in graph.nodes if isinstance(n.op, Convolution))
+    assert node.inputs[0] is not None and (node.inputs[0].type.rank == 4) is kernel
+
+
+def test_no_channels_at_all(tmp_path: Path) -> None:
+    path = save(_qdq((1, 2, 4, 3, 3), (0, 2, 2, 2, 1), {}), tmp_path / "m.onnx")
+    graph = read_model(path, Bindings({}, {}, {}, 64), "tflm").graph
+    run_passes(graph, parse_target("c", {}))
+    assert graph.outputs[0].shape == (1, 0, 3, 2, 3)

@@ -8,6 +8,7 @@ reads, for each d, images whose channels are those of all k.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -21,10 +22,13 @@ from aot_model.ops.registry import Build
 from aot_model.ops.views import ReshapeTo
 from aot_model.ops.windows import window
 
+MOST = 32
+"""Taps whose planes are copied beside each other: the copies are as many times the input."""
+
 
 def convolved(build: Build, op: Convolution | ConvolutionTranspose, x: Value, w: Value) -> Value:
     """Accumulators (N * D, H, W, O) or (N, D, H * W, O) of integers (N, D, H, W, I) and weights (O, K, R, S,
-    I / group); those of other ranks as they are.
+    I / group); those of other ranks, and of more than `MOST` taps along the first axis, as they are.
     """
     if isinstance(op, ConvolutionTranspose) or x.type.rank != 5 or x.dtype.is_float:
         return build(op, x, w)
@@ -32,6 +36,8 @@ def convolved(build: Build, op: Convolution | ConvolutionTranspose, x: Value, w:
         n, d, h, width, c = x.shape
         inner = _inner(op, (0,), pads=(op.pads[0], 0, op.pads[3], 0))
         return build(inner, build(ReshapeTo((n, d, h * width, c)), x), _reshaped(build, w, w.shape[1], 1))
+    if w.shape[1] > MOST:
+        return build(op, x, w)
     inner = _inner(op, (1, 2), pads=(op.pads[1], op.pads[2], op.pads[4], op.pads[5]))
     turned = build(Transpose((0, 2, 3, 1, 4)), w)
     return build(inner, _images(build, op, x, w.shape[1]), _reshaped(build, turned, *w.shape[2:4]))
@@ -53,8 +59,8 @@ def _inner(op: Convolution, axes: tuple[int, ...], pads: tuple[int, ...]) -> Con
 
 def _reshaped(build: Build, w: Value, rows: int, columns: int) -> Value:
     """Weights with the taps of two axes, and what is left as their channels."""
-    outs = w.shape[0]
-    return build(ReshapeTo((outs, rows, columns, w.type.elements // (outs * rows * columns))), w)
+    taps = math.prod(w.shape[1:-1]) // (rows * columns)
+    return build(ReshapeTo((w.shape[0], rows, columns, taps * w.shape[-1])), w)
 
 
 def _images(build: Build, op: Convolution, x: Value, taps: int) -> Value:
