@@ -88,6 +88,9 @@ def float_convolutions(transposed: bool) -> list[Layer]:
         )
     for channels, window in () if transposed else ((8, WINDOWS[2]), (21, WINDOWS[3]), (4, WINDOWS[5])):
         add((1, 8, 10, channels), draw.tensor(np.float32, channels, 3, 3, 1), **window, group=channels)
+    for kernel in ((2, 1, 2), (1, 3, 1), (3, 2, 1)) if transposed else ():  # phases without a tap
+        three = {"strides": (2, 2, 2), "pads": (0,) * 6, "dilations": (1, 1, 1), "output_padding": (0, 0, 1)}
+        add((1, 3, 4, 5, 16), draw.tensor(np.float32, 24, *kernel, 16), **three)
     return layers
 
 
