@@ -171,3 +171,10 @@ def test_interpolated_table(function: object, limit: float) -> None:
     place, rest = (x + 32768) // 128, (x + 32768) % 128 / 128
     found = table[place] * (1 - rest) + table[place + 1] * rest
     assert np.max(np.abs(found - function(x * scale))) < limit * 2.0**-12  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("total", [-8, -7, -2, -1, 0, 1, 2, 7, 2**31 - 1, -(2**31)])
+def test_half_of_a_sum_is_rounded_away_from_zero(total: int) -> None:
+    for a in (0, 5, -12):
+        nearest = math.floor(abs(total) / 2 + 0.5)
+        assert fixed_point.half_sum(a, total - a) == (nearest if total >= 0 else -nearest)

@@ -229,20 +229,20 @@ def forms() -> dict[str, str]:
     words and those cut off.
     """
     found = {}
-    for rule, shift, rounded, channels in product(
-        ("double", "single", "even"), (-25, -24, -17, -9, -8, -1, 0, 1), (True, False), (1, 2)
+    multipliers = {"no power": [1518500250], "a power": [1 << 30], "both": [1518500250, 1 << 30]}
+    for rule, shift, rounded, (label, factors) in product(
+        ("double", "single", "even"), (-25, -24, -17, -9, -8, -1, 0, 1), (True, False), multipliers.items()
     ):
-        m, s = np.array([1518500250, 1 << 30][:channels]), np.array([shift, shift - 1][:channels])
-        quant = QuantSpec(0, m.astype(np.int32), s.astype(np.int32), 3, -128, 127, rounding=rule)  # type: ignore[arg-type]
-        sizes = [
-            np.full(channels, (1 << power) - d) for power in (8, 15, 20, 24, 28, 29, 30, 31) for d in (1, 0)
-        ]
-        said = [
-            f"{p.form} {p.shift[0]}" for p in (requantise.plan(quant, -v, v, rounded=rounded) for v in sizes)
-        ]
-        found[f"{rule} 2^{shift}, {'rounded' if rounded else 'cut off'}, {channels} channels"] = ", ".join(
-            said
-        )
+        m, channels = np.array(factors, np.int32), len(factors)
+        s = np.array([shift, shift - 1][:channels], np.int32)
+        quant = QuantSpec(0, m, s, 3, -128, 127, rounding=rule)  # type: ignore[arg-type]
+        powers = product((8, 15, 20, 24, 28, 29, 30, 31), (1, 0))
+        sizes = [np.full(channels, (1 << power) - d) for power, d in powers]
+        left = np.full(channels, 3)  # accumulators that come shifted
+        plans = [requantise.plan(quant, -v, v, rounded=rounded) for v in sizes]
+        plans += [requantise.plan(quant, -v, v, left, rounded) for v in sizes[4:12]]
+        said = ", ".join(f"{p.form} {p.shift[0]}" for p in plans)
+        found[f"{rule} 2^{shift}, {'rounded' if rounded else 'cut off'}, {label}"] = said
     return found
 
 
