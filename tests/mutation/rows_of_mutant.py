@@ -72,7 +72,7 @@ def judged(
     ends: tuple[int, ...] = (6, 40, 1000),
 ) -> dict[str, object]:
     """What some rows say of the compiler as it is loaded. The first few, then more, then all others."""
-    from costs import cost_of, recorded
+    from costs import differs, recorded
     from test_refusals import key
 
     from batch import compiled_case, run_cases
@@ -95,7 +95,7 @@ def judged(
                 by_target[target].append(label)
                 row = known[label].row
                 made = Generated("m0", texts_of["m0.c"], texts_of["m0.h"], "", (), ())
-                if target == "c" and row is not None and costs.get(key(row), cost_of(made)) != cost_of(made):
+                if target == "c" and row is not None and differs(key(row), made, costs):
                     return {"status": "caught", "by": f"{label} costs something else"}
         total += sum(map(len, by_target.values()))
         problem = _constants([label for label, target in few if target == "c"], known)
