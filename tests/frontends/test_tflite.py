@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tflite
-from small_tflite import BIAS, CONV, CONVOLUTION, RNG, conv, errors_of, save
+from small_tflite import BIAS, CONV, CONVOLUTION, RNG, WEIGHTS, conv, errors_of, save
 
 from aot_model.errors import CompileError
 from aot_model.frontends.model import Bindings
@@ -19,6 +19,8 @@ from aot_model.pipeline import Request, compile_model
 from tflite_models import FLOAT32, INT32, Op, Sparsity, T, build, floats
 from tflite_reference import litert
 
+HALF_EMPTY = np.asarray(WEIGHTS * (np.arange(WEIGHTS.size).reshape(WEIGHTS.shape) % 2), WEIGHTS.dtype)
+
 
 @pytest.mark.parametrize(
     ("changed", "code", "words"),
@@ -27,6 +29,7 @@ from tflite_reference import litert
         ({"y": {"scale": ()}}, "E302", "no quantisation"),
         ({"x": {"scale": (0.0,)}}, "E302", "scale 0.0"),
         ({"w": {"scale": (0.1, 0.0, 0.1, 0.1)}}, "E302", "scale 0.0"),
+        ({"w": {"scale": (0.1, 0.0, 0.1, 0.1), "data": HALF_EMPTY}}, "E302", "scale 0.0"),
         ({"w": {"scale": (0.1, -0.1, 0.1, 0.1)}}, "E302", "scale -0.1"),
         ({"x": {"scale": (float("nan"),)}}, "E302", "scale nan"),
         ({"x": {"zero": (128,)}}, "E302", "zero point"),

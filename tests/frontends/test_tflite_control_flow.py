@@ -70,6 +70,29 @@ def test_while_runs_until_its_condition_fails(tmp_path: Path) -> None:
     assert [float(r[0]) for r in rows] == [96.0, 50.0, 99.0]
 
 
+def test_a_body_with_one_tensor_for_two_inputs(tmp_path: Path) -> None:
+    """The second value is in it when the body runs, and both are that after it."""
+    main = [scalar(name) for name in ("n", "p", "q", "m", "r", "s")]
+    loop = Op("WHILE", (0, 1, 2), (3, 4, 5), "WhileOptions", {"CondSubgraphIndex": 1, "BodySubgraphIndex": 2})
+    again = G(
+        [
+            *(scalar(name) for name in "abc"),
+            scalar("limit", data=np.asarray(50, np.float32)),
+            scalar("d", BOOL),
+        ],
+        [Op("LESS", (0, 3), (4,))],
+        [0, 1, 2],
+        [4],
+    )
+    body = G(
+        [scalar("a"), scalar("b"), scalar("t")], [Op("ADD", (0, 2), (1,), "AddOptions")], [0, 2, 2], [1, 2, 2]
+    )
+    data = build(main, [loop], [0, 1, 2], [3, 4, 5], again, body)
+    values = [np.asarray(v, np.float32) for v in (3, 5, 20)]
+    (row,) = run_one(tmp_path, data, values)
+    assert [float(v) for v in row] == [float(v) for v in litert(data, values)] == [63.0, 20.0, 20.0]
+
+
 def test_errors_inside_of_branches_are_told(tmp_path: Path) -> None:
     text = errors_of(tmp_path, branches(Op("MUL", (0, 9), (1,), "MulOptions")))
     assert "names tensor 9 of 2" in text

@@ -1,4 +1,5 @@
-"""Samples whose inputs have other shapes: refused, or the numbers of an oracle, without a read beyond memory.
+"""Samples whose inputs have other shapes or types: refused, or the numbers of an oracle, without a read
+beyond memory.
 
     PYTHONPATH=tests python tests/operators/near_samples.py [PATTERN]       all, or of some operators; long
 
@@ -29,6 +30,7 @@ from aot_model.ir.types import DType
 from batch import run_cases
 
 ELEMENTS = 5_000
+TYPE_PARTS = 30
 
 
 def _one_number_beside_a_row(row: Row) -> bool:
@@ -257,6 +259,10 @@ def main() -> None:
         problems, compared = wrong(range(start, min(start + step, count)), pattern)
         total += compared
         print(f"{min(start + step, count)} of {count}, {total} compared", *problems, sep="\n", flush=True)
+    if pattern == "*":
+        for part in range(TYPE_PARTS):
+            problems, compared = wrong_types(part, TYPE_PARTS)
+            print(f"types {part + 1} of {TYPE_PARTS}, {compared} compared", *problems, sep="\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from near_samples import wrong_types
+from near_samples import TYPE_PARTS, wrong_types
 from rows import Row, rows_of
 
 from aot_model.ops.registry import OPERATORS
@@ -14,13 +14,12 @@ from batch import run_cases
 from qemu import available
 from turns import commit_number
 
-PARTS = 30
 NO_BOARD = pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
 
 
 def test_samples_in_other_types() -> None:
     """A part of them for every commit."""
-    found, compared = wrong_types(commit_number() % PARTS, PARTS)
+    found, compared = wrong_types(commit_number() % TYPE_PARTS, TYPE_PARTS)
     assert compared > 50, compared
     assert not found, "\n".join(found)
 

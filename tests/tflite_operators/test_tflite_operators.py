@@ -4,6 +4,7 @@ TensorFlow Lite Micro.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 
@@ -31,7 +32,10 @@ from case import OpCase
 
 from aot_model.errors import CompileError
 from aot_model.frontends import tflite as _frontend  # noqa: F401  # registers the rules
+from aot_model.frontends.model import Bindings
+from aot_model.frontends.read import read_model
 from aot_model.frontends.tflite_conversion import RULES
+from aot_model.ops.registry import MAX_TABLES
 from aot_model.pipeline import Request, compile_model
 from batch import Case, Outcome, run_cases
 from tflite_models import Op, T, build
@@ -160,6 +164,15 @@ def test_a_list_that_grows_is_refused(tmp_path: Path) -> None:
     path.write_bytes(lists.loop(5, 5, custom=grows).model)
     with pytest.raises(CompileError, match=r"a list that grows is not supported \[E202\]"):
         compile_model(Request(path, "m", "c"))
+
+
+@pytest.mark.parametrize(("items", "fits"), [(MAX_TABLES // 6, True), (MAX_TABLES // 6 + 1, False)])
+def test_a_list_is_no_larger_than_other_tables(tmp_path: Path, items: int, fits: bool) -> None:
+    """A file of some hundred bytes may ask for any number of items."""
+    path = tmp_path / "m.tflite"
+    path.write_bytes(lists.loop(items, 5).model)
+    with nullcontext() if fits else pytest.raises(CompileError, match=r"its tables would have .* \[E202\]"):
+        read_model(path, Bindings({}, {}, {}, 64), "tflm")
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,9 @@ def _passed_on(n: Conversion, body: int) -> frozenset[int]:
     written = {i for o in graph.operators for i in o.outputs}
     both = enumerate(zip(graph.inputs, graph.outputs, strict=False))
     return frozenset(
-        k for k, (given, made) in both if given == made and given not in written and k < len(n.inputs)
+        k
+        for k, (given, made) in both
+        if given == made and given not in written and graph.inputs.count(given) == 1 and k < len(n.inputs)
     )
 
 

@@ -13,13 +13,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from aot_model.frontends.tflite_conversion import MAX_BYTES, Conversion, rule
+from aot_model.frontends.tflite_conversion import Conversion, rule
 from aot_model.frontends.tflite_file import File, FileOperator
 from aot_model.frontends.tflite_tensors import Tensor
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType, elements_beside
 from aot_model.ir.values import Value
 from aot_model.ops.movement import Concat
+from aot_model.ops.registry import bounded
 from aot_model.ops.slices import SliceAt, UpdateAt
 
 KIND = "VARIANT"
@@ -71,8 +72,7 @@ def reserve(n: Conversion) -> Value:
             "E203",
             "convert the model with fixed shapes, batch 1 among them",
         )
-    if count[0] * max(elements_beside(item.shape), 1) * item.dtype.size > MAX_BYTES:
-        raise OperatorError("the list is larger than 2 GB", "E202")
+    bounded(count[0] * max(elements_beside(item.shape), 1))
     return n.constant(np.zeros((count[0], *item.shape)), item.dtype)
 
 

@@ -124,6 +124,7 @@ class QLinearConv(Windowed, AsQdq):
             case((4, 1, 3, 3), {**pads, "group": 4, "strides": (2, 2)}, np.int8),
             case((5, 4, 2, 3, 3), {"pads": (1, 1, 0, 1, 1, 1)}, shape=(2, 4, 5, 4, 3), each=True),
             case((4, 4, 1, 2, 2), {"strides": (2, 1, 1)}, np.int8, shape=(1, 4, 5, 3, 3)),
+            case((4, 4, 2, 2, 1), {"dilations": (3, 2, 1)}, np.int8, shape=(1, 4, 5, 4, 3)),
             case((4, 2, 3, 1, 1), {"group": 2, "dilations": (2, 1, 1)}, shape=(1, 4, 6, 2, 3)),
             case((4, 1, 3, 2, 1), {"group": 4, "strides": (2, 1, 1)}, shape=(1, 4, 7, 3, 2), each=True),
         ]
