@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import fnmatch
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from multiprocessing import get_context
 
 import numpy as np
@@ -80,13 +80,13 @@ def retyped(row: Row) -> Iterator[Row]:
     for kind in dict.fromkeys(a.dtype for a in arrays if a is not None and a.dtype.kind in "iufb"):
         for to in (t.numpy for t in TYPES if t.numpy != kind):
             inputs = tuple(
-                _converted(a, to) if a is not None and a.dtype == kind else x
+                converted(a, to) if a is not None and a.dtype == kind else x
                 for a, x in zip(arrays, row.sample.inputs, strict=True)
             )
             yield Row(f"{row.label} {kind} as {to}", row.kind, row.number, replace(row.sample, inputs=inputs))
 
 
-def _converted(array: np.ndarray, to: np.dtype) -> np.ndarray:
+def converted(array: np.ndarray, to: np.dtype) -> np.ndarray:
     """Numbers in another type: those of floats ten times as large in integers, so that they differ."""
     if to.kind == "b":
         return np.asarray(np.nan_to_num(array) % 2 >= 1)
@@ -202,30 +202,30 @@ def oracles_of(pattern: str, number: int) -> Expected:
 class Oracles:
     """They are asked in a process of their own: ONNX Runtime ends it for some of what does not fit."""
 
-    def __init__(self, pattern: str) -> None:
-        self.pattern = pattern
+    def __init__(self, of: Callable[[int], Expected]) -> None:
+        self.of = of
         self._start()
 
     def _start(self) -> None:
         self._pool = ProcessPoolExecutor(
-            1, mp_context=get_context("spawn"), initializer=_find_modules, initargs=(sys.path,)
+            1, mp_context=get_context("spawn"), initializer=find_modules, initargs=(sys.path,)
         )
 
     def __call__(self, number: int) -> Expected:
         try:
-            return self._pool.submit(oracles_of, self.pattern, number).result()
+            return self._pool.submit(self.of, number).result()
         except BrokenProcessPool:
             self._start()
             return Expected({}, {})
 
 
-def _find_modules(path: list[str]) -> None:
+def find_modules(path: list[str]) -> None:
     sys.path[:] = path
 
 
 def wrong(numbers: Sequence[int], pattern: str = "*") -> tuple[list[str], int]:
     """What is wrong with these of the forms, and how many were compared with an oracle."""
-    oracles, rows = Oracles(pattern), [forms(pattern)[k] for k in numbers]
+    oracles, rows = Oracles(partial(oracles_of, pattern)), [forms(pattern)[k] for k in numbers]
     outcomes = run_cases([row.case for row in rows], "c", flags=("-O0",))
     compared, found = 0, []
     for number, row, outcome in zip(numbers, rows, outcomes, strict=True):

@@ -43,6 +43,8 @@ class Row:
     kind: type[Operator]
     number: int
     sample: Sample
+    version: int | None = None
+    """Of the operators' domain; None for the newest one of the operator."""
 
     @property
     def operator(self) -> Operator:
@@ -164,9 +166,9 @@ def _slots(array: np.ndarray) -> np.ndarray:
 
 
 def onnx_model(row: Row) -> onnx.ModelProto:
-    """A model of one node, at the newest version of the operator."""
+    """A model of one node, at the row's version or the newest one of the operator."""
     sample, domain, name = row.sample, row.kind.domain, row.kind.name
-    version = last_version(domain, name)
+    version = row.version or last_version(domain, name)
     attributes = {k: _attribute(v) for k, v in sample.attributes.items()}
     names = ["" if x is None else f"x{k}" for k, x in enumerate(sample.inputs)]
     outputs = [f"y{k}" for k in range(sample.outputs)]

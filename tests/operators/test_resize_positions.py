@@ -19,7 +19,7 @@ from batch import Case, run_cases
 
 F32 = DType.FLOAT32
 
-KINDS = ("half_pixel", "asymmetric", "align_corners")
+KINDS = ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "half_pixel_symmetric")
 
 
 def _resize(shape: list[int], factors: list[float], sizes: list[int] | None, **attributes: str) -> Case:
@@ -33,7 +33,7 @@ def _resize(shape: list[int], factors: list[float], sizes: list[int] | None, **a
     y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
     proto = helper.make_model(
         helper.make_graph([node], "g", [x], [y], [last]),
-        opset_imports=[helper.make_opsetid("", 18)],
+        opset_imports=[helper.make_opsetid("", 19)],
         ir_version=9,
     )
     data = np.asarray(np.random.default_rng(4).standard_normal(shape), np.float32)
@@ -90,6 +90,7 @@ def test_linear_bit_for_bit(kind: str) -> None:
         ([1, 2, 6, 5], [1, 1, 0.5, 0.8]),
         ([1, 5, 7, 3], [1, 2, 2, 1]),
         ([1, 2, 4, 6], [1, 1, 1.5, 2.5]),
+        ([1, 2, 4, 5], [1, 1, 7 / 4, 3 / 5]),
     ]
     _check([_resize(s, f, None, mode="linear", coordinate_transformation_mode=kind) for s, f in shapes])
 

@@ -26,7 +26,7 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 DIRECTIONS = ("forward", "reverse", "bidirectional")
 
 
-def _others(kind: type[Operator], rows: list[Row]) -> dict[str, list[Any]]:
+def others(kind: type[Operator], rows: list[Row]) -> dict[str, list[Any]]:
     """By attribute: the values that samples have, the default, and another one of a number."""
     found: dict[str, list[Any]] = {}
     for f in fields(kind):  # type: ignore[arg-type]
@@ -52,9 +52,9 @@ def _others(kind: type[Operator], rows: list[Row]) -> dict[str, list[Any]]:
 def with_other_attributes(kind: type[Operator]) -> Iterator[Row]:
     """Each sample with one attribute changed."""
     rows = rows_of(kind)
-    others = _others(kind, rows)
+    known = others(kind, rows)
     for row in rows:
-        for name, values in others.items():
+        for name, values in known.items():
             for n, value in enumerate(values):
                 if value is None or value == getattr(row.operator, name):
                     continue

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, Index, call, select
+from aot_model.ir.expr import Expr, Index, call, cast, select
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise import Unary, clamp, one, relu, sigmoid, tanh
@@ -95,12 +95,24 @@ class Shrink(Unary):
     lambd: float = 0.5
 
     def scalar(self, x: Expr) -> Expr:
+        real = x if x.dtype.is_float else cast(x, DType.FLOAT32)  # the attributes of integers are floats, too
         high = select(
-            call("lt", one(x, self.lambd), x, dtype=DType.BOOL), call("sub", x, one(x, self.bias)), one(x, 0)
+            call("lt", one(real, self.lambd), real, dtype=DType.BOOL),
+            call("sub", real, one(real, self.bias)),
+            one(real, 0),
         )
-        return select(
-            call("lt", x, one(x, -self.lambd), dtype=DType.BOOL), call("add", x, one(x, self.bias)), high
-        )
+        low = call("lt", real, one(real, -self.lambd), dtype=DType.BOOL)
+        return cast(select(low, call("add", real, one(real, self.bias)), high), x.dtype)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        whole = [np.asarray([3, -5, 1, 0, -1, 2, 7], t) for t in (np.int8, np.int32, np.int64)]
+        return [
+            *super().samples(),
+            Sample((whole[0].astype(np.float32),), {"bias": 1.5, "lambd": 2.0}),
+            *(Sample((x,), {"bias": b, "lambd": 1.5}) for x in whole for b in (0.5, -2.0)),
+            Sample((np.asarray([200, 3, 0, 1], np.uint8),), {"bias": 0.75, "lambd": -0.5}),
+        ]
 
 
 @operator("Gelu", elementwise=True)

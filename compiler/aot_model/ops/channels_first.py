@@ -204,6 +204,11 @@ class ConvTranspose(Operator):
                     + 1
                     - wanted
                 )
+                if self.output_shape is not None and total <= -strides[k]:
+                    raise OperatorError(
+                        f"output_shape {list(self.output_shape)} is {-total} more than {x.type} gives along "
+                        f"axis {2 + k}, at most {strides[k] - 1} can be added"
+                    )
                 # Where the windows do not reach the end, nothing is added in front, as in ONNX Runtime: zeros
                 # lie behind them for output_shape, and without it the result stays smaller.
                 small, large = max(total, 0) // 2, -(-max(total, 0) // 2)

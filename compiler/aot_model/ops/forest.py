@@ -79,6 +79,24 @@ def sorted_forest(forest: Forest) -> Forest:
     )
 
 
+def always_voted(forest: Forest) -> set[int]:
+    """The targets that get a vote whichever leaves are reached: all leaves of one tree have one for them."""
+    found: set[int] = set()
+    for root in forest.roots:
+        stack, done, common = [root], {root}, None
+        while stack:
+            k = stack.pop()
+            if forest.mode[k] == LEAF:
+                here = {forest.target[v] for v in forest.votes[k]}
+                common = here if common is None else common & here
+                continue
+            ahead = {forest.yes[k], forest.no[k]} - done
+            stack += ahead
+            done |= ahead
+        found |= common or set()
+    return found
+
+
 def forest_of(node: Operator, prefix: str) -> Forest:
     """The tables of a node whose votes are in attributes `prefix`_ids, _nodeids, _treeids, _weights."""
 

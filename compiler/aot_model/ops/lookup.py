@@ -203,7 +203,7 @@ class LabelEncoder(Operator):
             default = (
                 slots([self.default_string], self.string_type)
                 if values.dtype.kind == "S"
-                else np.asarray([-1 if values.dtype.kind == "i" else -0.0])
+                else np.asarray([self.default_int64 if values.dtype.kind == "i" else self.default_float])
             )
             given = default if self.default_tensor is None else self.default_tensor.reshape(-1)
             if given.size != 1:
@@ -265,7 +265,11 @@ class LabelEncoder(Operator):
             *(
                 Sample((numbers,), {"keys_tensor": np.asarray([3, 0]), "values_tensor": v, **of})
                 for v in (np.asarray([7, 8]), np.asarray([7, 8], np.float32))
-                for of in ({}, {"default_tensor": np.asarray([9], v.dtype)})
+                for of in (
+                    {},
+                    {"default_tensor": np.asarray([9], v.dtype)},
+                    {"default_int64": -7, "default_float": 2.5},
+                )
             ),
         ]
 

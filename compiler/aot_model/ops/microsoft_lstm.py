@@ -232,7 +232,7 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
 
         def act(v: Value, add: Value | None, which: int) -> Value:
             v = b.add(v, add)
-            if self.clip > 0:
+            if self.clip is not None:
                 v = b(Clip(), v, scalar(b.build, -self.clip, v.dtype), scalar(b.build, self.clip, v.dtype))
             return activated(b.build, v, *activations[which])
 

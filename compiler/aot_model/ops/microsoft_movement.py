@@ -153,6 +153,10 @@ class NhwcMaxPool(Composition):
     strides: Ints | None = None
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        if self.auto_pad.startswith("SAME") and any(d != 1 for d in self.dilations or ()):
+            raise OperatorError(
+                f"auto_pad {self.auto_pad} with dilations {list(self.dilations or ())}: give the pads"
+            )  # ONNX Runtime leaves dilations out of account
         pool = _standard(
             "MaxPool",
             kernel_shape=self.kernel_shape,

@@ -50,6 +50,8 @@ class QGemm(AsQdq):
     transB: int = 0
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        if present(inputs, 7) is None and present(inputs, 8) is not None:
+            raise OperatorError("y's zero point is there, its scale is not")
         a, b = dequantised(build, inputs, 0), dequantised(build, inputs, 3, 0 if self.transB else 1)
         c = integer_bias(build, present(inputs, 6), required(inputs, 1), required(inputs, 4))
         y = build(Gemm(self.alpha, self.alpha, self.transA, self.transB), a, b, c)
@@ -104,6 +106,7 @@ class _Pair(AsQdq):
             Sample(unsigned, {}, constants),
             Sample(signed, {}, constants),
             Sample(signed, {}, constants | {3}),
+            Sample((*signed[:6], np.asarray(0.0437, np.float32)), {}, constants - {7}),
             Sample((*unsigned[:3], draw(2, 1), *unsigned[4:]), {}, constants),
         ]
 

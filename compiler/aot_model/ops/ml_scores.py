@@ -89,6 +89,12 @@ def transformed(build: Build, scores: Value, transform: str) -> Value:
     """Scores [samples, classes] after the post_transform."""
     if transform == "NONE":
         return scores
+    if scores.shape[1] == 1 and transform != "PROBIT":
+        raise OperatorError(
+            f"post_transform {transform} of one score: the standard says it, ONNX Runtime does without",
+            "E202",
+            "set it to NONE, and add a node for what is wanted",
+        )
     if transform == "LOGISTIC":
         return build(op("LibmSigmoid"), scores)
     if transform == "SOFTMAX":

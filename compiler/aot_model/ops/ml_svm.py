@@ -94,6 +94,8 @@ class SVMRegressor(_Machine):
             raise OperatorError(
                 f"{len(self.coefficients)} coefficients and {len(self.rho)} values of rho for {x.type}"
             )
+        if self.post_transform == "PROBIT":
+            raise OperatorError("post_transform PROBIT of one score is not defined", "E202")
         return [TensorType(DType.FLOAT32, (x.shape[0], 1))]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:

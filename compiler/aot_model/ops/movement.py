@@ -280,7 +280,8 @@ class Pad(Operator):
         shape = tuple(d + b + e for d, (b, e) in zip(x.shape, self.pads(inputs), strict=True))
         if any(d < 0 for d in shape):
             raise OperatorError(f"pads leave shape {shape}")
-        if self.mode != "constant" and any(n == 0 < d for n, d in zip(x.shape, shape, strict=True)):
+        left = [n + min(b, 0) + min(e, 0) for n, (b, e) in zip(x.shape, self.pads(inputs), strict=True)]
+        if self.mode != "constant" and any(n <= 0 < d for n, d in zip(left, shape, strict=True)):
             raise OperatorError(f"{x.type} has no elements to pad an axis with")
         fill = inputs[2] if len(inputs) > 2 else None
         if fill is not None and (fill.dtype is not x.dtype or fill.type.elements != 1):
@@ -292,19 +293,20 @@ class Pad(Operator):
         source: list[Expr] = []
         inside: Expr = const(True, DType.BOOL)
         for i, extent, (before, after) in zip(index, x.shape, self.pads(inputs), strict=True):
-            j = sub(i, before)
+            j, first = sub(i, before), max(-before, 0)
+            last = extent - 1 + min(after, 0)  # what is padded is what is left of the axis: first to last
             if before <= 0 and after <= 0:
                 pass
             elif self.mode == "constant":
                 inside = logical_and(inside, logical_and(less(const(-1), j), less(j, extent)))
             elif self.mode == "edge":
-                j = call("min", call("max", j, const(0)), const(extent - 1))
+                j = call("min", call("max", j, const(first)), const(last))
             elif self.mode == "wrap":
-                j = mod(j, extent)
+                j = add(mod(sub(j, first), last - first + 1), first)
             else:
-                period = 2 * (extent - 1)
-                j = const(0) if period == 0 else mod(j, period)
-                j = call("min", j, sub(const(period), j)) if period else j
+                period = 2 * (last - first)
+                j = const(0) if period == 0 else mod(sub(j, first), period)
+                j = add(call("min", j, sub(const(period), j)) if period else j, first)
             source.append(j)
         element = at(x, tuple(source))
         if self.mode != "constant":
@@ -324,7 +326,9 @@ class Pad(Operator):
             Sample((ramp(3, 4), *filled, np.asarray([-1])), {}, frozenset({1, 3})),
         ]
         return [case((1, 0, 0, 2)), case((0, 0, 0, 0)), case((-1, 2, 1, -1)), case((2, 1, 1, 3), "edge"),
-                case((2, 3, 1, 2), "reflect"), case((1, 1, 1, 1), "wrap"), *more]  # fmt: skip
+                case((2, 3, 1, 2), "reflect"), case((1, 1, 1, 1), "wrap"),
+                *(case((-1, 2, 1, -1), mode) for mode in ("edge", "reflect", "wrap")),
+                *(case((1, -1, -1, 2), mode) for mode in ("edge", "reflect", "wrap")), *more]  # fmt: skip
 
 
 def bounded(i: Expr, extent: int) -> Expr:

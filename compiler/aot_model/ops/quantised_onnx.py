@@ -59,8 +59,13 @@ def _matching(build: Build, zero: Value | None, scale: Value) -> Value | None:
 
 
 def quantised(build: Build, x: Value, inputs: Inputs, k: int) -> Value:
-    """To the scale in input k and the zero point in input k + 1."""
-    return build(QuantizeLinear(), x, required(inputs, k), present(inputs, k + 1))
+    """To the scale in input k and the zero point in input k + 1; without one it is 0 of the first input's
+    type.
+    """
+    scale, zero, first = required(inputs, k), present(inputs, k + 1), required(inputs)
+    if zero is None and first.dtype.is_integer:
+        zero = build.constant(np.zeros(scale.shape), first.dtype)
+    return build(QuantizeLinear(), x, scale, zero)
 
 
 @operator("QLinearConv")

@@ -85,12 +85,14 @@ class RecurrentAttributes(Operator):
     activation_alpha: tuple[float, ...] = ()
     activation_beta: tuple[float, ...] = ()
     activations: tuple[str, ...] = ()
-    clip: float = 0.0
+    clip: float | None = None
     direction: str = "forward"
     hidden_size: int | None = None
 
     def activation_numbers(self, names: tuple[str, ...]) -> list[tuple[float, float]]:
         """(alpha, beta) of each activation, consumed in order by those that have them; else 0."""
+        if self.clip is not None and not self.clip > 0:
+            raise OperatorError(f"clip is {self.clip}, it should be more than 0")
         alphas, betas = list(self.activation_alpha), list(self.activation_beta)
         numbers = []
         for name in names:
@@ -190,7 +192,7 @@ class _Recurrence(RecurrentAttributes):
             direction * h if self.layout else direction * batch * h,
             direction * h if self.layout else direction * batch * h,
             activations.texts,
-            self.clip,
+            self.clip or 0.0,
             bool(getattr(self, "input_forget", 0)),
             has,
             direction,
@@ -227,7 +229,7 @@ class _Recurrence(RecurrentAttributes):
             "string.h",
             *panels.dialect.includes,
             *(cell_includes(layer, panels) or activations.headers),
-            *(["aot_model/scalar.h"] if self.clip > 0 else []),
+            *(["aot_model/scalar.h"] if self.clip is not None else []),
         }
         note = f"{layer.cell}, {panels.units} units at a time, {'reverse' if layer.reverse else 'forward'}"
         site.call(

@@ -293,7 +293,9 @@ class Resize(Operator):
         if mode == "pytorch_half_pixel":
             return (i + 0.5) / factor - 0.5 if m > 1 else np.zeros(m)
         if mode == "half_pixel_symmetric":
-            return n / 2 * (1 - m / exact if m else 0) + (i + 0.5) / factor - 0.5
+            offset = _single(n / 2 * (1 - _single(m / exact))) if m else 0.0
+            wide = offset + (i.astype(np.float64) + 0.5) / factor - 0.5  # rounded once, other than half_pixel
+            return wide.astype(np.float32)
         if mode in ("half_pixel", "tf_half_pixel_for_nn"):
             return (i + 0.5) / factor - (0.5 if mode == "half_pixel" else 0.0)
         raise OperatorError(f"unknown coordinate_transformation_mode '{mode}'")

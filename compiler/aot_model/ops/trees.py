@@ -23,7 +23,7 @@ from aot_model.kernels.base import Packed, Scratch
 from aot_model.kernels.site import Site
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import op
-from aot_model.ops.forest import COMPARE, LEAF, Forest, forest_of, sorted_forest
+from aot_model.ops.forest import COMPARE, LEAF, Forest, always_voted, forest_of, sorted_forest
 from aot_model.ops.ml_scores import label_type, labels, matrix, transformed
 from aot_model.ops.movement import Concat
 from aot_model.ops.registry import Build, operator, required
@@ -232,7 +232,8 @@ class _Nodes(Operator):
 class TreeEnsembleClassifier(_Nodes):
     """Votes of trees for classes: the best class, and the score of each. Where two classes have one sum, it
     is the score of the second; that of the first is what is left of 1, or the opposite where there are
-    negative weights."""
+    negative weights. Forms in which ONNX Runtime's label is not the class with the best score are refused.
+    """
 
     class_ids: tuple[int, ...] = ()
     class_nodeids: tuple[int, ...] = ()
@@ -253,9 +254,15 @@ class TreeEnsembleClassifier(_Nodes):
         x, forest, base = required(inputs), forest_of(self, "class"), self.base()
         count = len(self.classlabels_int64s or self.classlabels_strings)
         names = self.classlabels_int64s, self.classlabels_strings, self.string_type
-        if count != 2 or set(forest.target) != {0}:
+        voted = set(forest.target)
+        self._check_votes(forest, count, base)
+        if count != 2 or voted != {0}:
             scores = _summed(build, x, TreeSums(forest, count, "SUM", base))
-            return [labels(build, scores, *names), transformed(build, scores, self.post_transform)]
+            compared = scores
+            if count == 2 and min(forest.weight) >= 0:  # of probabilities of the second class alone
+                half = build.constant([0.5, 0], DType.FLOAT32)
+                compared = build(op("Add"), scores, half)
+            return [labels(build, compared, *names), transformed(build, scores, self.post_transform)]
         one = _summed(build, x, TreeSums(forest, 1, "SUM", base[-1:]))
         opposite = build(op("Neg"), one)
         other = (
@@ -267,6 +274,26 @@ class TreeEnsembleClassifier(_Nodes):
             labels(build, scores, *names),
             transformed(build, build(Concat(1), opposite, one), "LOGISTIC") if logistic else scores,
         ]
+
+    def _check_votes(self, forest: Forest, count: int, base: tuple[float, ...]) -> None:
+        if count == 2:
+            several = len(set(forest.target)) != 1
+            if several or len(base) > (set(forest.target) == {0}) or self.post_transform == "PROBIT":
+                raise OperatorError(
+                    "two classes with votes for both, base values for both, or PROBIT: the standard says no "
+                    "label, and ONNX Runtime's is not that of the best score",
+                    "E202",
+                    "let votes be for the first class alone, with one base value",
+                )
+        elif len(base) != count and min(forest.weight, default=0) < 0:
+            missing = sorted(set(range(count)) - always_voted(forest))
+            if missing:
+                raise OperatorError(
+                    f"class {missing[0]} may be without a vote beside negative ones: whether it counts as 0 "
+                    "then the standard does not say, and for ONNX Runtime it does not",
+                    "E202",
+                    "give the class votes of 0, or each class a base value",
+                )
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -285,7 +312,14 @@ class TreeEnsembleClassifier(_Nodes):
             minus,
             {**plus, "post_transform": "LOGISTIC"},
             {**minus, "post_transform": "LOGISTIC"},
-        ]
+            {**plus, "class_ids": (1,) * 4},
+            {**minus, "class_ids": (1,) * 4},
+            {**three, "class_weights": (1.0, -2.0, 0.5, -4.0), "base_values": (0.5, -0.25, 0.75),
+             "classlabels_int64s": (5, -1, 7)},
+            {**three, "class_treeids": (0, 0, 0, 0, 1, 1), "class_nodeids": (1, 1, 2, 2, 1, 2),
+             "class_ids": (0, 1, 0, 1, 2, 2), "class_weights": (-1.0, -2.0, -0.5, -4.0, -0.75, -3.0),
+             "classlabels_int64s": (5, -1, 7)},
+        ]  # fmt: skip
         return [Sample((_SAMPLES,), f, outputs=2) for f in forms]
 
 

@@ -1,0 +1,68 @@
+"""Forms of which the standard and ONNX Runtime say different things, or that nobody defines, are refused with
+what to do instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from rows import Row, rows_of
+
+from aot_model.ops.registry import OPERATORS
+from batch import Outcome, run_cases
+
+TREES = ("ai.onnx.ml", "TreeEnsembleClassifier")
+SEVERAL = {"class_ids": (0, 1, 1, 0), "class_weights": (0.25, 0.5, 0.125, 0.5)}
+
+
+def _outcome(name: tuple[str, str], number: int, **changes: Any) -> Outcome:
+    row = rows_of(OPERATORS[name])[number]
+    inputs = changes.pop("inputs", row.sample.inputs)
+    sample = replace(row.sample, inputs=inputs, attributes={**row.sample.attributes, **changes})
+    (outcome,) = run_cases([Row("form", row.kind, number, sample).case], "c", jobs=1)
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "changes", "said"),
+    [
+        (("", "LSTM"), 0, {"clip": 0.0}, "clip is 0.0"),
+        (("", "GRU"), 0, {"clip": -1.0}, "clip is -1.0"),
+        (("com.microsoft", "NhwcMaxPool"), 6, {"auto_pad": "SAME_UPPER"}, "give the pads"),
+        (("ai.onnx.ml", "LinearRegressor"), 0, {"post_transform": "SOFTMAX"}, "of one score"),
+        (("ai.onnx.ml", "SVMRegressor"), 0, {"post_transform": "LOGISTIC"}, "of one score"),
+        (("ai.onnx.ml", "SVMRegressor"), 0, {"post_transform": "PROBIT"}, "PROBIT of one score"),
+        (("ai.onnx.ml", "TreeEnsembleRegressor"), 0, {"post_transform": "LOGISTIC"}, "of one score"),
+        (TREES, 2, SEVERAL, "two classes with votes for both"),
+        (TREES, 2, {"base_values": (0.5, 0.25)}, "base values for both"),
+        (TREES, 2, {"post_transform": "PROBIT"}, "PROBIT"),
+        (TREES, 1, {"class_weights": (1.0, -2.0, 0.5, 4.0)}, "class 0 may be without a vote"),
+    ],
+)  # fmt: skip
+def test_refused(name: tuple[str, str], number: int, changes: dict[str, Any], said: str) -> None:
+    outcome = _outcome(name, number, **changes)
+    assert outcome.status == "refused", outcome
+    assert said in outcome.message, outcome.message
+
+
+def test_a_zero_point_without_a_scale() -> None:
+    row = rows_of(OPERATORS["com.microsoft", "QGemm"])[0]
+    inputs = (*row.sample.inputs[:7], None, *row.sample.inputs[8:])
+    (outcome,) = run_cases([replace(row, sample=replace(row.sample, inputs=inputs)).case], "c", jobs=1)
+    assert (outcome.status, "zero point is there" in outcome.message) == ("refused", True), outcome.message
+
+
+def test_a_pad_of_what_is_left() -> None:
+    """Nothing is left to repeat when all five elements are cut off."""
+    pad = OPERATORS["", "Pad"]
+    x = np.arange(5, dtype=np.float32)
+    for pads, status in (((-5, 2), "refused"), ((-4, 2), "ok"), ((2, -5), "refused")):
+        row = rows_of(pad)[0]
+        sample = replace(row.sample, inputs=(x, np.asarray(pads)), attributes={"mode": "edge"})
+        (outcome,) = run_cases([replace(row, sample=sample).case], "c", jobs=1)
+        assert outcome.status == status, outcome.message
+        if status == "ok":
+            assert outcome.outputs[0].tolist() == [4, 4, 4]
