@@ -43,10 +43,8 @@ class TreeSums(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, forest = matrix(inputs), self.forest
         # The generated code reads and writes as far as these lists go.
-        if {len(forest.threshold), len(forest.missing)} != {len(forest.mode)} or len(forest.target) != len(
-            forest.weight
-        ):
-            raise OperatorError("the lists of nodes or of votes have different lengths")
+        if {len(forest.threshold), len(forest.missing)} != {len(forest.mode)}:
+            raise OperatorError("the lists of nodes have different lengths")
         if len(self.base) not in (0, self.targets):
             raise OperatorError(f"{len(self.base)} base values for {self.targets} targets")
         if not all(
