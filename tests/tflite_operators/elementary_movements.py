@@ -57,6 +57,14 @@ CASES: list[OpCase] = [
         "StridedSliceOptions",
         {"BeginMask": 1, "EndMask": 5, "ShrinkAxisMask": 2},
     ),
+    one(
+        "STRIDED_SLICE-begin-of-one",
+        "STRIDED_SLICE",
+        [X, ints("b", [0, 1, 2]), ints("e", [2, 3, 4]), ints("s", [1, 1, 1])],
+        [plain("y", (2, 2), FLOAT32)],
+        "StridedSliceOptions",
+        {"BeginMask": 2, "ShrinkAxisMask": 2},
+    ),
     one("PAD", "PAD", [X, ints("p", [[0, 1], [2, 0], [1, 1]])], [plain("y", (3, 5, 6), FLOAT32)]),
     one(
         "PADV2",

@@ -8,26 +8,12 @@ from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 
-import audio
-import elementary
-import elementary_movements
-import elementary_pools_and_products
-import elementary_quantised
-import float_operators
 import hybrid
-import indexing
-import integer_lstm
-import layers
 import lists
 import numpy as np
-import others
 import pytest
-import rnn
-import speech
 import tflite
-import unequal_quantisation
-import windows
-import zero_scales
+from all_cases import CASES
 from case import OpCase
 
 from aot_model.errors import CompileError
@@ -44,25 +30,6 @@ from tflite_reference import litert, tflm
 pytestmark = pytest.mark.xdist_group("tflite-operators")
 """All cases are compiled together: by one worker."""
 
-CASES = [
-    *indexing.CASES,
-    *layers.CASES,
-    *elementary.CASES,
-    *elementary_movements.CASES,
-    *elementary_pools_and_products.CASES,
-    *elementary_quantised.CASES,
-    *float_operators.CASES,
-    *others.CASES,
-    *audio.CASES,
-    *hybrid.CASES,
-    *rnn.CASES,
-    *windows.CASES,
-    *unequal_quantisation.CASES,
-    *speech.CASES,
-    *integer_lstm.CASES,
-    *zero_scales.CASES,
-    *lists.CASES,
-]
 NAMES = [c.name for c in CASES]
 ELSEWHERE = {
     **dict.fromkeys(

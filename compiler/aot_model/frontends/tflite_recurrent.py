@@ -95,6 +95,10 @@ def lstm_layer(
     bias = n.inputs[places[_PROJECTION_BIAS]] if n.has(places[_PROJECTION_BIAS]) else None
     code = n.operator.options.get(options, "FusedActivationFunction")
     act = ACTIVATIONS[code] if 0 <= code < len(ACTIVATIONS) else str(code)
+    if act == "NONE":
+        raise OperatorError(
+            "LiteRT does not compute an LSTM without an activation: it reads what is left", "E202"
+        )
     cell_clip = finite(float(n.operator.options.get(options, "CellClip")), "cell_clip")
     projection_clip = finite(float(n.operator.options.get(options, "ProjClip")), "proj_clip")
     time_major = options == "LSTMOptions" or bool(n.operator.options.get(options, "TimeMajor"))
@@ -156,6 +160,10 @@ def _scales(n: Conversion, cell_clip: float) -> LstmScales:
         raise OperatorError("weights of an integer LSTM have one scale and the zero point 0", "E302")
     if n.zero(_C) != 0 or n.tensor(_C).dtype is not DType.INT16:
         raise OperatorError("the cell of an integer LSTM is int16 with zero point 0", "E302")
+    if (n.scale_out(), n.zero_out()) != (n.scale(_H), n.zero(_H)):
+        raise OperatorError(
+            "the output of an integer LSTM has another scale than the state that it is", "E302"
+        )
     cell = n.scale(_C)
     wide = n.x(_X).dtype is DType.INT16
 
@@ -165,6 +173,8 @@ def _scales(n: Conversion, cell_clip: float) -> LstmScales:
             multiplier = (multiplier + (1 << 15)) >> 16 if multiplier < 0x7FFF0000 else 0x7FFF
         return Rescale(0, multiplier, shift)
 
+    if abs(math.log2(cell) - round(math.log2(cell))) > 1e-3:
+        raise OperatorError(f"the scale {cell:g} of the cell of an integer LSTM is no power of two", "E302")
     power = round(math.log2(cell)) + 12
     litert = n.host.arithmetic == "litert-ref" and not wide
     if litert and not -3 <= power <= 3:

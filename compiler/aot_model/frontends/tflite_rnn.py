@@ -53,7 +53,7 @@ def _layer(n: Conversion, x: Value, places: tuple[int, int, int, int], activatio
     both = n.build(Concat(0), b, n.constant(np.zeros(units, np.float32)))
     inputs = [x, *(n.reshape(v, (1, *v.shape)) for v in (weights, recurrent, both))]
     y, last = n.build.many(
-        RNN((1.0,), (0.0,), (function,), clip, hidden_size=units),  # Affine: x itself
+        RNN((1.0,), (0.0,), (function,), clip or None, hidden_size=units),  # Affine: x itself
         *inputs,
         None,
         n.reshape(h, (1, x.shape[1], units)),
