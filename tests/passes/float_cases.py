@@ -11,7 +11,7 @@ from aot_model.ir.graph import Graph
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.passes.expand import expand
-from aot_model.passes.fold_constants import MAX_GROWTH, fold_constants
+from aot_model.passes.fold_constants import MAX_GROWTH, MAX_PASSING, fold_constants
 from aot_model.passes.fuse_affine import fuse_affine
 from aot_model.passes.manager import prune
 from aot_model.passes.move_transposes import move_transposes
@@ -22,10 +22,21 @@ X = tensor("x", 2, 3)
 IMAGE = tensor("x", 1, 4, 5, 3)
 INT64 = "int64"
 
+
+def _row(m: Maker, more: int) -> Value:
+    """The sum of more elements than a constant may have that is made of one."""
+    return m.ReduceSum(m.Expand(numbers([0.5]), numbers([MAX_GROWTH + more], INT64)), numbers([0], INT64))  # type: ignore[no-any-return]
+
+
 FOLDING: dict[str, Any] = {
     "chain": made(lambda m, x: m.Add(x, m.Mul(numbers([1.0, 2, 4]), m.Neg(numbers([3.0, 0, -1])))), X),
     "as large as may be": made(lambda m: m.Expand(numbers([1.0]), numbers([MAX_GROWTH], INT64))),
     "one more": made(lambda m: m.Expand(numbers([1.0]), numbers([MAX_GROWTH + 1], INT64))),
+    "small again": made(lambda m, x: m.Add(x, m.Sum(_row(m, 1), m.Neg(_row(m, 1)))), X),
+    "too large between": made(lambda m, x: m.Add(x, _row(m, MAX_PASSING - MAX_GROWTH + 1)), X),
+    "large, and read by what is not constant": made(
+        lambda m, x: m.Mul(m.Neg(m.Expand(numbers([1.0]), numbers([MAX_GROWTH + 1], INT64))), x), tensor("x")
+    ),
     "large, and no larger than it was": made(lambda m: m.Neg(numbers(np.ones(MAX_GROWTH + 1)))),
     "work that may be": made(
         lambda m: m.ReduceSum(numbers(np.ones((4095, 4))), numbers([1], INT64), keepdims=0)
@@ -33,6 +44,7 @@ FOLDING: dict[str, Any] = {
     "too much work": made(
         lambda m: m.ReduceSum(numbers(np.ones((4096, 4))), numbers([1], INT64), keepdims=0)
     ),
+    "work of a product": made(lambda m: m.MatMul(drawn(1, 64, 8), drawn(2, 8, 512))),
     "shape of an input": made(lambda m, x: m.Shape(m.Relu(x)), X),
     "part of a shape": made(
         lambda m, x: m.Concat(numbers([5], INT64), m.Mul(m.Shape(x, start=1), numbers([2], INT64)), axis=0),

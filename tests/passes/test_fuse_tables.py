@@ -127,6 +127,18 @@ def test_wide_inputs_have_no_table() -> None:
     assert not fuse_tables(graph)
 
 
+def test_masks_have_no_table() -> None:
+    """A bool takes a byte, but has two values: a masked score of attention, quantised."""
+
+    def make(build: Build, x: Value) -> list[Value]:
+        real = build(op("Where"), x, *(build.constant(v, DType.FLOAT32) for v in (0.0, -3.0e38)))
+        step, zero = build.constant(1.2e36, DType.FLOAT32), build.constant(127, DType.INT8)
+        return [build(Quantise(), real, step, zero)]
+
+    graph = graph_of(make, DType.BOOL)
+    assert not fuse_tables(graph) and kinds(graph) == ["Where", "Quantise"]
+
+
 def test_long_chains_say_why() -> None:
     def make(build: Build, x: Value) -> list[Value]:
         for _ in range(40):

@@ -112,6 +112,10 @@ class Operator:
         """Whether `lower` takes input number `index` with these element strides instead of a dense copy."""
         return False
 
+    def addends(self, inputs: Inputs) -> int:
+        """How many numbers an element is made of, at most, where `express` folds over a range."""
+        return sum(v.type.elements for v in inputs if v is not None)
+
     def only_moves(self) -> bool:
         """Whether elements are moved as they are, so that storage types (float16 …) need no conversion around
         it.

@@ -16,7 +16,7 @@ from aot_model.ir.graph import Graph, Node
 from aot_model.ir.index import dense_position, index_variables
 from aot_model.ir.nibbles import read_parameter
 from aot_model.ir.program import Access, Buffer, Call, Function, Overlap, Param, Role, Step, Wish
-from aot_model.ir.strided import Strided
+from aot_model.ir.strided import Strided, dense
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument, bound, scratch_buffer, shapes_of
@@ -86,10 +86,8 @@ class Site:
         return value
 
     def window(self, index: int) -> Strided:
-        """An input that is not constant, as it lies in memory."""
-        found = self.lowering.window(self.node, index)
-        assert found is not None
-        return found
+        """An input as it lies in memory; a constant that was too much to fold, too."""
+        return self.lowering.window(self.node, index) or dense(self.input(index))
 
     @property
     def result(self) -> Value:

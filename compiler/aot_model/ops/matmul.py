@@ -53,6 +53,9 @@ class MatMul(Operator):
         right = at(b, (*lead_b, k, *column))
         return reduce("add", (k,), product(left, self.x_zero_point, right, self.w_zero_point))
 
+    def addends(self, inputs: Inputs) -> int:
+        return required(inputs, 0).shape[-1]
+
     def reads_strided(self, inputs: Inputs, index: int, strides: Ints) -> bool:
         """Of floats the second operand must run through memory along its rows or its columns; rows that meet
         a constant matrix must lie one behind the other, because they are one row of pixels."""

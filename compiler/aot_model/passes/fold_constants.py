@@ -21,17 +21,22 @@ ConstantOfShape).
 """
 MAX_WORK = 1 << 26
 """Multiply-accumulates that folding a reduction may take."""
+MAX_PASSING = 1 << 23
+"""Elements that nodes between constants and a fold may have together, which no constant keeps."""
 
 
 def fold_constants(graph: Graph) -> bool:
     """Replace nodes over constants by their results. True when something changed."""
     kept: list[Node] = []
     known: dict[Value, Value] = {}
+    large: dict[Value, Node] = {}
     for node in graph.nodes:
         node.inputs = [known.get(v, v) if v is not None else None for v in node.inputs]
-        results = folded(node)
+        results = folded(node) or _through(node, large)
         if results is None:
             kept.append(node)
+            if _why_it_runs(node) is None and all(v is None or v.is_const or v in large for v in node.inputs):
+                large.update(dict.fromkeys(node.outputs, node))
             continue
         for out, data in zip(node.outputs, results, strict=True):
             known[out] = constant(out.name, data, out.quantisation)
@@ -56,6 +61,45 @@ def folded(node: Node) -> list[np.ndarray] | None:
     return data
 
 
+def _through(node: Node, large: dict[Value, Node]) -> list[np.ndarray] | None:
+    """The outputs of a node over results of constants that were too large to be folded, where it makes
+    something small of them. None when it does not, or there is too much between.
+    """
+    if not any(v in large for v in node.inputs) or _why_it_runs(node) is not None:
+        return None
+    if any(v is not None and not v.is_const and v not in large for v in node.inputs):
+        return None
+    needed, sources = _made_of(node, large)
+    between = sum(v.type.elements for n in needed[:-1] for v in n.outputs)
+    size_in = sum(v.type.elements for v in sources)
+    if between > MAX_PASSING or _too_large(node, size_in) or any(_too_much_work(n) for n in needed):
+        return None
+    arrays: dict[Value, Value] = {}
+    for one in needed:
+        inputs = [arrays.get(v, v) if v is not None else None for v in one.inputs]
+        results = compute(Node(one.op, inputs, one.outputs, one.name))
+        if results is None or one is node:
+            return results
+        arrays.update({v: constant(v.name, r) for v, r in zip(one.outputs, results, strict=True)})
+    return None
+
+
+def _made_of(node: Node, large: dict[Value, Node]) -> tuple[list[Node], list[Value]]:
+    """The nodes that a result takes, itself last, and their constants."""
+    found: dict[Node, None] = {}
+    sources: dict[Value, None] = {}
+    stack = [(node, False)]
+    while stack:
+        one, ready = stack.pop()
+        if ready:
+            found[one] = None
+        elif one not in found:
+            stack.append((one, True))
+            stack.extend((large[v], False) for v in one.inputs if v is not None and v in large)
+            sources.update(dict.fromkeys(v for v in one.inputs if v is not None and v not in large))
+    return list(found), list(sources)
+
+
 def _has_no_elements(node: Node) -> bool:
     """Whether no result has any: nothing is left to compute, by whatever means. Actual shapes of what depends
     on data are results, too.
@@ -78,10 +122,19 @@ def _objection(node: Node) -> str | None:
     if runs is not None:
         return runs
     size_in = sum(v.type.elements for v in node.inputs if v is not None)
+    return _too_large(node, size_in) or _too_much_work(node)
+
+
+def _too_large(node: Node, size_in: int) -> str | None:
     size_out = sum(v.type.elements for v in node.outputs)
     if size_out > max(MAX_GROWTH, size_in):
         return f"its result would be {size_out:,} constant elements, made of {size_in:,}"
-    if node.op.reducing and size_in * size_out > MAX_WORK:
+    return None
+
+
+def _too_much_work(node: Node) -> str | None:
+    size_out = sum(v.type.elements for v in node.outputs)
+    if node.op.reducing and node.op.addends(node.inputs) * size_out > MAX_WORK:
         return f"it would take more than {MAX_WORK:,} multiplications"
     return None
 

@@ -86,6 +86,7 @@ def _sources(graph: Graph) -> dict[Value, Value]:
         if (
             x.data is None
             and x.dtype.bits == 8
+            and x.dtype.is_integer
             and not x.dtype.storage
             and x.shape == out.shape
             and all(v.dtype in _FLOATS or (v.dtype.is_integer and not v.dtype.storage) for v in values)

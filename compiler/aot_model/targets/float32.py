@@ -359,7 +359,7 @@ Place = Callable[[Coordinates], tuple[Expr, ...]]
 def matmul_site(site: Site) -> tuple[tuple[Strided, ...], MatmulShape, Place]:
     """A product of two operands that are read where they lie: they, sizes, (i, j, m, n) to its index."""
     a, b = site.input(0), site.input(1)
-    windows = tuple(Strided(v, 0, _dense(v)) if v.is_const else site.window(i) for i, v in enumerate((a, b)))
+    windows = (site.window(0), site.window(1))
     wide_a = (1, *a.shape) if a.type.rank == 1 else a.shape
     wide_b = (*b.shape, 1) if b.type.rank == 1 else b.shape
     strides_a = (0, *windows[0].strides) if a.type.rank == 1 else windows[0].strides
