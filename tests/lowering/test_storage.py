@@ -10,8 +10,10 @@ import pytest
 
 from aot_model.ir.graph import Graph
 from aot_model.ir.values import Value, constant
+from aot_model.lowering.lower import lower
 from aot_model.lowering.storage import MAX_FUSED_DEPTH, MAX_FUSED_OPERATIONS, stored_values
 from aot_model.passes.expand import expand
+from aot_model.targets.registry import parse_target
 from graphs import graph, value, weights
 
 X = value("x", 2, 6)
@@ -39,11 +41,72 @@ def test_a_chain_of_elements_is_one_expression() -> None:
 
 
 def test_what_two_read_is_computed_once() -> None:
-    def twice(m: Any, x: Value) -> Value:
+    def twice(m: Any, x: Value) -> Sequence[Value]:
         y = m.Exp(x)
-        return m.Add(m.Neg(y), m.Abs(y))  # type: ignore[no-any-return]
+        return m.Neg(y), m.Abs(y)
 
     assert inner_stored(twice, X) == ["Exp"]
+
+
+def meeting(m: Any, x: Value) -> Value:
+    y = m.Exp(x)
+    z = m.Add(m.Neg(y), m.Sqrt(y))
+    return m.Mul(z, m.Tanh(z))  # type: ignore[no-any-return]
+
+
+def test_what_meets_again_is_one_expression() -> None:
+    """What two read is a local of the loop."""
+    assert inner_stored(meeting, X) == []
+
+
+def two_ways(m: Any, x: Value, length: int) -> Value:
+    """The first operation is written out twice."""
+    a = b = m.Exp(x)
+    for _ in range(length):
+        a, b = m.Sqrt(a), m.Neg(b)
+    return m.Add(a, b)  # type: ignore[no-any-return]
+
+
+APART = {
+    "it is spread": lambda m, x: m.Add(m.Neg(y := m.Exp(x)), m.Mul(y, weights("w", 3, 2, 6))),
+    "another output": lambda m, x: [m.Add(n := m.Neg(y := m.Exp(x)), m.Abs(y)), n],
+    "a kernel reads it": lambda m, x: m.Add(y := m.Exp(x), m.MatMul(y, weights("w", 6, 6))),
+    "too many operations": lambda m, x: two_ways(m, x, MAX_FUSED_OPERATIONS // 2 - 1),
+}
+
+
+@pytest.mark.parametrize("why", APART)
+def test_what_does_not_meet_is_stored(why: str) -> None:
+    assert "Exp" in inner_stored(APART[why], X, calls=("MatMul",))
+
+
+def test_an_expression_that_meets_may_be_as_long_as_others() -> None:
+    assert inner_stored(lambda m, x: two_ways(m, x, MAX_FUSED_OPERATIONS // 2 - 2), X) == []
+
+
+def test_what_meets_again_and_again_is_cut() -> None:
+    """It doubles each time."""
+
+    def nested(m: Any, x: Value) -> Value:
+        for _ in range(20):
+            y = m.Sqrt(x)
+            x = m.Mul(y, m.Neg(y))
+        return x
+
+    assert 4 <= len(inner_stored(nested, X)) < 20
+
+
+def test_a_sum_that_two_read_is_computed_once() -> None:
+    """Its loop is written once: every reader asks for the same element."""
+    x = value("x", 4, 9)
+    total = graph(lambda m, x: m.Add(y := m.ReduceSum(x, constant("a", np.asarray([1]))), m.Sqrt(y)), x)
+    (call,) = lower(total, parse_target("c")).calls()
+    assert call.function.body.count("for (") == 2
+
+
+def test_floats_that_become_integers_are_one_expression() -> None:
+    scale, zero = constant("s", np.float32([0.5])), constant("z", np.asarray([3], np.int8))
+    assert inner_stored(lambda m, x: m.QuantizeLinear(m.Exp(x), scale, zero), X) == []
 
 
 def test_moving_twice_costs_nothing() -> None:

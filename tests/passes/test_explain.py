@@ -18,13 +18,16 @@ from aot_model.ops.convolution import Convolution
 from aot_model.ops.elementwise import op
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.movement import Pad
+from aot_model.ops.quantised import QuantisedSum
 from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.registry import Build
+from aot_model.ops.requantise import Rescale
 from aot_model.passes.dead_channels import dead_channels
 from aot_model.passes.explain import reasons
 from aot_model.passes.fold_constants import fold_constants
 from aot_model.passes.fold_pads import fold_pads
 from aot_model.passes.fuse_affine import fuse_affine
+from aot_model.passes.fuse_lines import fuse_lines
 from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.passes.fuse_tables import fuse_tables
 from aot_model.passes.manager import ORDER, Observer, run_passes
@@ -103,7 +106,18 @@ def tables_of_steps() -> Graph:
     return made
 
 
+def squares_of_channels() -> Graph:
+    x = value("x", 1, 90, 2, dtype=DType.INT8)
+    made = Graph("squares", [x])
+    squared = QuantisedSum(
+        "squared difference", Rescale(0, 2**30, 0), Rescale(0, 2**30, 0), Rescale(0, 2**30, -20), 7
+    )
+    made.outputs = [Build(made.nodes, "squares")(squared, x, numbers("c", [3, -3], "int8"))]
+    return made
+
+
 CASES = {
+    "curves by channel": Case(fuse_lines, squares_of_channels(), "as a function of 'x': it is no line"),
     "tables of no curve": Case(share_tables, tables_of_steps(), "Lookup 'tables': no multiplier and offset"),
     "unsigned weights": Case(signed_weights, unsigned_weights(), "its weights less 100 are not all from"),
     "long function": Case(fuse_tables, negated(40), "by 40 operators, more than 32"),

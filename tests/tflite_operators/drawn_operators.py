@@ -242,12 +242,14 @@ OPEN = (
     "BATCH_MATMUL-each",
     "DEPTHWISE-int8-int4",
     "NMS",
+    "STABLEHLO_SHIFT",
     "UNIDIRECTIONAL_SEQUENCE_LSTM-hy",
 )
 """Sums of integers, which LiteRT's reference kernels compute wrongly; the order of int16 with two scales,
 which they do not scale; products of 16 bits by channel, of which they give zeros; weights of 4 bits beside
-16, which they read as bytes; the order of boxes with one score, which is that of a heap; hybrid LSTMs with
-other activations, which we compute in floats.
+16, which they read as bytes; the order of boxes with one score, which is that of a heap; shifts by
+as many bits as there are, and by less than none; hybrid LSTMs with other activations, which we compute in
+floats.
 """
 
 

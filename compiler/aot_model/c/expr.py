@@ -12,11 +12,11 @@ from collections.abc import Callable
 from functools import cache
 
 from aot_model.c.literal import float_literal, literal
-from aot_model.c.rescale import halves, product, saturated
+from aot_model.c.rescale import Product, halves, product, saturated
 from aot_model.c.rounding import ROUNDED, Rounding, divided_by
 from aot_model.ir.admissible import Range, observed, want
 from aot_model.ir.bounds import bounds, only_asking
-from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, Var, walk
+from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, Var, const, walk
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.scalar_ops import SCALAR_OPS
 from aot_model.ir.types import DType
@@ -109,14 +109,28 @@ class ExprWriter:
         clamped = saturated(x)
         if clamped is not None and x.args[0] not in self._names:
             self.headers.add("aot_model/scalar.h")
-            return f"aot_model_saturate_{clamped[0]}({self.text(clamped[1])})", _ATOM
+            return self._saturated(*clamped), _ATOM
         form = product(x) if x.op != "add" or x.args[0] not in self._names else None
-        if form is None:
-            return self._halves(x)
+        return self._halves(x) if form is None else (self._product(form, form.shift), _ATOM)
+
+    def _product(self, form: Product, shift: int) -> str:
         self.headers.add("aot_model/scalar.h")
-        return (
-            f"aot_model_rescale({self.text(form.x)}, {form.multiplier}, INT64_C({form.offset}), {form.shift})"
-        ), _ATOM
+        return f"aot_model_rescale({self.text(form.x)}, {form.multiplier}, INT64_C({form.offset}), {shift})"
+
+    def _saturated(self, name: str, x: Expr) -> str:
+        """The nearest value of a type, with what makes the value before where one instruction does both."""
+        if isinstance(x, Call) and x not in self._names:
+            shift = x.args[-1]
+            if x.op == "sar" and isinstance(shift, Const) and 0 < int(shift.value) < 32:
+                return f"aot_model_saturate_shifted_{name}({self.text(x.args[0])}, {int(shift.value)})"
+            inner, zero = (x.args[0], x.args[1]) if x.op == "add" else (x, const(0))
+            form = product(x) if inner not in self._names else None
+            if form is not None and form.shift > 32:
+                return f"aot_model_saturate_shifted_{name}({self._product(form, 32)}, {form.shift - 32})"
+            if form is None and inner not in self._names and _may_be_saturated(inner, zero):
+                given = ", ".join(self.text(n) for n in (*inner.children, zero))
+                return f"aot_model_requantised_{name}({given})"
+        return f"aot_model_saturate_{name}({self.text(x)})"
 
     def _halves(self, x: Call) -> tuple[str, int] | None:
         """The form of ties to even in 32 bits, where there is one."""
@@ -364,6 +378,17 @@ def _is_small(x: Call) -> bool:
         if not fits():
             return False
     return fits()  # the code relies on it
+
+
+def _may_be_saturated(x: Expr, zero: Expr) -> bool:
+    """Whether a requantisation by constants, plus a zero point, may be aot_model_requantised_…()."""
+    if not isinstance(x, Call) or x.op != "requantise" or not isinstance(zero, Const):
+        return False
+    _, multiplier, shift = x.args
+    if not isinstance(multiplier, Const) or not isinstance(shift, Const) or int(multiplier.value) < 0:
+        return False
+    bits = -int(shift.value)
+    return bits < 30 and abs(int(zero.value)) << max(bits, 0) < 1 << 29 and _is_small(x)
 
 
 def _exact_bounds(x: Call) -> tuple[int | None, int | None]:

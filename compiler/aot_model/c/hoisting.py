@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from aot_model.ir.bounds import bounds
 from aot_model.ir.expr import Call, Cell, Expr, Reduce, walk
 
 
-def hoistable(roots: Sequence[Expr]) -> list[Expr]:
+def hoistable(roots: Sequence[Expr], known: Collection[Expr] = ()) -> list[Expr]:
     """What becomes a local, children first: reductions, operations read more than once that run whatever the
-    conditions say, and those that decide whether a reduction runs (`branches`).
+    conditions say, and those that decide whether a reduction runs (`branches`). known: what is one already.
     """
     uses: dict[Expr, int] = {}
     order: list[Expr] = []
 
     def visit(node: Expr) -> None:
         uses[node] = uses.get(node, 0) + 1
-        if uses[node] > 1:
+        if uses[node] > 1 or node in known:
             return
         if not isinstance(node, Reduce):
             for position, child in enumerate(node.children):
-                if position == 0 or not _decides(node) or always_in_range(child):
+                if position == 0 or not decides(node) or always_in_range(child):
                     visit(child)
         order.append(node)
 
@@ -40,11 +40,12 @@ def branches(node: Expr) -> bool:
     """Whether statements must decide what runs: a reduction reads memory that is there on one condition
     only.
     """
-    guarded = [c for c in node.children[1:] if not always_in_range(c)] if _decides(node) else []
+    guarded = [c for c in node.children[1:] if not always_in_range(c)] if decides(node) else []
     return any(isinstance(n, Reduce) for child in guarded for n in walk(child))
 
 
-def _decides(node: Expr) -> bool:
+def decides(node: Expr) -> bool:
+    """Whether what the first operand is decides which of the others are computed."""
     return isinstance(node, Call) and node.op in ("select", "and", "or")
 
 

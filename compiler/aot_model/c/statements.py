@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from aot_model.c.byte_pairs import HEADER, LANES, Factor, products
 from aot_model.c.expr import PRECEDENCE, UNARY, ExprWriter, compute_label, value_type
-from aot_model.c.hoisting import always_in_range, branches, hoistable
+from aot_model.c.hoisting import always_in_range, branches, decides, hoistable
 from aot_model.c.literal import literal
 from aot_model.c.reading_order import ascends
 from aot_model.c.rounding import divided_by
 from aot_model.c.text import IN_ORDER
-from aot_model.c.turns import TURNS, is_short
+from aot_model.c.turns import TURNS, is_plain, is_short
 from aot_model.ir.expr import Call, Cell, Expr, Reduce, Var, call, const, reduce, var, walk
 from aot_model.ir.index import add, mul, substitute
 from aot_model.ir.scalar_ops import SCALAR_OPS
@@ -42,7 +43,7 @@ class CWriter(ExprWriter):
 
     def compute(self, *roots: Expr) -> list[str]:
         """Emit locals for what is shared or folded, and return the texts of the roots."""
-        for node in hoistable(roots):
+        for node in hoistable(roots, self._names):
             if node in self._names:
                 continue
             if isinstance(node, Reduce) and is_long(node):
@@ -106,14 +107,22 @@ class CWriter(ExprWriter):
 
         before = IN_ORDER if node.dtype.is_float and infix_of(node) and not ascends(node) else ""
         self.open_loops(node.over[:-1])
-        self.along(node.over[-1], (node.body,), combine, self.turns if is_short(node.body) else 1, before)
+        turns = self.turns if is_short(node.body) else 1
+        self.along(node.over[-1], (node.body,), combine, turns, before, sums=True)
         self.close_loops(len(node.over) - 1)
 
     def along(
-        self, v: Var, roots: Sequence[Expr], turn: Callable[..., None], by: int, before: str = ""
+        self,
+        v: Var,
+        roots: Sequence[Expr],
+        turn: Callable[..., None],
+        by: int,
+        before: str = "",
+        sums: bool = False,
     ) -> None:
         """A loop over v whose body `turn` writes, given the roots at an element: `by` of them at a time, and
-        one by one what is left. before: a line in front of them.
+        one by one what is left. before: a line in front of them. sums: a product is a term, which costs
+        nothing beside its addition.
         """
 
         def write(at: Expr) -> None:
@@ -127,6 +136,8 @@ class CWriter(ExprWriter):
             self.indent += 1
             if before:
                 self.line(before)
+            if by == len(LANES) and not sums:
+                self._pair_bytes(v, roots, first)
             for k in range(by):
                 write(add(first, k))
             self.close_loops(1)
@@ -137,6 +148,29 @@ class CWriter(ExprWriter):
                 self.line(before)
         for k in range(whole, v.extent):
             write(const(k))
+
+    def _pair_bytes(self, v: Var, roots: Sequence[Expr], first: Expr) -> None:
+        """Names for the products of bytes in four turns of a loop over v."""
+        known: dict[Factor, list[str]] = {}
+        for product, both in products(roots, v).items():
+            self.headers.add(HEADER)
+            for factor in both:
+                if factor not in known:
+                    known[factor] = self._pairs(factor, v, first)
+            for k, (register, half) in enumerate(LANES):
+                halves = "".join(half if f.bytes else "b" for f in both)
+                given = ", ".join(known[f][register] for f in both)
+                self._names[substitute(product, {v: add(first, k)})] = f"dsp_smul{halves}({given})"
+
+    def _pairs(self, factor: Factor, v: Var, first: Expr) -> list[str]:
+        """Both registers with a factor of four turns: that stays is in the low half of one."""
+        if factor.bytes is None:
+            return [self.text(factor.x)] * 2
+        word, *pairs = (self._local(DType.INT32) for _ in range(3))
+        self.line(f"const uint32_t {word} = dsp_four_at(&{self.text(substitute(factor.bytes, {v: first}))});")
+        for name, text in zip(pairs, factor.pairs(word), strict=True):
+            self.line(f"const int32_t {name} = {text};")
+        return pairs
 
     def _combine(self, node: Reduce, name: str, body: Expr) -> str:
         """The next value of an accumulator, of a fold that has this body."""
@@ -163,6 +197,25 @@ class CWriter(ExprWriter):
             self.headers.add("aot_model/divisor.h")
             self.line(f"const aot_model_divisor {name} = aot_model_divisor_of({self.text(by)});")
             self._divisors[by] = name
+
+    def steady(self, root: Expr, v: Var) -> None:
+        """A local for what takes a function and is the same for all turns of a loop over v: compilers do not
+        move it out of the loop where it has branches or loops of its own.
+        """
+        waiting, seen = [root], set[Expr]()
+        while waiting:
+            node = waiting.pop()
+            if node in seen or not isinstance(node, Call):
+                continue
+            seen.add(node)
+            parts = list(walk(node))
+            if v in parts or any(isinstance(n, Reduce) for n in parts) or not always_in_range(node):
+                waiting += node.children[:1] if decides(node) else node.children
+            elif any(isinstance(n, Call) and not is_plain(n) for n in parts):
+                (text,) = self.compute(node)
+                if node not in self._names:
+                    self._names[node] = self._local(node.dtype)
+                    self.line(f"const {value_type(node.dtype)} {self._names[node]} = {text};")
 
     def open_loops(self, over: Sequence[Var]) -> None:
         for v in over:

@@ -8,6 +8,7 @@ instructions, and three more cycles to come round.
 from __future__ import annotations
 
 from aot_model.c.reading_order import step_of
+from aot_model.c.rescale import product
 from aot_model.c.rounding import ROUNDED
 from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var
 from aot_model.ir.scalar_ops import SCALAR_OPS
@@ -30,16 +31,24 @@ def is_short(body: Expr) -> bool:
         node = waiting.pop()
         if node in seen:
             continue
+        if isinstance(node, Const):
+            continue
         seen.add(node)
         choices += isinstance(node, Call) and node.op in ("min", "max") and node.dtype.is_float
         if isinstance(node, Reduce) or len(seen) + choices * (_CHOICE - 1) > LONGEST:
             return False
         if isinstance(node, Call):
             divides = node.op == "div" and node.dtype.is_float
-            if node.op not in _PLAIN and not divides and not SCALAR_OPS[node.op].infix:
+            if not (is_plain(node) or divides):
                 return False
             waiting += node.children
     return True
+
+
+def is_plain(x: Call) -> bool:
+    """Whether an operation takes a few instructions and no function of its own."""
+    by_constants = x.op == "requantise" and all(isinstance(n, Const) for n in x.args[1:])
+    return x.op in _PLAIN or by_constants or SCALAR_OPS[x.op].infix is not None or product(x) is not None
 
 
 def is_better_whole(over: Var, element: Expr, position: Expr) -> bool:

@@ -72,6 +72,8 @@ class Lowering:
         self.outputs: list[Buffer] = []
         self.states: list[Value] = []
         self._packed: dict[tuple[str, bytes, int, bool], Buffer] = outer._packed if outer else {}
+        self._elements: dict[tuple[Value, Index], Expr] = {}
+        """What several of one loop read: loops within it are the same ones."""
         self._values: dict[Value, Buffer] = outer._values if outer else {}
         self._rooms: Mapping[Node, int] = outer._rooms if outer else rooms or {}
         self.wishes: dict[Node, Wish] = outer.wishes if outer else {}
@@ -145,7 +147,10 @@ class Lowering:
         node = self._producer.get(value)
         if value in self.stored or node is None:
             return load(value, index)
-        return node.op.express(self.at, node.inputs, index, node.outputs.index(value))
+        key = value, index
+        if key not in self._elements:
+            self._elements[key] = node.op.express(self.at, node.inputs, index, node.outputs.index(value))
+        return self._elements[key]
 
     def element_of(self, chain: Chain, index: Index, start: Value, accumulator: Expr) -> Expr:
         """The element of a chain's result, given that of its start at the same index."""
@@ -347,22 +352,14 @@ class Lowering:
         if out.type.elements == 0:
             self.buffer(out)
             return None
+        self._elements.clear()
         index = index_variables(out.shape)
         element = self._sums.rounded(node.op.express(self.at, node.inputs, index, number))
         if node.op.movement and out not in self.buffers and self._view(node, out, element, index):
             return None
         if isinstance(node.op, Reshaping) and out in self.buffers and self._is_alias(node, out):
             return None
-        nest = loop_nest(
-            snake_case(node.kind),
-            out,
-            index,
-            dense_position(index, out.shape),
-            element,
-            dialect=self.target.dialect(),
-            turns=self.target.turns(),
-        )
-        self._call(node, nest, out)
+        self._loops(node, snake_case(node.kind), out, (index, dense_position(index, out.shape), element))
         return None
 
     def _is_alias(self, node: Node, out: Value) -> bool:
@@ -400,16 +397,9 @@ class Lowering:
                 position: Expr = const(begin * strides[axis])
                 for i, stride in zip(index, strides, strict=True):
                     position = add(position, mul(i, stride))
-                nest = loop_nest(
-                    "concat",
-                    out,
-                    index,
-                    position,
-                    self._sums.rounded(self.at(value, index)),
-                    dialect=self.target.dialect(),
-                    turns=self.target.turns(),
-                )
-                self._call(node, nest, out)
+                self._elements.clear()
+                element = self._sums.rounded(self.at(value, index))
+                self._loops(node, "concat", out, (index, position, element))
             begin += value.shape[axis]
 
     def _in_place(self, value: Value, out: Value, offset: int) -> bool:
@@ -418,6 +408,11 @@ class Lowering:
             return False
         (root, own), (target, base) = self.buffers[value].root(), self.buffer(out).root()
         return root is target and own == base + offset
+
+    def _loops(self, node: Node, name: str, out: Value, what: tuple[Index, Expr, Expr]) -> None:
+        """Store elements. what: their index, where they go, what they are."""
+        dialect, turns = self.target.dialect(), self.target.turns()
+        self._call(node, loop_nest(name, out, *what, dialect=dialect, turns=turns), out)
 
     def _call(self, node: Node, nest: LoopNest, out: Value) -> None:
         arguments = (*(self.read_buffer(v) for v in nest.reads), self.buffer(out))

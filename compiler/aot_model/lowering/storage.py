@@ -1,7 +1,8 @@
 """Which values get memory, and which are computed where they are read.
 
 A value is *stored* when it is an output, when a kernel writes or reads it, or when computing it at every
-place of use would repeat work. Everything else is fused into its readers by substitution.
+place of use would repeat work. Everything else is fused into its readers by substitution. What several read
+whose results meet again at the same element is computed once: it is a local of one loop.
 """
 
 from __future__ import annotations
@@ -31,14 +32,19 @@ def stored_values(
     """
     uses = graph.uses()
     stored: set[Value] = {v for v in graph.outputs if not v.is_const} | set(graph.inputs)
+    made: dict[Value, Node] = {}
+    """By expressions."""
     for node in graph.nodes:
         reads = memory_reads(node)
         if reads is not None:
             stored.update(v for v in reads if not v.is_const)
             stored.update(node.outputs)
+        else:
+            made.update(dict.fromkeys(node.outputs, node))
     weight: dict[Value, int] = {}
     extent: dict[Value, tuple[int, int]] = {}
     reducing: set[Value] = set()
+    shared: list[Value] = []
     for node in graph.nodes:
         own = 0 if node.op.movement else 1
         inputs = [v for v in node.inputs if v is not None and not v.is_const]
@@ -60,7 +66,55 @@ def stored_values(
                 or _must_store(node, out, uses.get(out, []), weight[out], out in reducing)
             ):
                 stored.add(out)
+                if weight[out] > 0 and len(uses.get(out, [])) > 1:
+                    shared.append(out)
+    for value in reversed(shared):
+        if _meets(value, stored, absorbed, uses, made):
+            stored.remove(value)
     return stored - absorbed
+
+
+def _meets(
+    value: Value,
+    stored: set[Value],
+    absorbed: set[Value],
+    uses: dict[Value, list[Node]],
+    made: dict[Value, Node],
+) -> bool:
+    """Whether all that is made of a value is one stored value, element by element, and not too much work."""
+    ends: set[Value] = set()
+    waiting, seen = [value], {value}
+    while waiting:
+        one = waiting.pop()
+        for reader in uses.get(one, []):
+            (out,) = reader.outputs if len(reader.outputs) == 1 else (None,)
+            if out is None or out.shape != value.shape or not reader.op.by_element(reader.inputs):
+                return False
+            if out in absorbed or made.get(out) is not reader:
+                return False
+            if out in stored:
+                ends.add(out)
+            elif out not in seen:
+                seen.add(out)
+                waiting.append(out)
+    return len(ends) == 1 and _operations(ends.pop(), value, stored, made) <= MAX_FUSED_OPERATIONS
+
+
+def _operations(of: Value, but: Value, stored: set[Value], made: dict[Value, Node]) -> int:
+    """Of the expression of a stored value, `but` not being stored: each as often as it is written out, which
+    is what the compiler's own work goes by.
+    """
+    known: dict[Value, int] = {}
+
+    def count(v: Value) -> int:
+        if v not in known:
+            inner = (
+                x for x in made[v].inputs if x is not None and x in made and (x is but or x not in stored)
+            )
+            known[v] = (not made[v].op.movement) + sum(count(x) for x in inner)
+        return known[v]
+
+    return count(of)
 
 
 def _must_store(node: Node, out: Value, readers: list[Node], weight: int, reducing: bool) -> bool:
@@ -71,7 +125,7 @@ def _must_store(node: Node, out: Value, readers: list[Node], weight: int, reduci
     if len(readers) != 1:
         return True
     reader = readers[0]
-    same_shape = reader.op.elementwise and all(v.shape == out.shape for v in reader.outputs)
+    same_shape = reader.op.by_element(reader.inputs) and all(v.shape == out.shape for v in reader.outputs)
     if reducing:
         return not same_shape
     return not (same_shape or reads_once(reader, out))
@@ -79,7 +133,7 @@ def _must_store(node: Node, out: Value, readers: list[Node], weight: int, reduci
 
 def reads_once(reader: Node, value: Value) -> bool:
     """Whether a reader reads every element of a value at most once."""
-    if reader.op.elementwise:
+    if reader.op.by_element(reader.inputs):
         return all(v.type.elements == value.type.elements for v in reader.outputs)
     if reader.op.movement and not isinstance(reader.op, Concat):
         return sum(v.type.elements for v in reader.outputs) <= value.type.elements

@@ -47,20 +47,22 @@ def float_lstm(op: LstmLayer, site: Site) -> None:
     _, _, inputs, units, outputs = op.sizes(site)
     peephole, norm, projection, projection_bias = (site.node.input(k) for k in range(6, 10))
     text = ACTIVATIONS[op.activation]
-    start = "0.0f" if norm is not None else f"b[k * {units} + j]"
     before = f" + ct[j] * p[{{}} * {units} + j]"
-    parts = [f"""for (int32_t k = {1 if op.coupled else 0}; k < 4; k++) {{
-    for (int32_t j = 0; j < {units}; j++) {{
-        float sum = {start};
-        for (int32_t i = 0; i < {inputs}; i++) {{
-            sum += xt[i] * w[(k * {units} + j) * {inputs} + i];
-        }}
-        for (int32_t i = 0; i < {outputs}; i++) {{
-            sum += ht[i] * r[(k * {units} + j) * {outputs} + i];
-        }}
-        gates[k * {units} + j] = sum;
-    }}
-}}"""]  # fmt: skip
+    gates = range(1 if op.coupled else 0, 4)
+    sums = [f"float sum{k} = {'0.0f' if norm is not None else f'b[{k * units} + j]'};" for k in gates]
+    for source, weights, length in (("xt", "w", inputs), ("ht", "r", outputs)):
+        sums += [
+            f"const float *const {weights}{k} = &{weights}[({k * units} + j) * {length}];" for k in gates
+        ]
+        turn = [f"    sum{k} += v * {weights}{k}[i];" for k in gates]
+        sums += [
+            f"for (int32_t i = 0; i < {length}; i++) {{",
+            f"    const float v = {source}[i];",
+            *turn,
+            "}",
+        ]
+    sums += [f"gates[{k * units} + j] = sum{k};" for k in gates]
+    parts = ["\n".join([f"for (int32_t j = 0; j < {units}; j++) {{", *(f"    {line}" for line in sums), "}"])]
 
     def normalised(k: str) -> str:
         return (

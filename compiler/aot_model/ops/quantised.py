@@ -204,7 +204,14 @@ class QuantisedMul(Operator):
             "b_zero_point": 17,
             "result": Rescale(-20, 1503238553, -7),
         }
+        long, other = (np.asarray(rng.integers(-128, 128, (3, 13)), np.int8) for _ in range(2))
+        long[0, :4], other[0, :4] = (-128, 127, 127, -128), (-128, -128, 127, 127)
+        unsigned = {**given, "a_zero_point": 255, "b_zero_point": 0, "to": DType.UINT8, "low": 0, "high": 255}
+        fours = [((long, y), given) for y in (other, other[:, :1], other[1])]
+        fours += [((long.view(np.uint8), y.view(np.uint8)), unsigned) for y in (other, other[:1])]
         return [
+            *(Sample(pair, attributes) for pair, attributes in fours),
+            Sample(fours[1][0], {**given, "rounding": "even", "result": Rescale(127, 2**30 + 2**20, -6)}),
             Sample((a, b), given),
             Sample((a, b), {**given, "rounding": "single", "low": -30, "high": 40}),
             Sample((a, b), {**given, "to": DType.INT16, "low": -32768, "high": 32767}),

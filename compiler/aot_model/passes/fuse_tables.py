@@ -11,6 +11,8 @@ meaning is that of real numbers, is fuse_qdq's.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from aot_model.ir.enclosure import enclosure
@@ -29,8 +31,8 @@ LEAST = 2
 What others read too is not replaced.
 """
 MOST = 32
-_CONVERSIONS = (QuantizeLinear, DequantizeLinear)
-_FLOATS = (DType.FLOAT32, DType.BOOL)
+CONVERSIONS = (QuantizeLinear, DequantizeLinear)
+FLOATS = (DType.FLOAT32, DType.BOOL)
 
 
 def fuse_tables(graph: Graph) -> bool:
@@ -44,7 +46,7 @@ def fuse_tables(graph: Graph) -> bool:
             continue
         if out not in graph.outputs and all(source.get(n.outputs[0]) is x for n in uses.get(out, [])):
             continue  # only what becomes tables itself reads it
-        cone = _between(x, out, producer)
+        cone = between(x, out, producer)
         if _vanishing(cone, graph, uses) < LEAST and not _reads_twice(node, x):
             continue
         if len(cone) > MOST:
@@ -75,10 +77,10 @@ def _sources(graph: Graph) -> dict[Value, Value]:
         if (
             len(roots) != 1
             or len(node.outputs) != 1
-            or not (node.op.elementwise or isinstance(node.op, _CONVERSIONS))
+            or not (node.op.elementwise or isinstance(node.op, CONVERSIONS))
             or not node.op.has("express")
             or node.op.effects
-            or (node.op.deferred and not isinstance(node.op, _CONVERSIONS))
+            or (node.op.deferred and not isinstance(node.op, CONVERSIONS))
         ):
             continue
         (x,), out = roots, node.outputs[0]
@@ -89,14 +91,14 @@ def _sources(graph: Graph) -> dict[Value, Value]:
             and x.dtype.is_integer
             and not x.dtype.storage
             and x.shape == out.shape
-            and all(v.dtype in _FLOATS or (v.dtype.is_integer and not v.dtype.storage) for v in values)
+            and all(v.dtype in FLOATS or (v.dtype.is_integer and not v.dtype.storage) for v in values)
             and all(v.shape == x.shape for v in inputs)
         ):
             source[out] = x
     return source
 
 
-def _between(x: Value, out: Value, producer: dict[Value, Node]) -> list[Node]:
+def between(x: Value, out: Value, producer: dict[Value, Node]) -> list[Node]:
     """The nodes from x to out, in their order."""
     found: list[Node] = []
 
@@ -132,22 +134,25 @@ def _values(x: Value, out: Value, cone: list[Node]) -> list[int] | None:
     low, high = (int(v) for v in x.dtype.limits)
     every = np.arange(low, high + 1).astype(x.dtype.numpy)
     floats = any(v is not None and v.dtype.is_float for n in cone for v in n.inputs)
-    return _surely(x, out, cone, every) if floats else _computed(x, out, cone, every)
+    return surely(x, cone, every, {}) if floats else _computed(x, out, cone, every)
 
 
-def _surely(x: Value, out: Value, cone: list[Node], every: np.ndarray) -> list[int] | None:
-    """Of floats: the integers, where all are known."""
+def surely(x: Value, cone: list[Node], every: np.ndarray, numbers: Mapping[Value, Expr]) -> list[int] | None:
+    """Of floats: the integers, where all are known. numbers: what constants of several elements stand for."""
     producer = {n.outputs[0]: n for n in cone}
     argument = Leaf(x.dtype, "x")
 
     def at(value: Value, index: Index) -> Expr:
         if value is x:
             return argument
+        if value in numbers:
+            return numbers[value]
         if value.data is not None:
             return const(value.data.reshape(-1)[0].item(), value.dtype)
         node = producer[value]
         return node.op.express(at, node.inputs, index, 0)
 
+    out = cone[-1].outputs[0]
     ends = enclosure(at(out, tuple(const(0) for _ in out.shape)), argument, every)
     if ends is None or not np.array_equal(*ends):
         return None

@@ -25,10 +25,13 @@ from aot_model.passes.explain import reasons
 from aot_model.passes.fold_constants import fold_constants
 from aot_model.passes.fold_pads import fold_pads
 from aot_model.passes.fuse_affine import fuse_affine
+from aot_model.passes.fuse_lines import fuse_lines
+from aot_model.passes.fuse_lines import pays as lines_pay
 from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.passes.fuse_tables import fuse_tables
 from aot_model.passes.move_transposes import move_transposes
-from aot_model.passes.share_tables import pays, share_tables
+from aot_model.passes.share_tables import pays as share_tables_pay
+from aot_model.passes.share_tables import share_tables
 from aot_model.passes.signed_weights import signed_weights
 from aot_model.passes.widen import widen
 
@@ -53,6 +56,7 @@ ORDER: tuple[tuple[str, GraphPass], ...] = (
     ("signed_weights", signed_weights),
     ("fuse_tables", fuse_tables),
     ("share_tables", share_tables),
+    ("fuse_lines", fuse_lines),
     ("dead_channels", dead_channels),
     ("prune", prune),
 )
@@ -114,7 +118,8 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
     }
     if kept:
         own[expand] = _expand_but(kept)
-    first = [(n, own.get(p, p)) for n, p in ORDER if p is not share_tables or pays(target)]
+    pays: dict[GraphPass, bool] = {share_tables: share_tables_pay(target), fuse_lines: lines_pay(target)}
+    first = [(n, own.get(p, p)) for n, p in ORDER if pays.get(p, True)]
     rest = list(REST) if kept else []
     every = (target, *target.before)
     early = [p for t in every for p in _of_target(t, GRAPH_PHASES[0], graph)]

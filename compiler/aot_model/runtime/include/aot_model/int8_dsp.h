@@ -58,6 +58,23 @@ AOT_MODEL_DSP_2(usat15, "usat %0, #15, %1", int32_t, a < 0 ? 0 : a > 32767 ? 327
 AOT_MODEL_DSP_4(smlad, "smlad", int32_t, (uint32_t)c + (uint32_t)(dsp_low(a) * dsp_low(b)) + (uint32_t)(dsp_high(a) * dsp_high(b)))
 AOT_MODEL_DSP_4(smlabt, "smlabt", int32_t, (uint32_t)c + (uint32_t)(dsp_low(a) * dsp_high(b)))
 AOT_MODEL_DSP_4(smlatb, "smlatb", int32_t, (uint32_t)c + (uint32_t)(dsp_high(a) * dsp_low(b)))
+/* The product of a half of a and one of b: bottom or top. */
+#if AOT_MODEL_DSP
+#define AOT_MODEL_DSP_PRODUCT(halves, of_a, of_b)                                                                     \
+    AOT_MODEL_INLINE int32_t dsp_smul##halves(int32_t a, int32_t b)                                                    \
+    {                                                                                                                  \
+        int32_t r;                                                                                                     \
+        __asm__("smul" #halves " %0, %1, %2" : "=r"(r) : "r"(a), "r"(b));                                              \
+        return r;                                                                                                      \
+    }
+#else
+#define AOT_MODEL_DSP_PRODUCT(halves, of_a, of_b)                                                                      \
+    AOT_MODEL_INLINE int32_t dsp_smul##halves(int32_t a, int32_t b) { return of_a(a) * of_b(b); }
+#endif
+AOT_MODEL_DSP_PRODUCT(bb, dsp_low, dsp_low)
+AOT_MODEL_DSP_PRODUCT(bt, dsp_low, dsp_high)
+AOT_MODEL_DSP_PRODUCT(tb, dsp_high, dsp_low)
+AOT_MODEL_DSP_PRODUCT(tt, dsp_high, dsp_high)
 /* High word of a * b, rounded, plus c; as it is. */
 AOT_MODEL_DSP_4(smmlar, "smmlar", int32_t, (((int64_t)a * b + INT64_C(0x80000000)) >> 32) + c)
 AOT_MODEL_DSP_4(smmla, "smmla", int32_t, (((int64_t)a * b) >> 32) + c)
@@ -106,6 +123,17 @@ AOT_MODEL_INLINE uint32_t dsp_bytes_at(const void *at)
     uint32_t bytes;
     memcpy(&bytes, at, sizeof bytes);
     return bytes;
+}
+
+/* Four bytes at any address, the first in the lowest bits. */
+AOT_MODEL_INLINE uint32_t dsp_four_at(const void *at)
+{
+#if AOT_MODEL_DSP
+    return dsp_bytes_at(at);
+#else
+    const uint8_t *b = (const uint8_t *)at;
+    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+#endif
 }
 
 /* dsp_smlad of the pair at `at`, any even address. */
@@ -158,6 +186,26 @@ AOT_MODEL_INLINE uint32_t dsp_uxtab16(uint32_t a, uint32_t b)
     return a;
 #else
     return ((a + (b & 0xffu)) & 0xffffu) | ((a >> 16) + (b >> 16 & 0xffu)) << 16;
+#endif
+}
+
+/* The same of bytes 1 and 3. */
+AOT_MODEL_INLINE uint32_t dsp_sxtab16_ror8(uint32_t a, uint32_t b)
+{
+#if AOT_MODEL_DSP
+    __asm__("sxtab16 %0, %1, %2, ror #8" : "=r"(a) : "r"(a), "r"(b));
+    return a;
+#else
+    return dsp_sxtab16(a, b >> 8);
+#endif
+}
+AOT_MODEL_INLINE uint32_t dsp_uxtab16_ror8(uint32_t a, uint32_t b)
+{
+#if AOT_MODEL_DSP
+    __asm__("uxtab16 %0, %1, %2, ror #8" : "=r"(a) : "r"(a), "r"(b));
+    return a;
+#else
+    return dsp_uxtab16(a, b >> 8);
 #endif
 }
 

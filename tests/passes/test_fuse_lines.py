@@ -1,0 +1,182 @@
+"""Operators with constants become lines of one tensor of bytes: the same results at all 256 values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from aot_model.ir.graph import Graph
+from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
+from aot_model.ops.conversion import Cast
+from aot_model.ops.elementwise import op
+from aot_model.ops.quantised import QuantisedMul, QuantisedSum
+from aot_model.ops.quantised_div import QuantisedDiv
+from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
+from aot_model.ops.quantised_lines import QuantisedLine, lines
+from aot_model.ops.quantised_tables import lookup
+from aot_model.ops.registry import Build, load_all
+from aot_model.ops.requantise import Requantise, Rescale
+from aot_model.passes.explain import reasons
+from aot_model.passes.fuse_lines import fuse_lines, pays
+from aot_model.targets.registry import parse_target
+
+Make = Callable[[Build, Value], Value]
+EDGES = np.asarray([-128, 127, 0, 9, -77, 31], np.int8)
+SUM = QuantisedSum("add", Rescale(-3, 2**30, 0), Rescale(9, 1717986918, -1), Rescale(4, 1288490189, -18))
+SQUARES = QuantisedSum("squared difference", SUM.a, SUM.b, SUM.result, 7)
+BY = QuantisedMul(5, -9, Rescale(-128, 1503238553, -5), rounding="single")
+ROWS = 48
+
+
+def graph_of(make: Make, dtype: DType = DType.INT8, rows: int = ROWS) -> Graph:
+    load_all()
+    x = Value("x", TensorType(dtype, (1, rows, len(EDGES))))
+    graph = Graph("g", [x])
+    graph.outputs = [make(Build(graph.nodes, "n"), x)]
+    return graph
+
+
+def channels(build: Build, dtype: DType = DType.INT8) -> Value:
+    return build.constant(EDGES if dtype is DType.INT8 else EDGES.view(np.uint8), dtype)
+
+
+def at_all(make: Make, dtype: DType, fused: bool) -> np.ndarray:
+    """The result for every value in every channel."""
+    graph = graph_of(make, dtype, 256)
+    assert not fused or fuse_lines(graph)
+    every = np.arange(dtype.limits[0], dtype.limits[1] + 1).astype(dtype.numpy)
+    known: dict[Value, np.ndarray] = {
+        graph.inputs[0]: np.ascontiguousarray(np.broadcast_to(every[None, :, None], (1, 256, len(EDGES))))
+    }
+    for node in graph.nodes:
+        arrays = [known[v] if v in known else np.asarray(v.data) for v in node.inputs if v is not None]
+        known[node.outputs[0]] = node.op.reference(arrays)[0]
+    assert not fused or [n.kind for n in graph.nodes] == ["QuantisedLine"]
+    return known[graph.outputs[0]]
+
+
+def mixed(build: Build, x: Value) -> Value:
+    """A product, then a sum: one line."""
+    return build(SUM, build(BY, x, channels(build)), build.constant([-5], DType.INT8))
+
+
+FUSED: dict[str, tuple[Make, DType]] = {
+    "sum": (lambda b, x: b(SUM, x, channels(b)), DType.INT8),
+    "constant first": (lambda b, x: b(SUM, channels(b), x), DType.INT8),
+    "difference": (lambda b, x: b(QuantisedSum("sub", SUM.a, SUM.b, SUM.result), channels(b), x), DType.INT8),
+    "clamped": (
+        lambda b, x: b(QuantisedSum("add", SUM.a, SUM.b, SUM.result, low=4, high=60), x, channels(b)),
+        DType.INT8,
+    ),
+    "product": (lambda b, x: b(BY, x, channels(b)), DType.INT8),
+    "one number": (
+        lambda b, x: b(QuantisedMul(5, -9, BY.result), x, b.constant([70], DType.INT8)),
+        DType.INT8,
+    ),
+    "unsigned": (
+        lambda b, x: b(
+            QuantisedMul(200, 3, Rescale(255, 1503238553, -6), 0, 255, DType.UINT8, "even"),
+            x,
+            channels(b, DType.UINT8),
+        ),
+        DType.UINT8,
+    ),
+    "quotient": (
+        lambda b, x: b(QuantisedDiv(-5, -128, Rescale(-20, 1503238553, 6)), x, b.constant([90], DType.INT8)),
+        DType.INT8,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_the_same_at_all_values(name: str) -> None:
+    make, dtype = FUSED[name]
+    assert np.array_equal(at_all(make, dtype, False), at_all(make, dtype, True))
+
+
+def test_sums_have_one_slope_for_all_channels() -> None:
+    graph = graph_of(FUSED["sum"][0])
+    assert fuse_lines(graph)
+    slope, offset = (v for v in graph.nodes[0].inputs[1:] if v is not None)
+    assert slope.type.elements == 1 and offset.shape == (1, 1, len(EDGES))
+    assert not fuse_lines(graph)
+
+
+def test_floats_between_integers() -> None:
+    """What ONNX Runtime computes in floats, where no rounding of floats changes a result."""
+
+    def make(build: Build, x: Value) -> Value:
+        zero = build.constant(np.int8(7), DType.INT8)
+        real = build(DequantizeLinear(), x, build.constant(np.float32(0.11), DType.FLOAT32), zero)
+        by = build(op("Div"), real, build.constant(np.float32([3.1, -0.7, 11, 0.4, 2, 1]), DType.FLOAT32))
+        return build(QuantizeLinear(), by, build.constant(np.float32(0.013), DType.FLOAT32), zero)
+
+    graph = graph_of(make)
+    assert fuse_lines(graph)
+    (node,) = graph.nodes
+    assert isinstance(node.op, QuantisedLine)
+    x = np.arange(-128, 128, dtype=np.int8)[:, None]
+    wanted = np.rint((x - 7.0) * 0.11 / np.float32([3.1, -0.7, 11, 0.4, 2, 1]) / 0.013) + 7
+    made = node.op.reference([x, *(np.asarray(v.data)[0] for v in node.inputs[1:] if v is not None)])[0]
+    assert np.array_equal(made, np.clip(wanted, -128, 127))
+
+
+def curve(build: Build, x: Value) -> Value:
+    return build(SUM, build(lookup(DType.INT8, [v * v // 129 for v in range(-128, 128)]), x), channels(build))
+
+
+def test_the_last_line_of_a_chain_that_is_none() -> None:
+    graph = graph_of(curve)
+    assert fuse_lines(graph) and [n.kind for n in graph.nodes] == ["Lookup", "QuantisedLine"]
+
+
+def test_of_what_is_wider_on_the_way_nothing_is_left() -> None:
+    def make(build: Build, x: Value) -> Value:
+        wide = build(op("Add"), build(Cast(DType.INT32), x), build.constant(np.arange(6) * 50, DType.INT32))
+        factor, shift = build.constant([1717986918], DType.INT32), build.constant([0], DType.INT32)
+        return build(Requantise(2, -100, 90), wide, factor, shift)
+
+    graph = graph_of(make)
+    assert fuse_lines(graph) and [n.kind for n in graph.nodes] == ["QuantisedLine"]
+
+
+LEFT: dict[str, tuple[Make, int, str]] = {
+    "few elements": (FUSED["sum"][0], 7, "6 lines of 42 elements are not worth"),
+    "a curve": (lambda b, x: b(SQUARES, x, channels(b)), ROWS, "it is no line"),
+    "what is cheaper": (lambda b, x: b(op("Max"), x, channels(b)), ROWS, ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_is_left_as_it_is(name: str) -> None:
+    make, rows, why = LEFT[name]
+    graph = graph_of(make, rows=rows)
+    before = [n.kind for n in graph.nodes]
+    with reasons() as said:
+        assert not fuse_lines(graph)
+    assert [n.kind for n in graph.nodes] == before
+    assert not why or any(why in line for line in said)
+
+
+def test_where_it_pays() -> None:
+    targets = {n: pays(parse_target(n)) for n in ("c", "cortex-m4", "cortex-m55", "cortex-m4,optimize=size")}
+    assert targets == {"c": True, "cortex-m4": True, "cortex-m55": False, "cortex-m4,optimize=size": False}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lines_that_there_are_are_found(seed: int) -> None:
+    """All of them have one shift; what no line is says so."""
+    rng = np.random.default_rng(seed)
+    x = np.arange(-128, 128)
+    slopes, offsets = rng.uniform(-1.5, 1.5, 40), rng.uniform(-90, 90, 40)
+    wanted = np.clip(np.floor(slopes[:, None] * x + offsets[:, None]), -128, 127).astype(np.int64)
+    found = lines(wanted, range(-128, 128), (-128, 127))
+    assert not isinstance(found, str)
+    total = found.slopes.astype(np.int64)[:, None] * x + found.offsets[:, None]
+    assert np.abs(total).max() < 1 << 31
+    assert np.array_equal(np.clip(total >> found.shift, found.low, found.high), wanted)
+    wanted[7] = np.abs(x) // 2
+    assert lines(wanted, range(-128, 128), (-128, 127)) == "it is no line"
