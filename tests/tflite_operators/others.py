@@ -187,6 +187,15 @@ CASES: list[OpCase] = [
         [floats("y", 9)],
     ),
     one(
+        "ATAN2-zeros",
+        "ATAN2",
+        [
+            np.asarray([0.0, -0.0, 0.0, -0.0, 1, -1, -0.0], np.float32),
+            np.asarray([0.0, 0.0, -0.0, -0.0, -0.0, -0.0, -2], np.float32),
+        ],
+        [floats("y", 7)],
+    ),
+    one(
         "CONV_3D",
         "CONV_3D",
         [

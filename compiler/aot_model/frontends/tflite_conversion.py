@@ -294,8 +294,6 @@ class Conversion:
             return x
         if activation == "RELU":
             return self.add("Relu", x)
-        if activation == "TANH":
-            return self.add("LibmTanh", x)
         bounds = ACTIVATION_RANGES.get(activation)
         if bounds is None:
             raise OperatorError(f"fused activation {activation} is not supported", "E202")

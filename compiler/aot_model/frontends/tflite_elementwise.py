@@ -163,14 +163,23 @@ def _on_fine_scale(n: Conversion, k: int) -> Value:
 
 @rule("ATAN2")
 def atan2(n: Conversion) -> Value:
-    """The angle of (x, y): that of y / x, turned by half a circle to the left of the axis."""
+    """The angle of (x, y): that of y / x, turned by half a circle to the left of the axis. A zero has a side,
+    too.
+    """
     y, x = n.real(0), n.real(1)
-    zero, half = n.constant(0, x.dtype), n.constant(math.pi, x.dtype)
+    zero, one, half, quarter = (n.constant(v, x.dtype) for v in (0, 1, math.pi, math.pi / 2))
+
+    def below(v: Value) -> Value:
+        beside = n.add("Less", n.add("Div", one, v), zero)
+        return n.add("Where", n.add("Equal", v, zero), beside, n.add("Less", v, zero))
+
+    def turned(angle: Value) -> Value:
+        return n.add("Where", below(y), n.add("Neg", angle), angle)
+
     right = n.add("Atan", n.add("Div", y, x))
-    below = n.add("Less", y, zero)
-    left = n.add("Where", below, n.add("Sub", right, half), n.add("Add", right, half))
-    up = n.add("Where", below, n.constant(-math.pi / 2, x.dtype), n.constant(math.pi / 2, x.dtype))
-    upright = n.add("Where", n.add("Equal", y, zero), n.add("Add", y, zero), up)
+    level = n.add("Where", below(x), turned(half), y)
+    upright = n.add("Where", n.add("Equal", y, zero), level, turned(quarter))
+    left = n.add("Add", right, turned(half))
     return n.add(
         "Where", n.add("Equal", x, zero), upright, n.add("Where", n.add("Less", x, zero), left, right)
     )

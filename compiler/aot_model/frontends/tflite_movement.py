@@ -192,8 +192,12 @@ def strided_slice(n: Conversion) -> Value:
         else:
             extent = x.shape[len(parts)]
             if marked("ShrinkAxisMask", k):
+                if step < 0:
+                    raise OperatorError(
+                        f"a step of {step} along axis {len(parts)}, of which one index is taken"
+                    )
                 if marked("BeginMask", k):  # it counts here too, other than in TensorFlow
-                    begin = 0 if step > 0 else extent - 1
+                    begin = 0
                 at = begin + extent if begin < 0 else begin
                 if not 0 <= at < extent:
                     raise OperatorError(f"index {begin} is outside axis {len(parts)} of {x.type}")

@@ -258,6 +258,8 @@ def svdf(n: Conversion) -> Value:
         y = n.add("Add", y, n.x(3))
     if not quantised:
         code = n.operator.options.get("SVDFOptions", "FusedActivationFunction")
+        if code == ACTIVATIONS.index("TANH"):  # elsewhere LiteRT leaves it out
+            return n.add("LibmTanh", y)
         return n.activate(y, ACTIVATIONS[code] if 0 <= code < len(ACTIVATIONS) else str(code))
     real = float(f32(n.scale(4)) * f32(n.scale(2)) / f32(n.scale_out()))
     return n.requantise(y, [real], n.limits(), n.zero_out(), n.out_dtype())

@@ -1,0 +1,54 @@
+"""Files that LiteRT runs, but computes something else than they say: refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from aot_model.errors import CompileError
+from aot_model.pipeline import Request, compile_model
+
+pytest.importorskip("ai_edge_litert.interpreter")
+
+
+def _option(name: str, value: int) -> Callable[[Any], None]:
+    def change(graph: Any) -> None:
+        setattr(graph.operators[0].builtinOptions, name, value)
+
+    return change
+
+
+def _scale(tensor: str, factor: float) -> Callable[[Any], None]:
+    def change(graph: Any) -> None:
+        (found,) = (t for t in graph.tensors if t.name == tensor.encode())
+        found.quantization.scale = np.asarray(found.quantization.scale, np.float32) * np.float32(factor)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("ADD", _option("fusedActivationFunction", 4), "activation TANH is not supported"),
+        ("STRIDED_SLICE", _option("shrinkAxisMask", 2), "a step of -1 along axis 1"),
+        ("BIDIRECTIONAL_LSTM-True-True", _option("fusedActivationFunction", 0), "without an activation"),
+        ("LSTM-int8-plain-litert", _scale("y", 1.25), "another scale than the state"),
+        ("LSTM-int8-plain-litert", _scale("c", 0.9), "no power of two"),
+    ],
+)  # fmt: skip
+def test_refused(name: str, change: Callable[[Any], None], said: str, tmp_path: Path) -> None:
+    from all_cases import CASES
+    from drawn_operators import form_of
+
+    form = form_of(next(c for c in CASES if c.name == name))
+    path = tmp_path / "m.tflite"
+    path.write_bytes(form.packed())
+    assert compile_model(Request(path, "m", "c", {"arithmetic": "litert-ref"}))
+    change(form.graph)
+    path.write_bytes(form.packed())
+    with pytest.raises(CompileError, match=said):
+        compile_model(Request(path, "m", "c", {"arithmetic": "litert-ref"}))
