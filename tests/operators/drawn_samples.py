@@ -186,7 +186,10 @@ STEPS: tuple[Callable[[Row, Draw], Row], ...] = (
 
 
 def _is_file(row: Row) -> bool:
-    """Whether a node can hold the attributes."""
+    """Whether a node can hold the attributes, and strings are strings: what numpy adds to none is 0."""
+    arrays = [np.asarray(x) for x in row.sample.inputs if x is not None]
+    if not all(isinstance(v, (str, bytes)) for a in arrays if a.dtype.kind == "O" for v in a.reshape(-1)):
+        return False
     try:
         onnx_model(row)
     except (TypeError, ValueError):
