@@ -36,7 +36,7 @@ def _outcome(name: tuple[str, str], number: int, **changes: Any) -> Outcome:
         (("ai.onnx.ml", "SVMRegressor"), 0, {"post_transform": "LOGISTIC"}, "of one score"),
         (("ai.onnx.ml", "SVMRegressor"), 0, {"post_transform": "PROBIT"}, "PROBIT of one score"),
         (("ai.onnx.ml", "TreeEnsembleRegressor"), 0, {"post_transform": "LOGISTIC"}, "of one score"),
-        (TREES, 2, SEVERAL, "two classes with votes for both"),
+        (TREES, 2, SEVERAL, "two classes with votes of their own"),
         (TREES, 2, {"base_values": (0.5, 0.25)}, "base values for both"),
         (TREES, 2, {"post_transform": "PROBIT"}, "PROBIT"),
         (TREES, 1, {"class_weights": (1.0, -2.0, 0.5, 4.0)}, "class 0 may be without a vote"),

@@ -102,6 +102,15 @@ def always_voted(forest: Forest) -> set[int]:
     return found
 
 
+def is_balance(forest: Forest) -> bool:
+    """Whether each leaf gives two targets opposite votes."""
+    for votes in forest.votes:
+        sums = [sum(forest.weight[v] for v in votes if forest.target[v] == t) for t in (0, 1)]
+        if sums[0] != -sums[1]:
+            return False
+    return True
+
+
 def forest_of(node: Operator, prefix: str) -> Forest:
     """The tables of a node whose votes are in attributes `prefix`_ids, _nodeids, _treeids, _weights."""
 

@@ -23,7 +23,7 @@ from aot_model.kernels.base import Packed, Scratch
 from aot_model.kernels.site import Site
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import op
-from aot_model.ops.forest import COMPARE, LEAF, Forest, always_voted, forest_of, sorted_forest
+from aot_model.ops.forest import COMPARE, LEAF, Forest, always_voted, forest_of, is_balance, sorted_forest
 from aot_model.ops.ml_scores import label_type, labels, matrix, transformed
 from aot_model.ops.movement import Concat
 from aot_model.ops.registry import Build, operator, required
@@ -275,13 +275,14 @@ class TreeEnsembleClassifier(_Nodes):
 
     def _check_votes(self, forest: Forest, count: int, base: tuple[float, ...]) -> None:
         if count == 2:
-            several = len(set(forest.target)) != 1
-            if several or len(base) > (set(forest.target) == {0}) or self.post_transform == "PROBIT":
+            voted = set(forest.target)
+            known = len(voted) == 1 or is_balance(forest)  # then the best score is the one above 0
+            if not known or len(base) > (voted == {0}) or self.post_transform == "PROBIT":
                 raise OperatorError(
-                    "two classes with votes for both, base values for both, or PROBIT: the standard says no "
-                    "label, and ONNX Runtime's is not that of the best score",
+                    "two classes with votes of their own, base values for both, or PROBIT: ONNX Runtime's "
+                    "label is the sign of the second score, not the class with the best one",
                     "E202",
-                    "let votes be for the first class alone, with one base value",
+                    "train it as a binary classifier, whose votes are for one class or the opposite for both",
                 )
         elif len(base) != count and min(forest.weight, default=0) < 0:
             missing = sorted(set(range(count)) - always_voted(forest))
@@ -311,6 +312,9 @@ class TreeEnsembleClassifier(_Nodes):
             {**plus, "post_transform": "LOGISTIC"},
             {**minus, "post_transform": "LOGISTIC"},
             {**plus, "class_ids": (1,) * 4},
+            {**tree, "class_treeids": (0, 0, 0, 0, 1, 1, 1, 1), "class_nodeids": (1, 1, 2, 2, 1, 1, 2, 2),
+             "class_ids": (0, 1) * 4, "class_weights": (0.5, -0.5, -0.25, 0.25, 0.0, -0.0, -2.0, 2.0),
+             "classlabels_int64s": (0, 1), "post_transform": "LOGISTIC"},
             {**minus, "class_ids": (1,) * 4},
             {**three, "class_weights": (1.0, -2.0, 0.5, -4.0), "base_values": (0.5, -0.25, 0.75),
              "classlabels_int64s": (5, -1, 7)},
