@@ -6,7 +6,7 @@ from drawn_samples import drawn, wrong
 
 from turns import commit_number
 
-COUNT = 480
+COUNT = 240
 
 
 def test_drawn_samples() -> None:

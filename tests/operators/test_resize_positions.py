@@ -90,8 +90,9 @@ def test_linear_bit_for_bit(kind: str) -> None:
         ([1, 2, 6, 5], [1, 1, 0.5, 0.8]),
         ([1, 5, 7, 3], [1, 2, 2, 1]),
         ([1, 2, 4, 6], [1, 1, 1.5, 2.5]),
-        ([1, 2, 4, 5], [1, 1, 7 / 4, 3 / 5]),
     ]
+    if kind != "align_corners":  # which spreads over the exact length, other than in ONNX Runtime
+        shapes.append(([1, 2, 4, 5], [1, 1, 7 / 4, 3 / 5]))
     _check([_resize(s, f, None, mode="linear", coordinate_transformation_mode=kind) for s, f in shapes])
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from turns import commit_number
 
-COUNT = 240
+COUNT = 120
 pytest.importorskip("ai_edge_litert.interpreter")
 
 

@@ -39,9 +39,7 @@ class Forest:
     def __post_init__(self) -> None:
         votes = sum(len(v) for v in self.votes)
         if not votes == len(self.target) == len(self.weight):
-            raise OperatorError(
-                f"{votes} votes, for {len(self.target)} targets, of {len(self.weight)} weights"
-            )
+            raise OperatorError("the lists of votes have different lengths")
         for flag in self.missing:
             if flag not in (0, 1):
                 raise OperatorError(f"nodes_missing_value_tracks_true has {flag}; it is 0 or 1")
