@@ -51,6 +51,11 @@ class Row:
         return self.kind(**self.sample.attributes)
 
     @property
+    def has_bodies(self) -> bool:
+        """Control flow: its bodies say their own shapes and types."""
+        return any(isinstance(v, Graph) for v in self.sample.attributes.values())
+
+    @property
     def in_onnx(self) -> bool:
         return _is_onnx(self.kind)
 

@@ -19,7 +19,6 @@ import pytest
 from rows import Row, graph, label_of, registry_rows, rows_of_sequences
 
 from aot_model.errors import CompileError
-from aot_model.ir.graph import Graph
 from aot_model.ir.operator import Inputs, Operator, OperatorError
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value, constant
@@ -133,7 +132,7 @@ def outcomes(row: Row) -> str:
             changed = {**row.sample.attributes, f.name: other}
             letters += letter(partial(row.kind, **changed), node.inputs)
     letters += "|"
-    bodies = any(isinstance(v, Graph) for v in row.sample.attributes.values())  # frontends count their inputs
+    bodies = row.has_bodies  # frontends count their inputs
     for inputs in _other_inputs(node.inputs) if not bodies else ():
         letters += letter(lambda: row.operator, inputs)
     return f"{letters} {zlib.crc32(types.encode()):08x}"

@@ -18,11 +18,9 @@ TREES = ("ai.onnx.ml", "TreeEnsembleClassifier")
 SEVERAL = {"class_ids": (0, 1, 1, 0), "class_weights": (0.25, 0.5, 0.125, 0.5)}
 
 
-def _outcome(name: tuple[str, str], number: int, **changes: Any) -> Outcome:
-    row = rows_of(OPERATORS[name])[number]
-    inputs = changes.pop("inputs", row.sample.inputs)
-    sample = replace(row.sample, inputs=inputs, attributes={**row.sample.attributes, **changes})
-    (outcome,) = run_cases([Row("form", row.kind, number, sample).case], "c", jobs=1)
+def _outcome(row: Row, **changes: Any) -> Outcome:
+    """changes: of the sample."""
+    (outcome,) = run_cases([replace(row, sample=replace(row.sample, **changes)).case], "c", jobs=1)
     return outcome
 
 
@@ -43,7 +41,8 @@ def _outcome(name: tuple[str, str], number: int, **changes: Any) -> Outcome:
     ],
 )  # fmt: skip
 def test_refused(name: tuple[str, str], number: int, changes: dict[str, Any], said: str) -> None:
-    outcome = _outcome(name, number, **changes)
+    row = rows_of(OPERATORS[name])[number]
+    outcome = _outcome(row, attributes={**row.sample.attributes, **changes})
     assert outcome.status == "refused", outcome
     assert said in outcome.message, outcome.message
 
@@ -51,18 +50,17 @@ def test_refused(name: tuple[str, str], number: int, changes: dict[str, Any], sa
 def test_a_zero_point_without_a_scale() -> None:
     row = rows_of(OPERATORS["com.microsoft", "QGemm"])[0]
     inputs = (*row.sample.inputs[:7], None, *row.sample.inputs[8:])
-    (outcome,) = run_cases([replace(row, sample=replace(row.sample, inputs=inputs)).case], "c", jobs=1)
+    outcome = _outcome(row, inputs=inputs)
     assert (outcome.status, "zero point is there" in outcome.message) == ("refused", True), outcome.message
 
 
 def test_a_pad_of_what_is_left() -> None:
     """Nothing is left to repeat when all five elements are cut off."""
-    pad = OPERATORS["", "Pad"]
     x = np.arange(5, dtype=np.float32)
     for pads, status in (((-5, 2), "refused"), ((-4, 2), "ok"), ((2, -5), "refused")):
-        row = rows_of(pad)[0]
-        sample = replace(row.sample, inputs=(x, np.asarray(pads)), attributes={"mode": "edge"})
-        (outcome,) = run_cases([replace(row, sample=sample).case], "c", jobs=1)
+        outcome = _outcome(
+            rows_of(OPERATORS["", "Pad"])[0], inputs=(x, np.asarray(pads)), attributes={"mode": "edge"}
+        )
         assert outcome.status == status, outcome.message
         if status == "ok":
             assert outcome.outputs[0].tolist() == [4, 4, 4]

@@ -27,6 +27,11 @@ class OpCase:
     arithmetic: str = "litert-ref"
     dims: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def kernels(self) -> str:
+        """LiteRT's name of its kernels that are the oracle."""
+        return "BUILTIN_WITHOUT_DEFAULT_DELEGATES" if self.oracle == "litert-all" else "BUILTIN_REF"
+
 
 def draw(*shape: int, low: float = -2, high: float = 2) -> np.ndarray:
     """Random floats."""

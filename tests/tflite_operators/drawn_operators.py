@@ -1,21 +1,17 @@
 """Cases of TFLite's operators with several changes at once, drawn at random: options, extents, quantisation,
 types, what is constant, what is left out, the numbers. Refused, or what LiteRT's reference kernels compute.
 
-    PYTHONPATH=tests python tests/tflite_operators/drawn_operators.py SEED COUNT [PATTERN]
+    PYTHONPATH=tests python tests/tflite_operators/drawn_operators.py SEED COUNT [PATTERN] [-v]
 """
 
 from __future__ import annotations
 
+import argparse
 import copy
 import fnmatch
-import re
-import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, TimeoutError
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from functools import cache
-from multiprocessing import get_context
 from typing import Any
 
 import flatbuffers
@@ -24,6 +20,7 @@ from ai_edge_litert import schema_py_generated as schema
 from all_cases import CASES
 from case import OpCase
 
+from apart import Apart
 from batch import Case, Outcome, run_cases
 from tflite_reference import litert
 
@@ -44,7 +41,7 @@ class Form:
     model: Any
     fed: tuple[np.ndarray, ...]
     tolerance: float
-    oracle: str
+    kernels: str
 
     @property
     def graph(self) -> Any:
@@ -67,7 +64,7 @@ def _cases(pattern: str) -> tuple[OpCase, ...]:
 
 def form_of(case: OpCase) -> Form:
     return Form(
-        case.name, schema.ModelT.InitFromPackedBuf(case.model, 0), case.inputs, case.tolerance, case.oracle
+        case.name, schema.ModelT.InitFromPackedBuf(case.model, 0), case.inputs, case.tolerance, case.kernels
     )
 
 
@@ -280,41 +277,16 @@ def drawn(seed: int, pattern: str = "*") -> Form:
     return replace(form, name=f"{form.name} seed {seed}")
 
 
-def results_of(form: Form) -> list[np.ndarray]:
-    kernels = "BUILTIN_WITHOUT_DEFAULT_DELEGATES" if form.oracle == "litert-all" else "BUILTIN_REF"
-    return litert(form.packed(), form.fed, kernels)
-
-
-class Oracle:
-    """LiteRT in a process of its own, which some models end."""
-
-    def __init__(self) -> None:
-        self._start()
-
-    def _start(self) -> None:
-        self._pool = ProcessPoolExecutor(
-            1, mp_context=get_context("spawn"), initializer=_find_modules, initargs=(sys.path,)
-        )
-
-    def __call__(self, form: Form) -> list[np.ndarray] | None:
-        try:
-            return self._pool.submit(results_of, form).result(timeout=60)
-        except (BrokenProcessPool, TimeoutError):
-            for process in self._pool._processes.values():
-                process.kill()
-            self._start()
-        except Exception:  # LiteRT's refusals, and what the bindings raise for a model that is none
-            pass
+def results_of(form: Form) -> list[np.ndarray] | None:
+    try:
+        return litert(form.packed(), form.fed, form.kernels)
+    except (RuntimeError, ValueError):  # it refuses the form
         return None
 
 
-def _find_modules(path: list[str]) -> None:
-    sys.path[:] = path
-
-
-def wrong(seeds: Sequence[int], pattern: str = "*", target: str = "c") -> tuple[list[str], int, int]:
-    """What is wrong with these forms, how many were compared, and how many we refuse that LiteRT computes."""
-    oracle, forms, cases, wanted = Oracle(), [], [], []
+def wrong(seeds: Sequence[int], pattern: str = "*") -> tuple[list[str], int, list[str]]:
+    """What is wrong with these forms, how many were compared, what we refuse though LiteRT computes it."""
+    oracle, forms, cases, wanted = Apart(results_of), [], [], []
     for seed in seeds:
         form = drawn(seed, pattern)
         results = oracle(form)
@@ -327,18 +299,16 @@ def wrong(seeds: Sequence[int], pattern: str = "*", target: str = "c") -> tuple[
         forms.append(form)
         wanted.append(results)
         cases.append(Case(form.name, form.packed(), form.fed, options={"arithmetic": "litert-ref"}))
-    outcomes = run_cases(cases, target, flags=("-O0",))
-    found, refused = [], 0
+    outcomes = run_cases(cases, "c", flags=("-O0",))
+    found, refused = [], []
     for form, results, outcome in zip(forms, wanted, outcomes, strict=True):
         if outcome.status == "refused":
-            refused += 1
-            if "-v" in sys.argv:
-                print("refused", form.name, re.sub(r"\s+", " ", outcome.message)[:200])
+            refused.append(" ".join(outcome.message.split()))
             continue
         problem = _problem(form, results, outcome)
         if problem:
             found.append(f"{form.name}: {problem}")
-    return found, len(forms) - refused, refused
+    return found, len(forms) - len(refused), refused
 
 
 def _problem(form: Form, results: list[np.ndarray], outcome: Outcome) -> str:
@@ -363,13 +333,21 @@ def _problem(form: Form, results: list[np.ndarray], outcome: Outcome) -> str:
 
 
 def main() -> None:
-    given = [a for a in sys.argv[1:] if a != "-v"]
-    seed, count, pattern = int(given[0]), int(given[1]), given[2] if given[2:] else "*"
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("seed", type=int)
+    options.add_argument("count", type=int)
+    options.add_argument("pattern", nargs="?", default="*", help="of the cases' names")
+    options.add_argument("-v", "--verbose", action="store_true", help="what is refused, too")
+    given = options.parse_args()
     total = refused = 0
-    for start in range(seed, seed + count, 480):
-        problems, compared, no = wrong(range(start, min(start + 480, seed + count)), pattern)
-        total, refused = total + compared, refused + no
-        print(f"{start - seed + 480}: {total} compared, {refused} refused", *problems, sep="\n", flush=True)
+    for start in range(given.seed, given.seed + given.count, 480):
+        end = min(start + 480, given.seed + given.count)
+        problems, compared, no = wrong(range(start, end), given.pattern)
+        total, refused = total + compared, refused + len(no)
+        shown = [*problems, *(no if given.verbose else ())]
+        print(f"{end - given.seed}: {total} compared, {refused} refused", *shown, sep="\n", flush=True)
 
 
 if __name__ == "__main__":

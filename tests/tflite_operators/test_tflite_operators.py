@@ -50,11 +50,7 @@ def outcomes() -> dict[str, Outcome]:
 
 def wanted(case: OpCase, outputs: int) -> list[np.ndarray]:
     if case.oracle.startswith("litert"):
-        return litert(
-            case.model,
-            case.inputs,
-            "BUILTIN_REF" if case.oracle == "litert" else "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
-        )
+        return litert(case.model, case.inputs, case.kernels)
     return tflm(case.model, [case.inputs], outputs)[0] if case.oracle == "tflm" else list(case.expected)
 
 

@@ -16,7 +16,6 @@ import numpy as np
 
 from aot_model.ir.expr import const
 from aot_model.ir.graph import Graph, Node
-from aot_model.ir.operator import OperatorError
 from aot_model.ir.values import Value, constant
 from aot_model.kernels.target import Target
 from aot_model.ops.quantised import QuantisedMul, QuantisedSum
@@ -24,8 +23,7 @@ from aot_model.ops.quantised_div import QuantisedDiv
 from aot_model.ops.quantised_lines import QuantisedLine, lines
 from aot_model.ops.requantise import Requantise, RequantiseFloat
 from aot_model.passes.explain import refuse
-from aot_model.passes.fold_constants import compute
-from aot_model.passes.fuse_tables import CONVERSIONS, FLOATS, between, surely
+from aot_model.passes.fuse_tables import CONVERSIONS, FLOATS, between, computed, surely
 
 WORTH = 8
 """Elements for each function: its two numbers take eight bytes of flash, a constant of bytes one."""
@@ -121,19 +119,9 @@ def _values(x: Value, cone: list[Node], shape: tuple[int, ...]) -> np.ndarray | 
     if any(v is not None and v.dtype.is_float for n in cone for v in n.inputs):
         return _surely(x, cone, shape, every)
     grid = every.reshape(-1, *[1] * len(shape))
-    known = {x: constant("every", np.ascontiguousarray(np.broadcast_to(grid, (len(every), *shape))))}
-    for node in cone:
-        inputs = [known.get(v, v) if v is not None else None for v in node.inputs]
-        try:
-            (made,) = node.op.infer(inputs)
-            data = compute(Node(node.op, inputs, [Value("value", made)], node.name))
-        except OperatorError:
-            return None
-        if data is None or data[0].shape != (len(every), *shape):
-            return None
-        known[node.outputs[0]] = constant("value", data[0])
-    found = known[cone[-1].outputs[0]].data
-    assert found is not None
+    found = computed(x, cone, np.ascontiguousarray(np.broadcast_to(grid, (len(every), *shape))))
+    if found is None:
+        return None
     rows: np.ndarray = found.reshape(len(every), -1).astype(np.int64).T
     return rows
 

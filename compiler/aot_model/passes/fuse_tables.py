@@ -52,7 +52,7 @@ def fuse_tables(graph: Graph) -> bool:
         if len(cone) > MOST:
             refuse(node, f"a function of '{x.name}' by {len(cone)} operators, more than {MOST}")
             continue
-        values = _values(x, out, cone)
+        values = _values(x, cone)
         if values is None:
             refuse(
                 node,
@@ -129,12 +129,15 @@ def _reads_twice(node: Node, x: Value) -> bool:
     return not isinstance(node.op, Lookup) and sum(v is x for v in node.inputs) > 1
 
 
-def _values(x: Value, out: Value, cone: list[Node]) -> list[int] | None:
+def _values(x: Value, cone: list[Node]) -> list[int] | None:
     """The function at all values of x, the smallest first."""
     low, high = (int(v) for v in x.dtype.limits)
     every = np.arange(low, high + 1).astype(x.dtype.numpy)
     floats = any(v is not None and v.dtype.is_float for n in cone for v in n.inputs)
-    return surely(x, cone, every, {}) if floats else _computed(x, out, cone, every)
+    if floats:
+        return surely(x, cone, every, {})
+    found = computed(x, cone, every.reshape((*[1] * max(x.type.rank - 1, 0), every.size)))
+    return None if found is None else [int(v) for v in found.reshape(-1)]
 
 
 def surely(x: Value, cone: list[Node], every: np.ndarray, numbers: Mapping[Value, Expr]) -> list[int] | None:
@@ -159,11 +162,9 @@ def surely(x: Value, cone: list[Node], every: np.ndarray, numbers: Mapping[Value
     return [int(v) for v in np.broadcast_to(ends[0], every.shape)]
 
 
-def _computed(x: Value, out: Value, cone: list[Node], every: np.ndarray) -> list[int] | None:
-    """Of integers: what the operators' own functions give."""
-    known: dict[Value, Value] = {
-        x: constant("every", every.reshape((*[1] * max(x.type.rank - 1, 0), every.size)))
-    }
+def computed(x: Value, cone: list[Node], every: np.ndarray) -> np.ndarray | None:
+    """Of integers: what the operators' own functions give where x is `every`, in that shape."""
+    known: dict[Value, Value] = {x: constant("every", every)}
     for node in cone:
         inputs = [known.get(v, v) if v is not None else None for v in node.inputs]
         try:
@@ -171,9 +172,7 @@ def _computed(x: Value, out: Value, cone: list[Node], every: np.ndarray) -> list
             data = compute(Node(node.op, inputs, [Value("value", made)], node.name))
         except OperatorError:
             return None
-        if data is None or data[0].size != 256:
+        if data is None or data[0].shape != every.shape:
             return None
         known[node.outputs[0]] = constant("value", data[0])
-    found = known[out].data
-    assert found is not None
-    return [int(v) for v in found.reshape(-1)]
+    return known[cone[-1].outputs[0]].data
