@@ -71,6 +71,33 @@ def even_halves() -> list[tuple[int, int, int]]:
     return found
 
 
+TYPES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
+
+
+def shifted() -> list[str]:
+    """Statements that count what is wrong of a saturated shift: results at the ends and beside them."""
+    found = []
+    for name, (low, high) in TYPES.items():
+        for bits in range(32):
+            for end in (low, high, 0, low - 1, high + 1):
+                right = f"(y < {low} ? {low} : y > {high} ? {high} : y)"
+                wrong = f"aot_model_saturate_shifted_{name}(x, {bits}) != {right}"
+                x = f"x = at({end}, {bits}, k), y = x >> {bits}"
+                found.append(f"for (int32_t k = -3; k <= 3; k++) {{ const int32_t {x}; wrong += {wrong}; }}")
+    return found
+
+
+def with_zero_points(rows: list[tuple[int, int, int]]) -> list[tuple[int, int, int, int, int, int, int]]:
+    """(x, multiplier, shift, zero point, results of int8, uint8, int16), where all have room."""
+    found = []
+    for x, m, s in rows:
+        for zero in (0, -128, 127, 255, -32768):
+            if -s < 30 and abs(zero) << max(-s, 0) < 1 << 29:
+                y = exact.rescale(x, m, s) + zero
+                found.append((x, m, s, zero, *(exact.clamped(y, *TYPES[name]) for name in TYPES)))
+    return found
+
+
 def program(rows: list[tuple[int, int, int]]) -> str:
     shifts = [(x, m, -s) for x, m, s in rows if s <= 0]
     wide = [
@@ -82,7 +109,7 @@ def program(rows: list[tuple[int, int, int]]) -> str:
     lines += [f"{{{x}, 0, {b}, {exact.away(Fraction(x, 2**b))}}}," for x, _, b in (*shifts, *wide)]
     return f"""\
 #include <stdio.h>
-#include "aot_model/scalar.h"
+#include "aot_model/saturate.h"
 static const int32_t rows[][4] = {{
 {chr(10).join(lines)}
 }};
@@ -92,9 +119,25 @@ static const int32_t ratios[][5] = {{
 static const int32_t even_halves[][3] = {{
 {chr(10).join("{" + ", ".join(map(str, row)) + "}," for row in even_halves())}
 }};
+static const int32_t requantised[][7] = {{
+{chr(10).join("{" + ", ".join(map(str, row)) + "}," for row in with_zero_points(rows))}
+}};
+/* A number beside end * 2^bits, or the last one of int32. */
+static int32_t at(int32_t end, int32_t bits, int32_t by)
+{{
+    const int64_t x = (int64_t)end * (INT64_C(1) << bits) + by;
+    return x > INT32_MAX ? INT32_MAX - (by + 3) : x < INT32_MIN ? INT32_MIN + (by + 3) : (int32_t)x;
+}}
 int main(void)
 {{
     int wrong = 0;
+    {chr(10).join(shifted())}
+    for (unsigned i = 0; i < sizeof requantised / sizeof requantised[0]; i++) {{
+        const int32_t *r = requantised[i];
+        wrong += aot_model_requantised_int8(r[0], r[1], r[2], r[3]) != r[4];
+        wrong += aot_model_requantised_uint8(r[0], r[1], r[2], r[3]) != r[5];
+        wrong += aot_model_requantised_int16(r[0], r[1], r[2], r[3]) != r[6];
+    }}
     for (unsigned i = 0; i < sizeof even_halves / sizeof even_halves[0]; i++) {{
         const int32_t *r = even_halves[i];
         wrong += aot_model_halved_even(r[0], r[1]) != r[2];

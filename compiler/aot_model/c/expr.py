@@ -108,7 +108,7 @@ class ExprWriter:
         """The cheaper form of c/rescale.py, where there is one and no part of it was computed before."""
         clamped = saturated(x)
         if clamped is not None and x.args[0] not in self._names:
-            self.headers.add("aot_model/scalar.h")
+            self.headers.add("aot_model/saturate.h")
             return self._saturated(*clamped), _ATOM
         form = product(x) if x.op != "add" or x.args[0] not in self._names else None
         return self._halves(x) if form is None else (self._product(form, form.shift), _ATOM)

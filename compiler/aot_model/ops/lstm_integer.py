@@ -332,6 +332,7 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
         [*arguments, *results_of(site)],
         includes=[
             "string.h",
+            "aot_model/saturate.h",
             "aot_model/scalar.h",
             "aot_model/int8_rows.h",
             *(["aot_model/fixed_point16.h"] if litert else []),

@@ -56,6 +56,7 @@
 #include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
 #include "aot_model/divisor.h"
 #include "aot_model/int8_dsp.h"
+#include "aot_model/saturate.h"
 #include "aot_model/scalar.h"
 
 /* ---- constants: 432 bytes; their values are at the end of this file ---- */

@@ -53,6 +53,7 @@
 #include "aot_model/float_vectors.h"
 #include "aot_model/int8_mve.h"
 #include "aot_model/integer_vectors.h"
+#include "aot_model/saturate.h"
 #include "aot_model/scalar.h"
 
 /* ---- constants: 476 bytes; their values are at the end of this file ---- */

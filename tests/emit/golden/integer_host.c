@@ -50,6 +50,7 @@
 #include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
 #include "aot_model/divisor.h"
 #include "aot_model/int8_avx2.h"
+#include "aot_model/saturate.h"
 #include "aot_model/scalar.h"
 
 /* ---- constants: 888 bytes; their values are at the end of this file ---- */

@@ -41,9 +41,9 @@ def _bytes(shift: int, kind: type[np.int8] | type[np.uint8]) -> object:
     return pair
 
 
-def _added(kind: type[np.int8] | type[np.uint8]) -> object:
+def _added(shift: int, kind: type[np.int8] | type[np.uint8]) -> object:
     def lanes(a: Lanes, b: Lanes) -> Lanes:
-        low, high = ((a >> s) + (b >> s).astype(kind).astype(np.int64) for s in (0, 16))
+        low, high = ((a >> s) + (b >> (s + shift)).astype(kind).astype(np.int64) for s in (0, 16))
         return (low & 0xFFFF) | (high & 0xFFFF) << 16
 
     return lanes
@@ -116,11 +116,14 @@ _MEANINGS: dict[str, tuple[int, object]] = {
     "smlatb": (3, lambda a, b, c: c + (a >> 16) * _low(b)),
     "sxtb16": (1, _bytes(0, np.int8)), "sxtb16_ror8": (1, _bytes(8, np.int8)),
     "uxtb16": (1, _bytes(0, np.uint8)), "uxtb16_ror8": (1, _bytes(8, np.uint8)),
+    "smulbb": (2, lambda a, b: _low(a) * _low(b)), "smulbt": (2, lambda a, b: _low(a) * (b >> 16)),
+    "smultb": (2, lambda a, b: (a >> 16) * _low(b)), "smultt": (2, lambda a, b: (a >> 16) * (b >> 16)),
     "sub": (2, lambda a, b: a - b),
 }  # fmt: skip
 _OF_LANES = {
-    "sadd16": _lanes(np.add), "ssub16": _lanes(np.subtract), "sxtab16": _added(np.int8),
-    "uxtab16": _added(np.uint8), "max_int8": _greater("i1"), "max_uint8": _greater("u1"),
+    "sadd16": _lanes(np.add), "ssub16": _lanes(np.subtract), "sxtab16": _added(0, np.int8),
+    "uxtab16": _added(0, np.uint8), "sxtab16_ror8": _added(8, np.int8), "uxtab16_ror8": _added(8, np.uint8),
+    "max_int8": _greater("i1"), "max_uint8": _greater("u1"),
     "max_int16": _greater("i2"),
 }  # fmt: skip
 DSP = InstructionSet("DSP extension", HEADER, "", {

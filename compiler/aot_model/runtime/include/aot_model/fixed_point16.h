@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "aot_model/attributes.h"
+#include "aot_model/saturate.h"
 #include "aot_model/scalar.h"
 
 /* a * b in Q0.15, to nearest, ties up; -1 * -1 is the largest number below 1. */

@@ -190,24 +190,19 @@ AOT_MODEL_INLINE uint32_t dsp_uxtab16(uint32_t a, uint32_t b)
 }
 
 /* The same of bytes 1 and 3. */
-AOT_MODEL_INLINE uint32_t dsp_sxtab16_ror8(uint32_t a, uint32_t b)
-{
 #if AOT_MODEL_DSP
-    __asm__("sxtab16 %0, %1, %2, ror #8" : "=r"(a) : "r"(a), "r"(b));
-    return a;
+#define AOT_MODEL_DSP_ODD_BYTES(name)                                                                                  \
+    AOT_MODEL_INLINE uint32_t dsp_##name##_ror8(uint32_t a, uint32_t b)                                                \
+    {                                                                                                                  \
+        __asm__(#name " %0, %1, %2, ror #8" : "=r"(a) : "r"(a), "r"(b));                                               \
+        return a;                                                                                                      \
+    }
 #else
-    return dsp_sxtab16(a, b >> 8);
+#define AOT_MODEL_DSP_ODD_BYTES(name)                                                                                  \
+    AOT_MODEL_INLINE uint32_t dsp_##name##_ror8(uint32_t a, uint32_t b) { return dsp_##name(a, b >> 8); }
 #endif
-}
-AOT_MODEL_INLINE uint32_t dsp_uxtab16_ror8(uint32_t a, uint32_t b)
-{
-#if AOT_MODEL_DSP
-    __asm__("uxtab16 %0, %1, %2, ror #8" : "=r"(a) : "r"(a), "r"(b));
-    return a;
-#else
-    return dsp_uxtab16(a, b >> 8);
-#endif
-}
+AOT_MODEL_DSP_ODD_BYTES(sxtab16)
+AOT_MODEL_DSP_ODD_BYTES(uxtab16)
 
 /* Sums and differences of 16-bit lanes, which wrap. */
 AOT_MODEL_INLINE uint32_t dsp_sadd16(uint32_t a, uint32_t b)
