@@ -68,7 +68,10 @@ def two_ways(m: Any, x: Value, length: int) -> Value:
 
 
 APART = {
-    "it is spread": lambda m, x: m.Add(m.Neg(y := m.Exp(x)), m.Mul(y, weights("w", 3, 2, 6))),
+    "it is spread": lambda m, x: m.Add(
+        m.Mul(y := m.Exp(x), weights("w", 3, 2, 6)), m.Add(y, weights("v", 3, 2, 6))
+    ),
+    "a part is spread": lambda m, x: m.Add(m.Neg(y := m.Exp(x)), m.Mul(y, weights("w", 3, 2, 6))),
     "another output": lambda m, x: [m.Add(n := m.Neg(y := m.Exp(x)), m.Abs(y)), n],
     "a kernel reads it": lambda m, x: m.Add(y := m.Exp(x), m.MatMul(y, weights("w", 6, 6))),
     "too many operations": lambda m, x: two_ways(m, x, MAX_FUSED_OPERATIONS // 2 - 1),

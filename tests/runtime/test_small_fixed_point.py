@@ -230,6 +230,24 @@ def test_rounding_shifts() -> None:
     assert "shift_small" not in made(0, 1)
 
 
+@pytest.mark.parametrize(
+    ("shift", "zero", "one"),
+    [(-7, 5, True), (-29, 0, True), (-30, 0, False), (-8, (1 << 21) - 1, True), (-8, 1 << 21, False),
+     (3, (1 << 29) - 1, True), (3, 1 << 29, False), (-8, -(1 << 21), False)],
+)  # fmt: skip
+def test_saturated_with_what_makes_it(shift: int, zero: int, one: bool) -> None:
+    def made(multiplier: Expr, most: int) -> str:
+        acc = leaf("acc", DType.INT32, -most, most)
+        sum_ = call("add", call("requantise", acc, multiplier, const(shift)), const(zero))
+        return _text(call("min", call("max", sum_, const(-128)), const(127)))
+
+    most = ((1 << 30) - 1) >> max(shift, 0)
+    assert ("aot_model_requantised_int8(" in made(const(2**30 + 5), most)) is one
+    assert "requantised" not in made(const(2**30 + 5), most + 1) + made(const(-5), most) + made(
+        leaf("m", DType.INT32), most
+    )
+
+
 @pytest.mark.parametrize("shift", [-9, 0, 2])
 @pytest.mark.parametrize("multiplier", [2**30, 2**31 - 1, 7])
 def test_bounds_of_a_requantisation_are_those_of_its_values(shift: int, multiplier: int) -> None:

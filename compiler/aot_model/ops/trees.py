@@ -311,7 +311,7 @@ class TreeEnsembleClassifier(_Nodes):
             minus,
             {**plus, "post_transform": "LOGISTIC"},
             {**minus, "post_transform": "LOGISTIC"},
-            {**plus, "class_ids": (1,) * 4},
+            {**plus, "class_ids": (1,) * 4, "class_weights": (0.125, 0.5, 0.0625, 0.25)},
             {**tree, "class_treeids": (0, 0, 0, 0, 1, 1, 1, 1), "class_nodeids": (1, 1, 2, 2, 1, 1, 2, 2),
              "class_ids": (0, 1) * 4, "class_weights": (0.5, -0.5, -0.25, 0.25, 0.0, -0.0, -2.0, 2.0),
              "classlabels_int64s": (0, 1), "post_transform": "LOGISTIC"},
