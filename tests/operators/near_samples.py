@@ -106,6 +106,19 @@ OTHER_NUMBERS = {"GlobalMaxPool", "GroupNormalization", "LRN", "ReduceSumSquare"
 """What the reference evaluator gives in another type or shape than the standard has, or rounds elsewhere."""
 
 
+def _leaves_its_type(row: Row) -> bool:
+    """Whether numbers of Shrink, which are floats for a while, come back as what the type does not have."""
+    x, bias = np.asarray(row.sample.inputs[0]), abs(float(row.sample.attributes.get("bias", 0)))
+    if x.dtype.kind not in "iu":
+        return False
+    limits, real = np.iinfo(x.dtype), x.astype(np.float32).astype(np.float64)
+    return bool(np.any(real + bias >= limits.max + 1) or np.any(real - bias <= limits.min - 1))
+
+
+OPEN_FORMS_IN_TYPES = {"Shrink": _leaves_its_type}
+"""What becomes of floats beyond the type of the result is open here, too."""
+
+
 @cache
 def typed() -> tuple[Row, ...]:
     """One of each operator, its attributes and the types and ranks of its inputs."""
@@ -114,6 +127,8 @@ def typed() -> tuple[Row, ...]:
         if not row.in_onnx or row.has_bodies or label_of(row.kind) in OPEN_IN_TYPES:
             continue
         for form in retyped(row):
+            if OPEN_FORMS_IN_TYPES.get(label_of(row.kind), lambda _: False)(form):
+                continue
             sample = form.sample
             kinds = [None if x is None else (np.asarray(x).dtype.str, np.ndim(x)) for x in sample.inputs]
             text = repr((label_of(row.kind), sorted(map(repr, sample.attributes.items())), kinds,
