@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -38,6 +39,10 @@ class Layer:
     steps: tuple[Step, ...]
 
     def expected(self) -> np.ndarray:
+        return self._result
+
+    @cached_property
+    def _result(self) -> np.ndarray:
         y = self.x
         for step in self.steps:
             y = (
@@ -93,6 +98,7 @@ class ProductLayer(Layer):
 
     as_convolution: Step
 
-    def expected(self) -> np.ndarray:
+    @cached_property
+    def _result(self) -> np.ndarray:
         y = self.as_convolution.operator.reference([self.x[None], *self.as_convolution.others])[0][0]
         return Layer(self.name, y, self.steps[1:]).expected()

@@ -9,6 +9,7 @@ point, so that -0.0f + 0.0f stays; what the next line may go on with stays.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from aot_model.c.tokens import Group, Item, Token, tree, written
 
@@ -66,6 +67,7 @@ class _Term:
         ]
 
 
+@lru_cache(1 << 14)  # layers of a kind repeat their lines
 def folded(code: str) -> str:
     """A line of C without literals of strings; the same value in fewer words."""
     if not any(mark in code for mark in ("(", "[", " + ", " - ", " * ")):
