@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -96,15 +97,16 @@ def run_cases(
     flags: Sequence[str] = ("-O1",),
     per_unit: int = 48,
     board: str | None = None,
-    unlike: str | None = None,
+    unlike: str | Sequence[bytes | None] | None = None,
     jobs: int = JOBS,
     make: Callable[..., Generated | Outcome] | None = None,
 ) -> list[Outcome]:
     """The outcome of each case, in order; run on the host, on an emulated board of qemu.BOARDS, or on one of
     MACHINES.
 
-    unlike: a case whose C is that for this other target is not run, its status is "same". jobs: 1 for this
-    process alone. make: what makes the C of a case instead of generate().
+    unlike: a case whose C is that for this other target is not run, its status is "same"; or the substance()
+    of each case for the other target. jobs: 1 for this process alone. make: what makes the C of a case
+    instead of generate().
     """
     with tempfile.TemporaryDirectory(prefix="aot-model-batch-") as folder, workers(jobs) as pool:
         arguments = (
@@ -112,7 +114,7 @@ def run_cases(
             range(len(cases)),
             cases,
             [target] * len(cases),
-            [unlike] * len(cases),
+            [unlike] * len(cases) if unlike is None or isinstance(unlike, str) else unlike,
         )
         results: list[Generated | Outcome] = list(pool.map(make or generate, *arguments, chunksize=8))
         ready = [k for k, r in enumerate(results) if isinstance(r, Generated)]
@@ -181,9 +183,9 @@ def helpers_in(source: str, view: ModelView) -> tuple[str, ...]:
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
-def _substance(source: str) -> str:
-    """C without comments and without the conditional lines before the layers: they check the target, advise
-    other ones and keep compilers away from what they do wrongly.
+def substance(source: str) -> bytes:
+    """A digest of C without comments and without the conditional lines before the layers: they check the
+    target, advise other ones and keep compilers away from what they do wrongly.
     """
     before, mark, layers = source.partition("/* ----")
     kept, depth = [], 0
@@ -193,21 +195,24 @@ def _substance(source: str) -> str:
             kept.append(line)
         depth -= line.startswith("#endif")
     assert mark and depth == 0, f"the head of a file is of another form:\n{before}"
-    return "\n".join(kept) + _COMMENT.sub("", mark + layers)
+    return sha256(("\n".join(kept) + _COMMENT.sub("", mark + layers)).encode()).digest()
 
 
 def generate(
-    folder: Path, number: int, case: Case, target: str, unlike: str | None = None
+    folder: Path, number: int, case: Case, target: str, unlike: str | bytes | None = None
 ) -> Generated | Outcome:
-    """The C of a case for a target, with names of that number; or why there is none."""
+    """The C of a case for a target, with names of that number; or why there is none. unlike: see
+    run_cases().
+    """
     place = case.folder or folder
     path = place / f"case{number}.onnx"
     name = f"m{number}"
     try:
         compiled = compiled_case(case, path, name, target)
         if unlike is not None:
-            other = compiled_case(case, path, name, unlike).texts[f"{name}.c"]
-            if _substance(other) == _substance(compiled.texts[f"{name}.c"]):
+            if isinstance(unlike, str):
+                unlike = substance(compiled_case(case, path, name, unlike).texts[f"{name}.c"])
+            if unlike == substance(compiled.texts[f"{name}.c"]):
                 return Outcome("same")
     except CompileError as error:
         return Outcome("refused", str(error).replace(str(path), case.name))
