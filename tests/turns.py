@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 def commit_number() -> int:
@@ -19,3 +22,8 @@ def commit_number() -> int:
     except OSError:
         return 0
     return int(said.stdout) if said.returncode == 0 else 0
+
+
+def in_turn(items: list[T], parts: int) -> list[T]:
+    """One of so many parts, another one for every commit."""
+    return items[commit_number() % parts :: parts]

@@ -27,7 +27,7 @@ from aot_model.kernels.base import KernelCode
 from aot_model.kernels.site import Site
 from batch import Case
 from qemu import COMPILER, available
-from turns import commit_number
+from turns import in_turn
 
 FILE = Path(__file__).with_name("instructions.json")
 MEMORY = Path(__file__).with_name("memory.json")
@@ -104,7 +104,7 @@ def worse(now: Costs, memory: list[int] | None, instructions: int | None) -> dic
 def test_no_layer_needs_more_than_recorded(target: str, request: pytest.FixtureRequest) -> None:
     updates, version = request.config.getoption("--update-golden"), json.loads(FILE.read_text())["compiler"]
     counted = target in BOARDS and available() and (updates or version == compiler_version())
-    asked = layers(target) if updates else layers(target)[commit_number() % 2 :: 2]  # every other one in turn
+    asked = layers(target) if updates else in_turn(layers(target), 3)
     now = costs([case for _, case in asked], target, BOARDS[target] if counted else None)
     if updates:
         _record(target, now)

@@ -22,6 +22,7 @@ from aot_model.errors import CompileError
 from aot_model.ir.operator import Operator, OperatorError
 from aot_model.ops.registry import OPERATORS
 from batch import Outcome, run_cases, substance
+from c_functions import exposed, header_functions
 from qemu import available
 
 ROWS = {row.label: row for row in registry_rows()}
@@ -79,6 +80,7 @@ def test_sample(label: str, target: str, selected: dict[str, tuple[str, ...]]) -
     if target == "c" and outcome.made is not None:
         other = differs(key(ROWS[label]), outcome.made, costs())
         assert not other, f"it costs {cost_of(outcome.made)}: see costs.py"
+        assert not exposed(outcome.made.source, header_functions()), "see test_exposed_functions.py"
 
 
 def test_costs_are_recorded() -> None:
