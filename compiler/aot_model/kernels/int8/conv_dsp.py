@@ -27,6 +27,7 @@ from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import Rule, stored
 from aot_model.kernels.int8.fully_connected_dsp import fully_connected
 from aot_model.kernels.int8.gemm_dsp import channel_pairs, pack_pairs
+from aot_model.kernels.int8.held_dsp import held
 from aot_model.kernels.int8.patch_dsp import (
     PIXELS,
     Patch,
@@ -72,6 +73,23 @@ def conv(
     if shape.one_row:
         apart = reading.overlaps and reading.memory is not None
         return fully_connected(shape, weights, bias, quant, tail, apart=apart, common=reading.common)
+    few = held(shape, weights, bias, quant, reading)
+    if few is None:
+        return _by_patches(shape, weights, bias, quant, tail, reading)
+    code = few.code(tail, reading)
+    taken = sum(piece.nbytes for piece in code.scratch)
+    if not reading.waits(few.stream.nbytes):
+        return code
+    if taken <= reading.room:
+        return replace(code, wish=taken)
+    code = _by_patches(shape, weights, bias, quant, tail, reading)
+    return replace(code, wish=min(taken, code.wish or taken))
+
+
+def _by_patches(
+    shape: ConvShape, weights: Weights, bias: Bias, quant: QuantSpec, tail: Tail | None, reading: Reading
+) -> KernelCode:
+    """The same with patches of four pixels as int16 pairs in memory."""
     oc, groups, zero = shape.out_c, shape.groups, quant.weight_zero_point
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
     patch = patch_layout(shape.kernel_h, shape.kernel_w * shape.group_in)
