@@ -173,3 +173,17 @@ def test_zero_points_that_parts_cannot_hold(zero: DType, by_reciprocal: bool) ->
     x, y, scale = tensor("x", 8), tensor("y", 8, dtype=DType.INT8), tensor("s")
     moved = cast(load(tensor("z", dtype=zero), ()), DType.INT32)
     assert ("aot_model_rint_by(" in quantised(x, lambda _: load(scale, ()), moved, y)) == by_reciprocal
+
+
+def test_sums_of_a_few_terms_are_no_loop_in_a_short_turn() -> None:
+    """Four turns at once; squares begin their sum, what may be -0 is added to 0."""
+    x, y = tensor("x", 10, 2), tensor("y", 10)
+    index, k = index_variables(y.shape), var("k", 2)
+    value = load(x, (*index, k))
+    for body, begins in ((call("mul", value, value), True), (call("neg", value), False)):
+        element = reduce("add", (k,), body)
+        text = loop_nest("f", y, index, index[0], element, turns=4).function.body
+        assert text.count("for (") == 1 and "i += 4" in text and text.count("y[") == 6
+        assert ("0.0f" in text) != begins
+        alone = loop_nest("f", y, index, index[0], element).function.body
+        assert alone.count("for (") == 2 and "0.0f" in alone

@@ -93,17 +93,30 @@ class CWriter(ExprWriter):
         c_type = value_type(node.dtype)
         low, high = (-math.inf, math.inf) if node.dtype.is_float else node.dtype.limits
         start = _IDENTITY.get(node.op, high if node.op == "min" else low)
-        self.line(f"{c_type} {name} = {literal(start, node.dtype)};")
+        if not self._begins(node):
+            self.line(f"{c_type} {name} = {literal(start, node.dtype)};")
         self.headers.add("math.h" if infix_of(node) and node.dtype.is_float else "aot_model/scalar.h")
         self._accumulate(node, name)
         self._names = outer
         self._names[node] = name
 
+    def _begins(self, node: Reduce) -> bool:
+        """Whether a sum begins with its first term: its terms are written one by one, and nothing becomes of
+        them by adding them to zero.
+        """
+        terms = math.prod(v.extent for v in node.over)
+        few = len(node.over) == 1 and terms <= self.turns > 1 and is_short(node.body)
+        return few and node.op == "add" and node.dtype.is_float and is_no_negative_zero(node.body)
+
     def _accumulate(self, node: Reduce, name: str) -> None:
+        first = self._begins(node)
 
         def combine(body: Expr) -> None:
+            nonlocal first
             self.compute(body)
-            self.line(f"{name} = {self._combine(node, name, body)};")
+            value = self.text(body) if first else self._combine(node, name, body)
+            self.line(f"{value_type(node.dtype) + ' ' if first else ''}{name} = {value};")
+            first = False
 
         before = IN_ORDER if node.dtype.is_float and infix_of(node) and not ascends(node) else ""
         self.open_loops(node.over[:-1])
@@ -250,6 +263,12 @@ def sum_of_sums(node: Reduce) -> Expr:
         if length:
             sums.append(reduce("add", (*node.over[:k], of), reduce("add", (one, *inner), body)))
     return call("add", *sums) if len(sums) > 1 else sums[0]
+
+
+def is_no_negative_zero(x: Expr) -> bool:
+    """Whether floats are never -0, which alone becomes another number by an addition of 0: squares, and what
+    has lost its sign."""
+    return isinstance(x, Call) and (x.op == "abs" or (x.op == "mul" and x.args[0] is x.args[1]))
 
 
 def infix_of(node: Reduce) -> str | None:

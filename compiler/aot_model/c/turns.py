@@ -7,6 +7,8 @@ instructions, and three more cycles to come round.
 
 from __future__ import annotations
 
+import math
+
 from aot_model.c.reading_order import step_of
 from aot_model.c.rescale import product
 from aot_model.c.rounding import ROUNDED
@@ -23,25 +25,31 @@ _CHOICE = 4
 """A choice of floats is so many."""
 
 
-def is_short(body: Expr) -> bool:
-    """Whether a turn that computes this is short: no loop in it, no function to speak of."""
+def is_short(body: Expr, turns: int = 1) -> bool:
+    """Whether a turn that computes this is short: no loop in it, no function to speak of. turns: so many terms
+    of a sum are no loop.
+    """
     seen: set[Expr] = set()
-    waiting, choices = [body], 0
+    waiting, length = [(body, 1)], 0
     while waiting:
-        node = waiting.pop()
-        if node in seen:
-            continue
-        if isinstance(node, Const):
+        node, times = waiting.pop()
+        if node in seen or isinstance(node, Const):
             continue
         seen.add(node)
-        choices += isinstance(node, Call) and node.op in ("min", "max") and node.dtype.is_float
-        if isinstance(node, Reduce) or len(seen) + choices * (_CHOICE - 1) > LONGEST:
+        if isinstance(node, Reduce):
+            terms = math.prod(v.extent for v in node.over)
+            if terms > turns or len(node.over) > 1:
+                return False
+            waiting.append((node.body, times * terms))
+        choice = isinstance(node, Call) and node.op in ("min", "max") and node.dtype.is_float
+        length += times * (_CHOICE if choice else 1)
+        if length > LONGEST:
             return False
         if isinstance(node, Call):
             divides = node.op == "div" and node.dtype.is_float
             if not (is_plain(node) or divides):
                 return False
-            waiting += node.children
+            waiting += [(child, times) for child in node.children]
     return True
 
 
