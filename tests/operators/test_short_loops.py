@@ -69,8 +69,8 @@ def test_turns_are_those_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_sums_of_a_few_terms(
     target: str, board: str | None, extent: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sums over a last axis of two to six, of squares, lengths and plain numbers: bits are those of adding one by one to
-    zero, of zeros with a sign as well.
+    """Sums of two to six squares, lengths and plain numbers: bits are those of adding one by one to zero, of
+    zeros with a sign as well.
     """
     monkeypatch.setattr(Target, "turns", lambda self: TURNS)
     rng = np.random.default_rng(extent)

@@ -26,8 +26,8 @@ _CHOICE = 4
 
 
 def is_short(body: Expr, turns: int = 1) -> bool:
-    """Whether a turn that computes this is short: no loop in it, no function to speak of. turns: so many terms
-    of a sum are no loop.
+    """Whether a turn that computes this is short: no loop in it, no function to speak of. turns: a sum of so
+    many terms is no loop.
     """
     seen: set[Expr] = set()
     waiting, length = [(body, 1)], 0

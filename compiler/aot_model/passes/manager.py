@@ -28,6 +28,8 @@ from aot_model.passes.fuse_affine import fuse_affine
 from aot_model.passes.fuse_lines import fuse_lines
 from aot_model.passes.fuse_lines import pays as lines_pay
 from aot_model.passes.fuse_qdq import fuse_qdq
+from aot_model.passes.fuse_quotients import fuse_quotients
+from aot_model.passes.fuse_quotients import pays as quotients_pay
 from aot_model.passes.fuse_tables import fuse_tables
 from aot_model.passes.move_transposes import move_transposes
 from aot_model.passes.share_tables import pays as share_tables_pay
@@ -57,6 +59,7 @@ ORDER: tuple[tuple[str, GraphPass], ...] = (
     ("fuse_tables", fuse_tables),
     ("share_tables", share_tables),
     ("fuse_lines", fuse_lines),
+    ("fuse_quotients", fuse_quotients),
     ("dead_channels", dead_channels),
     ("prune", prune),
 )
@@ -118,7 +121,11 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
     }
     if kept:
         own[expand] = _expand_but(kept)
-    pays: dict[GraphPass, bool] = {share_tables: share_tables_pay(target), fuse_lines: lines_pay(target)}
+    pays: dict[GraphPass, bool] = {
+        share_tables: share_tables_pay(target),
+        fuse_lines: lines_pay(target),
+        fuse_quotients: quotients_pay(target),
+    }
     first = [(n, own.get(p, p)) for n, p in ORDER if pays.get(p, True)]
     rest = list(REST) if kept else []
     every = (target, *target.before)

@@ -155,7 +155,7 @@ class TiledConvolution(DirectConvolution):
             several = (4, 3, 2, 1) if self.reading.code_is_fast else (2, 3, 1)
             return PanelSums(pixels, channels, next(u for u in several if self.staged % u == 0), False)
         steps = gcd(*(self.walk(taps)[1] for taps in {s.taps for s in self.cols.segments} if taps))
-        most = 2 if pixels * channels > 8 else 4
+        most = 4 if pixels * channels <= 8 or self.reading.code_is_fast else 2
         unroll = next((u for u in (most, 3, 2) if steps % u == 0), 0)
         between = self.order == "channels" or self.shape.depth
         whole = not between or {s.taps for s in self.cols.segments} == {self.cols.taps}
@@ -169,7 +169,7 @@ class TiledConvolution(DirectConvolution):
         runs, steps = self.walk(cols)
         rows *= max(g.taps for g in self.planes.segments) if self.planes else 1
         turns = ceil(steps / f.unroll) * f.turn_cycles
-        step = f.step_cycles + _WEIGHT * channels
+        step = f.step_cycles + (0 if self.reading.code_is_fast else _WEIGHT * channels)
         return f.block_cycles + rows * (f.run_cycles + runs * (f.run_cycles + steps * step + turns))
 
     def _of_rectangles(self, tiling: Tiling) -> float:
