@@ -51,6 +51,9 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "kernels/int8/winograd": ("tests/kernels/test_winograd.py",),
     "kernels/int16/(matmul|block_mve|bytes_mve)": ("tests/kernels/test_strided_products.py",),
     "kernels/int8/(products|quads|slices)": ("tests/kernels/test_products.py",),
+    "kernels/int8/held": ("tests/kernels/test_held_dsp.py",),
+    "ops/quantised_(div|quotient)": ("tests/passes/test_fuse_quotients.py",),
+    "c/(turns|statements)": ("tests/lowering/test_loops.py", "tests/operators/test_short_loops.py"),
 }
 """Of seconds."""
 

@@ -266,12 +266,14 @@ def stream_lines(
     finish: Iterable[str],
     last: str = "",
 ) -> list[str]:
-    """Assembly, whose comparisons have 32 bits: behind one of 16, what follows is read from the midst of a word to
-    that of the next, which takes a cycle more. frame: bytes of the stack; arguments: what is put aside there, and r3, the taps' steps. step:
-    is written out `turns` times and entered in the midst, so that it ends with the last one; slot: of the
-    stack, where the entry waits, from which `ldr pc` begins; compare: instructions after which that loop goes
-    on while "not equal". begin: of a turn over channels, behind the label 1; finish: of its sums. last: what
-    is compared for the end of the stream; none: there is one turn.
+    """Assembly, whose comparisons have 32 bits: behind one of 16, what follows does not lie on words, which
+    takes a cycle more.
+
+    frame: bytes of the stack; arguments: what is put aside there, and r3, the taps' steps. step: is written
+    out `turns` times and entered in the midst, so that it ends with the last one; slot: of the stack, where
+    the entry waits, from which `ldr pc` begins; compare: instructions after which that loop goes on while
+    "not equal". begin: of a turn over channels, behind the label 1; finish: of its sums. last: what is
+    compared for the end of the stream; none: there is one turn.
     """
     code = assembly(step)
     return [
