@@ -101,3 +101,20 @@ def test_constants_that_wait_are_copied_or_read_less_often() -> None:
     assert code.wish == sum(s.nbytes for s in code.scratch) >= least.wish
     assert "held" not in code_of(SLOW, pixels=30).body
     assert "staged" not in code_of(SLOW, pixels=400, outs=4).body
+
+
+@needs_qemu
+def test_instructions_of_a_result(tmp_path: Path) -> None:
+    """Of layers of 100 pixels to 16 channels, with all that is around them."""
+    found = []
+    rng = np.random.default_rng(3)
+    for ins in (4, 8):
+        shape = ConvShape(1, 1, 100, ins, 1, 100, 16)
+        weights = some_weights(rng, (16, 1, 1, ins))
+        quant = quantisation(rng, 16, ins, "relu")
+        x = some_input(rng, shape, quant)
+        code = conv_dsp.conv(shape, weights, None, quant, None, FAST)
+        assert "_affine_" in code.body
+        found.append(finished(code, x, arithmetic.conv(x, weights, None, shape, quant), quant, None))
+    four, eight = (count / 1600 for count in run_board(found, tmp_path, "m4"))
+    assert 8 < four <= 12 and 11 < eight <= 15

@@ -154,7 +154,7 @@ def test_what_is_read_once_is_not_copied() -> None:
 
 
 def test_what_fits_the_cache_of_the_flash_is_not_copied() -> None:
-    code = code_of(Reading(SLOW, True, 1 << 20), ins=4, outs=8)
+    code = code_of(Reading(SLOW, True, 1 << 20), ins=12, outs=4)
     assert code.wish is None and "dot2x4" in code.body
 
 
