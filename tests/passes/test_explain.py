@@ -19,6 +19,7 @@ from aot_model.ops.elementwise import op
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.movement import Pad
 from aot_model.ops.quantised import QuantisedSum
+from aot_model.ops.quantised_div import QuantisedDiv
 from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.registry import Build
 from aot_model.ops.requantise import Rescale
@@ -29,6 +30,7 @@ from aot_model.passes.fold_pads import fold_pads
 from aot_model.passes.fuse_affine import fuse_affine
 from aot_model.passes.fuse_lines import fuse_lines
 from aot_model.passes.fuse_qdq import fuse_qdq
+from aot_model.passes.fuse_quotients import fuse_quotients
 from aot_model.passes.fuse_tables import fuse_tables
 from aot_model.passes.manager import ORDER, Observer, run_passes
 from aot_model.passes.move_transposes import move_transposes
@@ -106,6 +108,13 @@ def tables_of_steps() -> Graph:
     return made
 
 
+def halves_of_quotients() -> Graph:
+    a, b = (value(n, 2, 3, dtype=DType.INT8) for n in "ab")
+    made = Graph("quotients", [a, b])
+    made.outputs = [Build(made.nodes, "quotients")(QuantisedDiv(0, 0, Rescale(0, 2**30, 0)), a, b)]
+    return made
+
+
 def squares_of_channels() -> Graph:
     x = value("x", 1, 90, 2, dtype=DType.INT8)
     made = Graph("squares", [x])
@@ -118,6 +127,7 @@ def squares_of_channels() -> Graph:
 
 CASES = {
     "curves by channel": Case(fuse_lines, squares_of_channels(), "as a function of 'x': it is no line"),
+    "halves of quotients": Case(fuse_quotients, halves_of_quotients(), "no quotient, or rounds some ties up"),
     "tables of no curve": Case(share_tables, tables_of_steps(), "Lookup 'tables': no multiplier and offset"),
     "unsigned weights": Case(signed_weights, unsigned_weights(), "its weights less 100 are not all from"),
     "long function": Case(fuse_tables, negated(40), "by 40 operators, more than 32"),
