@@ -49,7 +49,9 @@ from typing import Any
 
 TESTS = Path(__file__).resolve().parent
 COMPILER = TESTS.parent / "compiler"
-sys.path[:0] = [str(TESTS / folder) for folder in (".", "mutation", "operators", "kernels")]
+sys.path[:0] = [
+    str(TESTS / folder) for folder in (".", "mutation", "operators", "kernels", "tflite_operators")
+]
 
 import layers_of_mutant  # noqa: E402
 import rows_of_mutant  # noqa: E402

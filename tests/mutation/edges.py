@@ -2,6 +2,8 @@
 
     python tests/mutation/edges.py layers    those of kernels/drawn_layers.json
     python tests/mutation/edges.py samples   those of operators/variants.json
+    python tests/mutation/edges.py drawn     those of operators/drawn.json
+    python tests/mutation/edges.py tflite    those of tflite_operators/drawn.json
 
 Of each comparison of numbers, and of min and max, counts whether the sides differ by -1, 0, 1, less or more;
 of each condition and part of one whether it holds. Candidates are compiled one after the other, which takes a
@@ -33,7 +35,8 @@ import numpy as np
 
 TESTS = Path(__file__).resolve().parents[1]
 PACKAGE = TESTS.parent / "compiler" / "aot_model"
-WATCHED = ("kernels", "ops", "passes")
+WATCHED = ("arithmetic", "kernels", "ops", "passes")
+ROOMS = tuple(f"{room}/" for room in WATCHED)
 SKIPPED = ("samples", "reference", "__repr__", "__str__")
 COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt,
@@ -47,8 +50,10 @@ NAMES = {kind.__name__: function for kind, function in COMPARED.items()}
 Event = tuple[str, int, int, int]
 """File, line and column, and how it came out."""
 HOLDS, FAILS, FAR = 10, 11, 2
-CANDIDATES = {"layers": 5500, "odd layers": 1600, "samples": 12000}
+CANDIDATES = {"layers": 5500, "odd layers": 1600, "samples": 12000, "drawn": 40000, "drawn operators": 20000}
 TRIED, STEPS = 3, 3
+SPARE = 4
+"""Of forms that show the same so many are tried at once."""
 seen: set[Event] = set()
 nearest: dict[tuple[str, int, int], float] = {}
 """By place: how far the sides of an ordering were apart where they were nearest."""
@@ -211,8 +216,10 @@ Made = Callable[[], tuple[Any, str]]
 """Makes a case and says its target."""
 
 
-def found_by(cases: Iterable[tuple[str, Made]], room: str) -> dict[str, tuple[float, set[Event]]]:
-    """By the name of a case: the seconds it takes, and what it shows of a room."""
+def found_by(
+    cases: Iterable[tuple[str, Made]], room: str | tuple[str, ...]
+) -> dict[str, tuple[float, set[Event]]]:
+    """By the name of a case: the seconds it takes, and what it shows of a room, or of several."""
     from executed import forget
 
     from batch import compiled_case
@@ -293,8 +300,86 @@ def samples() -> None:
     FILE.write_text(json.dumps(sorted(choose(found, events, 1)), indent=0) + "\n")
 
 
+def drawn_forms() -> None:
+    """What samples and variants show is known; forms whose numbers nobody can tell show nothing."""
+    from drawn_samples import FILE, at_edges, drawn, form_of, judged
+
+    def make(form: tuple[str, int]) -> Made:
+        return lambda: (drawn(form).case, "c")
+
+    def told(few: Sequence[tuple[str, int]]) -> list[bool]:
+        said = judged(few)
+        print(*(text for text in said if text), sep="\n", end="", flush=True)
+        return [text == "" for text in said]
+
+    forms = [*map(form_of, range(CANDIDATES["drawn"])), *at_edges()]
+    _write_numbers(FILE, forms, make, told, _known())
+
+
+def drawn_operators() -> None:
+    """The same for TFLite, where the forms of ONNX are known, too."""
+    from all_cases import CASES
+    from drawn_operators import FILE, at_edges, computed, number_of, results_of, wrong
+    from drawn_samples import at_edges as known_forms
+    from drawn_samples import drawn
+
+    from apart import Apart
+    from batch import Case
+
+    oracle = Apart(results_of)
+
+    def make(number: tuple[str, int]) -> Made:
+        one = computed(number, oracle)
+        return lambda: (one and one[1], "c")
+
+    def told(few: Sequence[tuple[str, int]]) -> list[bool]:
+        found = [wrong([number])[0] for number in few]
+        print(*(text for one in found for text in one), sep="\n", end="", flush=True)
+        return [not one for one in found]
+
+    known = _known()
+    cases = [drawn(form).case for form in known_forms()]
+    cases += [Case(c.name, c.model, c.inputs, c.dims, options={"arithmetic": c.arithmetic}) for c in CASES]
+    rest = found_by(((case.name, lambda case=case: (case, "c")) for case in cases), ROOMS)
+    numbers = [*map(number_of, range(CANDIDATES["drawn operators"])), *at_edges()]
+    _write_numbers(FILE, numbers, make, told, known.union(*(e for _, e in rest.values())))
+
+
+def _known() -> set[Event]:
+    """What samples and variants show."""
+    from rows import registry_rows
+    from variants import chosen
+
+    rows = [*registry_rows(), *chosen()]
+    found = found_by(((row.label, lambda row=row: (row.case, "c")) for row in rows), ROOMS)
+    return set[Event]().union(*(e for _, e in found.values()))
+
+
+def _write_numbers(
+    file: Path,
+    forms: Sequence[tuple[str, int]],
+    make: Callable[[tuple[str, int]], Made],
+    judged: Callable[[Sequence[tuple[str, int]]], list[bool]],
+    known: set[Event],
+) -> None:
+    """Forms that show together what is not known, by what they are drawn from. judged: which are right."""
+    by_name = {str(form): form for form in forms}
+    found = found_by(((name, lambda form=form: make(form)()) for name, form in by_name.items()), ROOMS)
+    told: dict[str, bool] = {}
+    while untold := [name for name in choose(found, known, SPARE) if name not in told]:
+        told |= dict(zip(untold, judged([by_name[name] for name in untold]), strict=True))
+        print(f"{sum(told.values())} of {len(told)}", flush=True)
+        found = {name: shown for name, shown in found.items() if told.get(name, True)}
+    numbers: dict[str, list[int]] = {}
+    for label, number in sorted(by_name[name] for name in choose(found, known, 1)):
+        numbers.setdefault(label, []).append(number)
+    file.write_text(json.dumps(numbers, indent=0) + "\n")
+
+
 if __name__ == "__main__":
     sys.modules["edges"] = sys.modules[__name__]
-    sys.path[:0] = [str(TESTS / room) for room in (".", "mutation", "operators", "kernels")]
+    sys.path[:0] = [
+        str(TESTS / room) for room in (".", "mutation", "operators", "kernels", "tflite_operators")
+    ]
     sys.meta_path.insert(0, _Finder())
-    {"layers": layers, "samples": samples}[sys.argv[1]]()
+    {"layers": layers, "samples": samples, "drawn": drawn_forms, "tflite": drawn_operators}[sys.argv[1]]()

@@ -105,7 +105,7 @@ class CWriter(ExprWriter):
         them by adding them to zero.
         """
         terms = math.prod(v.extent for v in node.over)
-        few = len(node.over) == 1 and terms <= self.turns > 1 and is_short(node.body)
+        few = len(node.over) == 1 and 0 < terms <= self.turns > 1 and is_short(node.body)
         return few and node.op == "add" and node.dtype.is_float and is_no_negative_zero(node.body)
 
     def _accumulate(self, node: Reduce, name: str) -> None:

@@ -42,7 +42,7 @@ def draw(seed: int, *shape: int, dtype: type[np.integer] = np.uint8) -> np.ndarr
 @operator("QGemm", domain="com.microsoft")
 class QGemm(AsQdq):
     """alpha * a' * b' + c, c an int32 in units of the product of scales and alpha; a float result without y's
-    scale.
+    scale and zero point.
     """
 
     alpha: float = 1.0
@@ -50,8 +50,8 @@ class QGemm(AsQdq):
     transB: int = 0
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        if present(inputs, 7) is None and present(inputs, 8) is not None:
-            raise OperatorError("y's zero point is there, its scale is not")
+        if (present(inputs, 7) is None) != (present(inputs, 8) is None):
+            raise OperatorError("of y's scale and zero point one is there, the other is not")
         a, b = dequantised(build, inputs, 0), dequantised(build, inputs, 3, 0 if self.transB else 1)
         c = integer_bias(build, present(inputs, 6), required(inputs, 1), required(inputs, 4))
         y = build(Gemm(self.alpha, self.alpha, self.transA, self.transB), a, b, c)

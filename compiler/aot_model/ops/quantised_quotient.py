@@ -87,6 +87,8 @@ UNBOUNDED = 1 << 40
 
 @dataclass(frozen=True)
 class Quotient:
+    """a * factor / (b << places)."""
+
     factor: int
     places: int
 
@@ -114,5 +116,7 @@ def quotient(a: np.ndarray, b: np.ndarray, results: np.ndarray, low: int, high: 
             return "it is no quotient, or rounds some ties up and others down"
         factor = least if last == UNBOUNDED else (least + last) // 2
         if int(size.max()) * factor + int(half.max()) < 1 << 32:
-            return Quotient(factor, places)
+            given = (np.abs(a)[:, None] * factor + half) // (2 * half)
+            agrees = np.array_equal(np.clip(np.where(turned, -given, given), low, high), results)
+            return Quotient(factor, places) if agrees else "it is no quotient"
     return "no factor has room in 32 bits"

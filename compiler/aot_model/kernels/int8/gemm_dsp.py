@@ -266,14 +266,11 @@ def stream_lines(
     finish: Iterable[str],
     last: str = "",
 ) -> list[str]:
-    """Assembly, whose comparisons have 32 bits: behind one of 16, what follows does not lie on words, which
-    takes a cycle more.
-
-    frame: bytes of the stack; arguments: what is put aside there, and r3, the taps' steps. step: is written
-    out `turns` times and entered in the midst, so that it ends with the last one; slot: of the stack, where
-    the entry waits, from which `ldr pc` begins; compare: instructions after which that loop goes on while
-    "not equal". begin: of a turn over channels, behind the label 1; finish: of its sums. last: what is
-    compared for the end of the stream; none: there is one turn.
+    """Assembly. frame: bytes of the stack; arguments: what is put aside there, and r3, the taps' steps. step:
+    is written out `turns` times and entered in the midst, so that it ends with the last one; slot: of the
+    stack, where the entry waits, from which `ldr pc` begins; compare: instructions after which that loop goes
+    on while "not equal". begin: of a turn over channels, behind the label 1; finish: of its sums. last: what
+    is compared for the end of the stream; none: there is one turn.
     """
     code = assembly(step)
     return [
@@ -294,10 +291,10 @@ def stream_lines(
         f".rept {turns}",
         *code,
         ".endr",
-        *(f"cmp.w{c[3:]}" if c.startswith("cmp ") else c for c in compare),
+        *compare,
         "bne.w 2b",
         *finish,
-        *([f"cmp.w {last}", "bne.w 1b"] if last else []),
+        *([f"cmp {last}", "bne.w 1b"] if last else []),
         f"add sp, sp, #{frame}",
         "pop {r4-r11, pc}",
     ]
