@@ -19,11 +19,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
+from unittest.mock import patch
 
+import batch
 from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
-from batch import JOBS, Case, generate, workers
-from qemu import BOARDS
+from batch import JOBS, Case, Outcome, generate, run_cases, workers
+from qemu import BOARDS, Board, build, run
 from qemu import COMPILER as GCC
 from translation_unit import Generated
 
@@ -105,25 +107,32 @@ def warned(target: str, cases: Sequence[Case]) -> tuple[list[str], int]:
 
 
 def _read(folder: Path, core: str, item: Generated) -> str:
-    """What clang says of one file."""
+    """What clang says of one file, and its assembler of what is assembly."""
     source = folder / f"{item.name}.c"
     source.write_text(item.source)
     source.with_suffix(".h").write_text(item.header)
-    command = [
-        str(compiler()),
-        "--target=arm-none-eabi",
-        "-mthumb",
-        *BOARDS[core].flags,
-        "-isystem",
-        str(library()),
-        f"-I{include_dir()}",
-        *STRICT,
-        "-O2",
-        "-fsyntax-only",
-        str(source),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    done = _compiled(BOARDS[core], source, [f"-I{include_dir()}", *STRICT, "-O2"])
     return done.stderr[:3000] if done.returncode else ""
+
+
+def _compiled(board: Board, source: Path, flags: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    target = ["--target=arm-none-eabi", "-mthumb", *board.flags, "-isystem", str(library())]
+    command = [str(compiler()), *target, *flags, "-c", source.name, "-o", f"{source.stem}.o"]
+    return subprocess.run(
+        command, cwd=source.parent, capture_output=True, text=True, errors="replace", check=False
+    )
+
+
+def numbers(cases: Sequence[Case], target: str, level: str) -> list[Outcome]:
+    """What cases give on the core when clang has compiled their C, and GCC the program around them."""
+
+    def by_clang(board: Board, sources: list[str], folder: Path, flags: list[str]) -> str:
+        done = _compiled(board, folder / "unit.c", [*flags, "-Wno-error"])
+        done.check_returncode()
+        return run(board, build(board, ["main.c", "unit.o"], folder, flags))
+
+    with patch.object(batch, "build_and_run", by_clang):
+        return run_cases(cases, target, sanitize=False, board=TARGETS[target], flags=(level,), jobs=1)
 
 
 def main() -> int:

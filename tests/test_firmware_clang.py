@@ -4,6 +4,7 @@ part of them for every commit.
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -14,13 +15,16 @@ sys.path.append(str(Path(__file__).parent / "kernels"))
 
 from draw import Draw
 from layer import Layer, Step
+from table import GROUPS, case_of
+from test_table import problems
 
+from aot_model.c import assembly
 from aot_model.ir.graph import Graph
 from aot_model.ops.convolution import Convolution
 from batch import Case, run_cases
-from firmware_clang import TARGETS, missing, rows, warned
+from firmware_clang import TARGETS, missing, numbers, rows, warned
 from qemu import available
-from turns import commit_number
+from turns import commit_number, in_turn
 
 PARTS = 40
 
@@ -33,6 +37,38 @@ def test_rows(target: str) -> None:
     found, count = warned(target, cases)
     assert not found, "\n".join(found)
     assert count or target != "c"
+
+
+@pytest.mark.skipif(not available(), reason="qemu-system-arm is not installed")
+@pytest.mark.parametrize("target", ["cortex-m4", "cortex-m55"])
+def test_numbers_of_layers(target: str) -> None:
+    """A part of the kernels' table for every commit, at -O2 and -O3 in turn."""
+    every = [(group, layer) for group, layers in GROUPS.items() for layer in layers()]
+    some = in_turn(every, PARTS // 2)
+    level = ("-O2", "-O3")[commit_number() // (PARTS // 2) % 2]
+    outcomes = numbers([case_of(group, layer, {}) for group, layer in some], target, level)
+    wrong = problems([layer for _, layer in some], outcomes)
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.skipif(not available(), reason="qemu-system-arm is not installed")
+def test_powers_of_two_that_a_register_has_as_a_number() -> None:
+    """LLVM put the register's number in the place of the exponent (aot_model_four_of_int32)."""
+    (layer,) = (one for one in GROUPS["integer convolution"]() if one.name.startswith("sums 1 "))
+    (outcome,) = numbers([case_of("integer convolution", layer, {})], "cortex-m55", "-O2")
+    assert not problems([layer], [outcome])
+
+
+def test_assembly_that_only_gcc_takes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM has no `.w` for what has no form of 16 bits."""
+    monkeypatch.setattr(assembly, "_ONLY_WIDE", re.compile("(never)"))
+    (layer,) = (
+        one
+        for one in GROUPS["int8 convolution"]()
+        if one.name.startswith("21 ") and (1, 3) in vars(one.steps[0].operator).values()
+    )
+    (found,), _ = warned("cortex-m4", [case_of("int8 convolution", layer, {})])
+    assert "invalid instruction" in found
 
 
 def _tall() -> Layer:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
+_ONLY_WIDE = re.compile(r"^(\w+)\.w (?=.*(?:#-|\], #|\]!))")
+"""Instructions with a negative number, or that move a pointer: they have no form of 16 bits, and LLVM's
+assembler does not take them with `.w`.
+"""
 _LONGEST = 4095
 """Characters that every compiler of C99 takes in a string."""
 
@@ -14,7 +19,7 @@ def naked_function(name: str, parameters: str, lines: Iterable[str], result: str
     know assembly only warn of long strings.
     """
     unused = ", ".join(f"__attribute__((unused)) {p}" for p in parameters.split(", "))
-    lines = list(lines)
+    lines = [_ONLY_WIDE.sub(r"\1 ", line) for line in lines]
     code = "\n".join(f'        "{line}\\n"' for line in lines)
     text = f"""\
 AOT_MODEL_NAKED static {result}{name}(

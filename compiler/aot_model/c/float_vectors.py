@@ -253,7 +253,7 @@ class _Writer(LaneWriter):
     def real(self, x: Call) -> str:
         """An operation on floats."""
         if _from_integer(x):
-            return f"vcvtq_f32_s32({self.vector(x.args[0])})"
+            return f"aot_model_four_of_int32({self.vector(x.args[0])})"
         if x.op == "select":
             return self.choice(x)
         if x.op in ("max", "min"):

@@ -494,7 +494,7 @@ AOT_MODEL_OPAQUE static void integer_06_identity(const int8_t *restrict x, float
         const int32x4_t v0 = vldrbq_s32(aot_model_read_int8_t(x));
         const int32x4_t v1 = v0;
         const int32x4_t v2 = vsubq_n_s32(v1, 3);
-        const float32x4_t v3 = vcvtq_f32_s32(v2);
+        const float32x4_t v3 = aot_model_four_of_int32(v2);
         const float32x4_t v4 = vmulq_n_f32(v3, 0.03125f);
         aot_model_store_f32(y, v4);
     }

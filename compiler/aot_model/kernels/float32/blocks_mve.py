@@ -33,14 +33,14 @@ def sums(
                 text.line(f"const float v{r} = *at{r}++;")
             _weights(text, bits)
             for name in ("low", "high"):
-                text.line(f"const float32x4_t w_{name} = vcvtq_f32_s32(q_{name});")
+                text.line(f"const float32x4_t w_{name} = aot_model_four_of_int32(q_{name});")
                 for r in range(rows):
                     text.line(f"{name}{r} = vfmaq_n_f32({name}{r}, w_{name}, v{r});")
             text.line(f"w += {bits};")
         for name, at in zip(("low", "high"), _HALVES, strict=True):
             if zero is None:
                 load = "aot_model_load_f32(z{})" if zero_type == "float" else (
-                    "vcvtq_f32_s32(vldrhq_s32(aot_model_read_int16_t(z{})))")  # fmt: skip
+                    "aot_model_four_of_int32(vldrhq_s32(aot_model_read_int16_t(z{})))")  # fmt: skip
                 text.line(f"const float32x4_t z_{name} = {load.format(at)};")
             for r in range(rows):
                 if zero is None:

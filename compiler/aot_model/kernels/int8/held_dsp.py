@@ -54,8 +54,9 @@ _FREE = ("r12", "lr")
 
 def _wide(lines: list[str]) -> list[str]:
     """Instructions of 32 bits, which a core reads from word to word, where some of 16 would move all behind
-    them. Those that move a pointer on have no other form."""
-    return [re.sub(r"^(ldr|strb|str|cmp) (?!.*\], #)", r"\1.w ", line) for line in lines]
+    them.
+    """
+    return [re.sub(r"^(ldr|strb|str|cmp) ", r"\1.w ", line) for line in lines]
 
 
 @dataclass(frozen=True)

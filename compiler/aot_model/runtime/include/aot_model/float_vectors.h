@@ -16,6 +16,17 @@
 #include <arm_mve.h>
 #define AOT_MODEL_FLOAT_VECTORS 1
 
+/* Floats of integers. LLVM (14 to 22 at least) makes one conversion of this and a multiplication by a power of two that it knows, and
+ * where a register has a number that is the exponent it takes the register's for it: what is converted is kept apart. */
+AOT_MODEL_INLINE float32x4_t aot_model_four_of_int32(int32x4_t x)
+{
+    float32x4_t y = vcvtq_f32_s32(x);
+#if defined(__clang__)
+    __asm__("" : "+w"(y));
+#endif
+    return y;
+}
+
 /* There is no division of vectors: that of their lanes, where they lie. */
 AOT_MODEL_INLINE float32x4_t aot_model_four_quotients(float32x4_t a, float32x4_t b)
 {
@@ -173,7 +184,7 @@ AOT_MODEL_INLINE float32x4_t aot_model_four_powers(int32x4_t n)
 /* aot_model_log_parts(). */
 AOT_MODEL_INLINE float32x4_t aot_model_four_log_parts(float32x4_t f, int32x4_t n)
 {
-    const float32x4_t whole = vcvtq_f32_s32(n);
+    const float32x4_t whole = aot_model_four_of_int32(n);
     const float32x4_t square = vmulq_f32(f, f);
     const float32x4_t a = vaddq_n_f32(vmulq_n_f32(f, -0.2500082f), 0.3333333f);
     const float32x4_t b = vaddq_n_f32(vmulq_n_f32(f, -0.16623409f), 0.20001242f);
