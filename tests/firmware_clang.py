@@ -31,6 +31,8 @@ from translation_unit import Generated
 
 TESTS = Path(__file__).resolve().parent
 COMPILERS = ("clang-22", "clang-19", "clang-14", "clang")
+WAY_OUT = {"clang-19": ("-fno-vectorize", "-DAOT_MODEL_UNVECTORIZED")}
+"""What a compiler needs, or generated C refuses it for a Cortex-M55."""
 TARGETS = {"c": "m0", "cortex-m0": "m0", "cortex-m4": "m4", "cortex-m55": "m55"}
 """Code, and the core that it is compiled for: without extensions, with DSP, with Helium."""
 
@@ -115,19 +117,28 @@ def _read(folder: Path, core: str, item: Generated) -> str:
     return done.stderr[:3000] if done.returncode else ""
 
 
-def _compiled(board: Board, source: Path, flags: Sequence[str]) -> subprocess.CompletedProcess[str]:
+def _compiled(
+    board: Board, source: Path, flags: Sequence[str], by: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """by: another clang than compiler()."""
     target = ["--target=arm-none-eabi", "-mthumb", *board.flags, "-isystem", str(library())]
-    command = [str(compiler()), *target, *flags, "-c", source.name, "-o", f"{source.stem}.o"]
+    clang = by or str(compiler())
+    more = () if by else WAY_OUT.get(clang, ())
+    command = [clang, *target, *more, *flags, "-c", source.name, "-o", f"{source.stem}.o"]
     return subprocess.run(
         command, cwd=source.parent, capture_output=True, text=True, errors="replace", check=False
     )
 
 
-def numbers(cases: Sequence[Case], target: str, level: str) -> list[Outcome]:
-    """What cases give on the core when clang has compiled their C, and GCC the program around them."""
+def numbers(
+    cases: Sequence[Case], target: str, level: str, by: str = "", more: Sequence[str] = ()
+) -> list[Outcome]:
+    """What cases give on the core when clang has compiled their C, and GCC the program around them. by:
+    another clang than compiler(). more: flags.
+    """
 
     def by_clang(board: Board, sources: list[str], folder: Path, flags: list[str]) -> str:
-        done = _compiled(board, folder / "unit.c", [*flags, "-Wno-error"])
+        done = _compiled(board, folder / "unit.c", [*flags, *more, "-Wno-error"], by)
         done.check_returncode()
         return run(board, build(board, ["main.c", "unit.o"], folder, flags))
 

@@ -5,24 +5,29 @@ part of them for every commit.
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-sys.path.append(str(Path(__file__).parent / "kernels"))
+sys.path += [str(Path(__file__).parent / room) for room in ("kernels", "operators")]
 
 from draw import Draw
 from layer import Layer, Step
+from oracles import expected
+from rows import rows_of
 from table import GROUPS, case_of
 from test_table import problems
+from verdict import verdict
 
 from aot_model.c import assembly
 from aot_model.ir.graph import Graph
 from aot_model.ops.convolution import Convolution
+from aot_model.ops.registry import OPERATORS
 from batch import Case, run_cases
-from firmware_clang import TARGETS, missing, numbers, rows, warned
+from firmware_clang import COMPILERS, TARGETS, WAY_OUT, missing, numbers, rows, warned
 from qemu import available
 from turns import commit_number, in_turn
 
@@ -69,6 +74,19 @@ def test_assembly_that_only_gcc_takes_is_noticed(monkeypatch: pytest.MonkeyPatch
     )
     (found,), _ = warned("cortex-m4", [case_of("int8 convolution", layer, {})])
     assert "invalid instruction" in found
+
+
+@pytest.mark.skipif(not available(), reason="qemu-system-arm is not installed")
+@pytest.mark.parametrize("clang", [name for name in COMPILERS if shutil.which(name)])
+def test_strided_elements(clang: str) -> None:
+    """They are read and written where they are, or the compiler is refused and told what helps."""
+    (row,) = (row for row in rows_of(OPERATORS["", "ConvTranspose"]) if row.label == "ConvTranspose-4")
+    (outcome,) = numbers([row.case], "cortex-m55", "-O2", clang)
+    if outcome.status != "ok":
+        assert "-fno-vectorize -DAOT_MODEL_UNVECTORIZED" in outcome.message, outcome.message
+        (outcome,) = numbers([row.case], "cortex-m55", "-O2", clang, WAY_OUT["clang-19"])
+    problem = verdict(row, outcome, expected(row))
+    assert not problem, problem
 
 
 def _tall() -> Layer:
