@@ -39,6 +39,7 @@ def without_row(targets: Sequence[Target]) -> list[str]:
 
 
 ROWS = [(name, place) for name in registered() for place in places_of(name)]
+MANY = 100
 ELSEWHERE = "given to another kernel, or to none"
 PARAMETERS = [
     pytest.param(
@@ -107,7 +108,8 @@ def test_kernel(name: str, place: Place) -> None:
     if place.board is not None and place.board not in MACHINES and not available():
         pytest.skip("arm-none-eabi-gcc or qemu-system-arm is not installed")
     layers, least = GROUPS[group_of(name)](), 5
-    if dict(place.options).get("memory"):  # the same instructions in another order: every other layer in turn
+    # The same instructions in another order, and groups of hundreds: every other layer in turn.
+    if dict(place.options).get("memory") or len(layers) > MANY:
         layers, least = in_turn(layers, 2), 2
     wrong, taken = run(layers, name, place)
     assert taken >= least, f"only {taken} layers reach {name}"
