@@ -24,6 +24,7 @@ from verdict import verdict
 
 from aot_model.c import assembly
 from aot_model.ir.graph import Graph
+from aot_model.kernels.int8 import held_dsp
 from aot_model.ops.convolution import Convolution
 from aot_model.ops.registry import OPERATORS
 from batch import Case, run_cases
@@ -53,6 +54,23 @@ def test_numbers_of_layers(target: str) -> None:
     level = ("-O2", "-O3")[commit_number() // (PARTS // 2) % 2]
     outcomes = numbers([case_of(group, layer, {}) for group, layer in some], target, level)
     wrong = problems([layer for _, layer in some], outcomes)
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.skipif(not available(), reason="qemu-system-arm is not installed")
+@pytest.mark.parametrize("level", ["-O2", "-O3"])
+def test_numbers_of_few_channels(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel that holds two pixels in registers, of layers that are too small for it otherwise."""
+    monkeypatch.setattr(held_dsp, "LEAST_SAVING", -1e9)
+    layers = [
+        one
+        for one in GROUPS["int8 convolution"]()
+        if one.steps and one.steps[0].others and one.steps[0].others[0].shape[1:3] == (1, 1)
+    ]
+    cases = [case_of("int8 convolution", one, {"memory": "0ws"}) for one in layers]
+    outcomes = numbers(cases, "cortex-m4", level)
+    assert sum(o.made is not None and "held_" in o.made.source for o in outcomes) >= 3
+    wrong = problems(layers, outcomes)
     assert not wrong, "\n".join(wrong)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from aot_model.c.turns import LONGEST, is_short
 from aot_model.ir.expr import Expr, call, cast, const, load, reduce, var
 from aot_model.ir.index import add, dense_position, floordiv, index_variables, mod, mul
 from aot_model.ir.program import Overlap
@@ -187,3 +188,23 @@ def test_sums_of_a_few_terms_are_no_loop_in_a_short_turn() -> None:
         assert ("0.0f" in text) != begins
         alone = loop_nest("f", y, index, index[0], element).function.body
         assert alone.count("for (") == 2 and "0.0f" in alone
+
+
+def test_as_many_terms_as_turns_begin_with_the_first() -> None:
+    x, y = tensor("x", 10, 4), tensor("y", 10)
+    index = index_variables(y.shape)
+    k = var("k", 4)
+    value = load(x, (*index, k))
+    element = reduce("add", (k,), call("mul", value, value))
+    text = loop_nest("f", y, index, index[0], element, turns=4).function.body
+    assert "0.0f" not in text and text.count("for (") == 1
+
+
+def test_each_term_of_a_short_sum_counts() -> None:
+    """A turn of four long terms is no short one, though a term is."""
+    x, k = tensor("x", 4), var("k", 4)
+    body = load(x, (k,))
+    for n in range(LONGEST // 3):
+        body = call("add", body, const(float(n + 1), DType.FLOAT32))
+    assert is_short(body) and is_short(reduce("add", (var("j", 1),), body), 4)
+    assert not is_short(reduce("add", (k,), body), 4)

@@ -13,7 +13,7 @@ from aot_model.ir.graph import Graph, Node
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.quantised_div import QuantisedDiv
-from aot_model.ops.quantised_quotient import QuantisedQuotient, quotient
+from aot_model.ops.quantised_quotient import QuantisedQuotient, Quotient, quotient
 from aot_model.ops.registry import load_all
 from aot_model.ops.requantise import Rescale
 from aot_model.passes.explain import reasons
@@ -86,6 +86,10 @@ def test_other_functions_are_no_quotients() -> None:
     a = np.arange(-128, 128, dtype=np.int64)
     table = np.clip((a[:, None] * 3) // np.where(a == 0, 1, a)[None, :], -128, 127)
     assert isinstance(quotient(a, a, table, -128, 127), str)
+    size, by = 2 * np.abs(a)[:, None] * 5_665_480, np.maximum(np.abs(a), 1)[None, :] << 20
+    signs = np.where((a < 0)[:, None] != (a < 0)[None, :], -1, 1)
+    table = np.clip(signs * ((size + by) // (2 * by)), -128, 127)
+    assert isinstance(quotient(a, a, table, -128, 127), Quotient)
     table[128] = 5  # of nothing
     assert quotient(a, a, table, -128, 127) == "it is no quotient"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from aot_model.c.assembly import assembly_function
+from aot_model.c.assembly import assembly_function, naked_function
 from aot_model.installation import include_dir
 
 FLAGS = (
@@ -41,6 +41,14 @@ LINES = (
     "add r0, r4, r6",
     "pop {r4-r11, pc}",
 )
+
+
+def test_what_has_no_short_form_is_written_without_a_width() -> None:
+    """LLVM's assembler does not take it otherwise."""
+    given = ("ldr.w r8, [r0, #-4]", "strb.w r0, [r2], #1", "ldr.w r1, [r2, #4]!", "cmp.w r3, #-28")
+    kept = ("ldr.w r8, [r0, #4]", "ldr.w r1, [r2]", "cmp.w r3, r4", "bne.w 1b", "add.w r0, r0, #4")
+    text = naked_function("f", "int x", (*given, *kept))
+    assert re.findall(r'"(.*)\\n"', text) == [*(line.replace(".w", "") for line in given), *kept]
 
 
 def _source() -> str:

@@ -16,7 +16,7 @@
 #include <arm_mve.h>
 #define AOT_MODEL_FLOAT_VECTORS 1
 
-/* Floats of integers. LLVM (14 to 22 at least) makes one conversion of this and a multiplication by a power of two that it knows, and
+/* Floats of integers. LLVM (14, 19, 22) makes one conversion of this and a multiplication by a power of two that it knows, and
  * where a register has a number that is the exponent it takes the register's for it: what is converted is kept apart. */
 AOT_MODEL_INLINE float32x4_t aot_model_four_of_int32(int32x4_t x)
 {
