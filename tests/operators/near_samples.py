@@ -50,6 +50,17 @@ def _is_open(row: Row) -> bool:
     return label_of(row.kind) in OPEN and any(x is not None and not np.size(x) for x in row.sample.inputs)
 
 
+def _of_one_number(row: Row) -> bool:
+    shape, axes = np.shape(row.sample.inputs[0]), row.operator.axes  # type: ignore[attr-defined]
+    return all(shape[a] == 1 for a in axes if -len(shape) <= a < len(shape))
+
+
+ROUNDED_BELOW_0 = {"MeanVarianceNormalization": _of_one_number}
+"""Forms whose variance is 0, and of what a rounding made less in ONNX Runtime where the processor has
+FMA: NaN. The evaluator's count.
+"""
+
+
 def near(row: Row) -> Iterator[Row]:
     """The row with the shape of one input changed, its numbers repeated or cut."""
     arrays = [None if x is None else np.asarray(x) for x in row.sample.inputs]
@@ -221,6 +232,8 @@ def wrong(numbers: Sequence[int], pattern: str = "*") -> tuple[list[str], int]:
             found.append(f"{row.label} {row.sample.attributes}: {outcome.status}: {outcome.message}")
             continue
         known = oracles(number) or Expected({}, {})
+        if ROUNDED_BELOW_0.get(label_of(row.kind), lambda _: False)(row):
+            known = replace(known, outputs={o: y for o, y in known.outputs.items() if o != ONNX_RUNTIME})
         if ONNX_RUNTIME in known.outputs:
             known = replace(known, outputs={ONNX_RUNTIME: known.outputs[ONNX_RUNTIME]})
         if not any((oracle, label_of(row.kind)) not in ERRS for oracle in known.outputs):
