@@ -17,6 +17,7 @@ from aot_model.host.program import build
 from aot_model.ir.strings import WIDTHS, decoded, encoded, string_type
 from aot_model.ir.types import DType
 from aot_model.pipeline import Request, compile_model
+from aot_model.text.regular_expressions import compile_pattern
 from onnx_models import model, save, tensor
 from string_models import ML, STRING, needs_cc, node_model, program, slots, status
 
@@ -187,6 +188,21 @@ def test_bytes_that_are_not_text(tmp_path: Path) -> None:
     matcher = program(node_model("RegexFullMatch", [tensor("x", x.shape, STRING)], pattern=".*"), tmp_path)
     (found,) = matcher.run([(x,)])[0]
     assert found.tolist() == [_is_utf8(row) for row in rows]
+
+
+@needs_cc
+@pytest.mark.parametrize("last", [9, 10])
+def test_states_beyond_a_byte(last: int, tmp_path: Path) -> None:
+    """A pattern of 256 states, whose numbers are bytes, and of 257."""
+    letters = [chr(ord("0") + k) for k in range(70) if chr(ord("0") + k).isalnum()]
+    words = [*(c * 6 for c in letters[:49]), letters[49] * last]
+    pattern = "|".join(words)
+    assert len(compile_pattern(pattern).accepts) == 247 + last
+    near = [w[:-1] for w in words] + [w + w[0] for w in words] + [w[1:] + "0" for w in words[1:]]
+    x = np.asarray([w.encode() for w in (*words, *near, "")], "S40")
+    matcher = program(node_model("RegexFullMatch", [tensor("x", x.shape, STRING)], pattern=pattern), tmp_path)
+    (found,) = matcher.run([(x,)])[0]
+    assert found.tolist() == [k < len(words) for k in range(len(x))]
 
 
 def _is_utf8(data: bytes) -> bool:

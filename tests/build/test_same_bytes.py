@@ -27,6 +27,7 @@ from cmake_project import IN_TURN, has_tools, program, write_model
 
 from aot_model.cli import main
 from aot_model.cli.keywords import OPTIONS
+from turns import in_turn
 
 pytestmark = pytest.mark.skipif(
     not has_tools("cmake", "ninja", "make", "cc"), reason="needs cmake, ninja, make and cc"
@@ -141,6 +142,8 @@ int main(void)
 
 
 SYSTEMS = ["SCons", "Bazel", IN_TURN]
+FEWER = pytest.mark.parametrize("make", in_turn(SYSTEMS, 2), indirect=True)
+"""Some of them, others for the next commit: what each compiles takes long."""
 Make = Callable[[str], System]
 
 
@@ -257,6 +260,7 @@ def test_good_cases(make: Make, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not has_tools("arm-none-eabi-gcc"), reason="needs arm-none-eabi-gcc")
+@FEWER
 def test_cross(make: Make, tmp_path: Path) -> None:
     """The target follows the C compiler."""
     system = make("cross")
@@ -276,6 +280,7 @@ def test_cross(make: Make, tmp_path: Path) -> None:
     assert system.compiled(system.build(CROSS, core="cortex-m4", arenas=arenas)) == set(), "nothing changed"
 
 
+@FEWER
 def test_arena(make: Make) -> None:
     """One memory for two models, as large as the one that needs most; used by a program."""
     system = make("arena")
@@ -298,6 +303,7 @@ def test_arena(make: Make) -> None:
     assert system.compiled(log) | system.objects(log) == set(), "nothing changed"
 
 
+@FEWER
 def test_installed_libraries(make: Make, tmp_path: Path) -> None:
     """A prefix with the library and its headers is all that others need."""
     system = make("installed")
@@ -322,6 +328,7 @@ def test_installed_libraries(make: Make, tmp_path: Path) -> None:
     assert subprocess.run([tmp_path / "main"], capture_output=True, text=True).stdout == "plain 0 6 8\n"
 
 
+@FEWER
 def test_budgets_of_stack_and_code(make: Make) -> None:
     """Measured as the project compiles the C."""
     system = make("stack")
@@ -343,6 +350,7 @@ def test_budgets_of_stack_and_code(make: Make) -> None:
     not has_tools("arm-none-eabi-gcc", "qemu-system-arm", "cc"),
     reason="needs arm-none-eabi-gcc, qemu-system-arm and cc",
 )
+@FEWER
 def test_budget_of_cycles(make: Make) -> None:
     """Of what was compiled, with the project's flags; a budget of another processor cannot be kept."""
     system = make("cycles")
@@ -360,6 +368,7 @@ def test_budget_of_cycles(make: Make) -> None:
     assert "there is no memory 'fast' whose time is known [E501]" in log
 
 
+@FEWER
 def test_bad_cases(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     system = make("bad")
     write_models(system.folder)

@@ -58,9 +58,14 @@ def large_int8() -> list[Layer]:
     for ins, outs, group in DEEP:
         x = draw.tensor(np.int8, 1, 1, 2 if ins < 50_000 else 1, ins)
         add(Convolution(x_zero_point=-7, group=group), x, draw.tensor(np.int8, outs, 1, 1, ins // group))
-    for window in ({"pads": (1, 1, 1, 1)}, {"strides": (2, 1)}):  # tiles of rows, the last one of fewer
-        x, w = draw.tensor(np.int8, 1, 13, 40, 48), draw.tensor(np.int8, 4, 3, 3, 48)
-        add(Convolution(x_zero_point=-9, **window), x, w)  # type: ignore[arg-type]
+    tiles: tuple[tuple[int, int, dict[str, Any]], ...] = (
+        (13, 40, {"pads": (1, 1, 1, 1)}),
+        (13, 40, {"strides": (2, 1)}),
+        (27, 20, {"strides": (4, 1)}),
+    )
+    for rows, width, window in tiles:  # the last one of fewer rows
+        x, w = draw.tensor(np.int8, 1, rows, width, 48), draw.tensor(np.int8, 4, 3, 3, 48)
+        add(Convolution(x_zero_point=-9, **window), x, w)
     for width in (6, 19):  # lines of channels whose sums stay as they are
         x, w = draw.tensor(np.int8, 2, 1, width, 9), draw.tensor(np.int8, 9, 1, 5, 1)
         add(Convolution(x_zero_point=3, group=9), x, w, raw=True)

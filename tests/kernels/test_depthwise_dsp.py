@@ -28,6 +28,7 @@ from kernel_program import Case, run_board, run_host
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.int8 import depthwise_dsp
 from qemu import available
+from turns import in_turn
 
 SEEDS = range(4)
 needs_qemu = pytest.mark.skipif(not available(), reason="needs qemu-system-arm and arm-none-eabi-gcc")
@@ -132,13 +133,13 @@ def long_depthwise_cases(seed: int) -> list[Case]:
     return cases
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", in_turn([0, 1, 2], 3))
 def test_long_depthwise_kernels_on_the_host(seed: int, tmp_path: Path) -> None:
     run_host(long_depthwise_cases(seed), tmp_path)
 
 
 @needs_qemu
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", in_turn([0, 1, 2], 3))
 def test_long_depthwise_kernels(seed: int, tmp_path: Path) -> None:
     cases = long_depthwise_cases(seed)
     found = {n for case in cases for n in re.findall(r"(\d) outputs share", case.code.note)}

@@ -228,10 +228,14 @@ def matmul_cases(rng: np.random.Generator, d: VectorDialect) -> list[Case]:
             left = a.swapaxes(2, 3) if transposed_a else a
             right = b.transpose(0, 2, 3, 1) if transposed_b else b.transpose(0, 2, 1, 3)
             cases.append(Case(f"matmul {shape}", code, [a, b], left.astype(float) @ right, ["x", "b"]))
-    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 3, 2, 5, 6), (2, 1, 2, 6, 9)))
-    shape = MatmulShape((2, 3, 2), 5, 9, 6, (180, 60, 30, 6, 1), (108, 0, 54, 9, 1))
-    code = matmul(shape, dense_tail((6, 2, 5, 9), d, rng), d)
-    cases.append(Case(f"matmul {shape}", code, [a, b], (a.astype(float) @ b).reshape(6, 2, 5, 9), ["x", "b"]))
+    for h, i, j in ((2, 3, 2), (2, 3, 1), (1, 3, 2), (2, 1, 1), (1, 1, 3)):
+        a = rng.standard_normal((h, i, j, 5, 6)).astype(np.float32)
+        b = rng.standard_normal((h, 1, j, 6, 9)).astype(np.float32)
+        strides = (i * j * 30, j * 30, 30, 6, 1), (j * 54, 0, 54, 9, 1)
+        shape = MatmulShape((h, i, j), 5, 9, 6, *strides)
+        code = matmul(shape, dense_tail((h * i, j, 5, 9), d, rng), d)
+        wanted = (a.astype(float) @ b).reshape(h * i, j, 5, 9)
+        cases.append(Case(f"matmul {shape}", code, [a, b], wanted, ["x", "b"]))
     return cases
 
 

@@ -25,12 +25,17 @@ TRIALS = 200
 
 
 def values(rng: np.random.Generator, o: Operand) -> np.ndarray:
-    """Elements of an operand, the ends of its range more often than chance would have it."""
+    """Elements of an operand: the ends of its range, and what is near to 0 or a power of two, more often
+    than chance would have it.
+    """
     limits = np.iinfo(o.element)
     low, high = limits.min if o.low is None else o.low, limits.max if o.high is None else o.high
     drawn = rng.integers(low, high + 1, o.lanes)
     ends = rng.choice([low, high, max(low, min(0, high))], o.lanes)
-    return np.where(rng.random(o.lanes) < 0.3, ends, drawn)
+    power = 1 << rng.integers(0, limits.bits, o.lanes, dtype=np.int64)
+    near = rng.choice([-1, 0, 1], o.lanes) * power + rng.integers(-1, 2, o.lanes)
+    kind = rng.random(o.lanes)
+    return np.where(kind < 0.3, ends, np.where(kind < 0.6, np.clip(near, low, high), drawn))
 
 
 def statement(s: InstructionSet, i: Instruction) -> list[str]:

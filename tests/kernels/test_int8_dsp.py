@@ -15,6 +15,7 @@ from kernel_program import Case, run_board, run_host
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.int8 import patch_dsp
 from qemu import available
+from turns import in_turn
 
 SEEDS = range(4)
 needs_qemu = pytest.mark.skipif(not available(), reason="needs qemu-system-arm and arm-none-eabi-gcc")
@@ -134,7 +135,7 @@ def plain_cases(seed: int) -> list[Case]:
     return cases
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", in_turn(list(SEEDS), 2))
 def test_host(seed: int, tmp_path: Path) -> None:
     run_host(dsp_cases(seed) + plain_cases(seed), tmp_path)
 
@@ -146,6 +147,6 @@ def test_cortex_m4(seed: int, level: str, tmp_path: Path) -> None:
 
 
 @needs_qemu
-@pytest.mark.parametrize("core", ["m0", "m3", "m7"])
+@pytest.mark.parametrize("core", in_turn(["m0", "m3", "m7"], 3))
 def test_other_cores(core: str, tmp_path: Path) -> None:
     run_board(plain_cases(9) + dsp_cases(9), tmp_path, core)

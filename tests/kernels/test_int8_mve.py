@@ -25,6 +25,7 @@ from aot_model.kernels.int8.pooling import HELIUM
 from aot_model.kernels.int8.spec import QuantSpec
 from qemu import BOARDS, available, build_and_run
 from sanitizers import REPORTS, built_and_run
+from turns import in_turn
 
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror")
 
@@ -316,7 +317,7 @@ def test_twins_on_the_host(family: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not available(), reason="needs qemu-system-arm and arm-none-eabi-gcc")
-@pytest.mark.parametrize("optimise", ["-O2", "-Os", "-O0"])
+@pytest.mark.parametrize("optimise", in_turn(["-O2", "-Os", "-O0"], 3))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_on_cortex_m55(family: str, optimise: str, tmp_path: Path) -> None:
     """The assembly (-O0: the twins) in QEMU; inputs end where the memory ends, so reads beyond them fault."""

@@ -72,16 +72,24 @@ def summed(
                 table[want.astype(np.int64) + 128, residual + 128].astype(np.int8), text)  # fmt: skip
 
 
+WHOLE = ((4, 4), (5, 8), (8, 12), (1, 8))
+"""Heights and widths of results: rows of whole tiles, behind the last of which lies the next row."""
+
+
 def random_cases(seed: int, count: int) -> list[Case]:
     rng = np.random.default_rng(seed)
     cases: list[Case] = []
-    for turn in range(count):
+    for turn in range(count + len(WHOLE)):
         shape, kind = random_shape(rng), KINDS[turn % len(KINDS)]
+        if turn >= count:
+            height, width = WHOLE[turn - count]
+            shape = ConvShape(1 + turn % 2, height + 2, width + 2, 4, height, width, 3, 3, 3)
+            kind = "signed"
         weights, bias = some_weights(rng, (shape.out_c, 3, 3, shape.in_c)), some_bias(rng, shape.out_c)
         quant = quantisation(rng, shape.out_c, 9 * shape.in_c, kind)
         x = some_input(rng, shape, quant)
         assert winograd.fits(shape, quant, weights)
-        fused = quant.out_dtype == "int8" and rng.random() < 0.3
+        fused = quant.out_dtype == "int8" and (turn >= count or rng.random() < 0.3)
         looked_up = TableTail(shape, quant.out_range[0]) if rng.random() < 0.3 else None
         tail = SumTail(shape, -128) if fused else looked_up
         variants = list(winograd.variants(shape, tail is not None))

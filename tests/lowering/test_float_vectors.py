@@ -13,6 +13,7 @@ from float_loops import F32, nests, plain
 
 from aot_model.installation import include_dir
 from qemu import BOARDS, available, build_and_run
+from turns import in_turn
 
 OPTIMISED = ["-O0", "-O1", "-O2", "-O3", "-Os"]
 FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
@@ -143,7 +144,7 @@ def test_what_has_vectors() -> None:
 
 
 @pytest.mark.skipif(not available(), reason="needs qemu-system-arm and arm-none-eabi-gcc")
-@pytest.mark.parametrize("optimise", OPTIMISED)
+@pytest.mark.parametrize("optimise", in_turn(OPTIMISED, 2))
 def test_the_same_numbers(optimise: str, tmp_path: Path) -> None:
     rng, text, calls, found = np.random.default_rng(3), "", "", nests()
     headers = {h for one in found for h in one.function.includes}

@@ -33,7 +33,7 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "ops": (_together("operators", "limits", "refusals", "defaults", "ranges", "room_for_data"),),
     "ops/lstm_integer": ("tests/kernels/test_admissible.py",),
     "ops/.*(lstm|recurrent|control)": ("tests/operators/test_macs.py",),
-    "ops/microsoft": ("tests/operators/test_masks.py",),
+    "ops/microsoft": ("tests/operators/test_attention_inputs.py",),
     "kernels": (
         _together(
             "kernels",

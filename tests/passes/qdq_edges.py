@@ -312,6 +312,7 @@ OTHERS: dict[str, PassCase] = {
     "bias by rows": _graph(_bias_by_row, Q),
     "bias by rows added": _graph(_added(drawn(2, 5, 1), 5), tensor("q", 5, 9, dtype=DType.INT8)),
     "bias by elements": _graph(_added(drawn(2, 2, 5), 5), Q),
+    "bias as a row": _graph(_added(drawn(2, 1, 5), 5), Q),
     "bias with more axes": _graph(_added(drawn(2, 1, 1, 5), 5), Q),
     "one bias with more axes": _graph(_added(drawn(2, 1, 1, 1), 5), Q),
     "one bias": _graph(_added(drawn(2, 1, 1), 5), Q),

@@ -16,6 +16,7 @@ from vector_unit import UNIT, compiled, elementwise, install, unit
 
 from aot_model.cli import main
 from aot_model.errors import CompileError
+from aot_model.kernels.target import Attribute
 from aot_model.pipeline import Request, compile_model
 from aot_model.targets import registry
 from aot_model.targets.registry import parse_target, targets
@@ -96,6 +97,14 @@ def test_options_go_to_whoever_has_them(monkeypatch: pytest.MonkeyPatch) -> None
     assert parse_target("unit,elements=3,c", {"elements": "7"}).before[0].option("elements") == 7
     with pytest.raises(CompileError, match="has no option 'nope'"):
         parse_target("unit,c", {"nope": "1"})
+
+
+@pytest.mark.parametrize("text", ["1 true on yes TRUE", "0 false off no Off"])
+def test_spellings_of_switches(text: str) -> None:
+    switch = Attribute(False, "")
+    assert {switch.parse("x", word) for word in text.split()} == {text.startswith("1")}
+    with pytest.raises(CompileError, match="option 'x' takes true or false, not 'maybe'"):
+        switch.parse("x", "maybe")
 
 
 @pytest.mark.parametrize(("text", "said"), [("unit", "name what computes the rest: 'unit,cortex-m4'"),

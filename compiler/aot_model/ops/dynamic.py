@@ -41,11 +41,9 @@ def put_shape(text: CText, site: Site, output: int, parts: Sequence[str]) -> lis
 def clear_rest(text: CText, name: str, value: Value, count: str, row: int) -> None:
     """C that sets to zero what lies behind `count` rows of `row` elements."""
     if value.type.elements:
-        size = row * value.dtype.size
-        text.line(
-            f"memset({name} + {count} * {row}, 0, (size_t)({value.type.elements // row} - {count}) * "
-            f"{size}u);"
-        )
+        size, rows = row * value.dtype.size, value.type.elements // row
+        with text.block(f"if ({count} < {rows})"):  # GCC 15 warns of sizes below 0 without it
+            text.line(f"memset({name} + {count} * {row}, 0, (size_t)({rows} - {count}) * {size}u);")
 
 
 @operator("NonZero", stores_itself=True)

@@ -193,6 +193,7 @@ class Attention(Composition):
             Sample((x, w, b), two, weights),
             Sample((x, w, b, ends), two, weights),
             Sample((x, w, b, both), two, weights),
+            Sample((x[:1], w, b, both[1:3]), two, weights),
             Sample((x, w, b, keys), two, weights),
             Sample((x, w, b, pairs), two, weights),
             Sample((x, w, b), {**two, "unidirectional": 1, "scale": 0.7}, weights),

@@ -127,12 +127,12 @@ class GroupQueryAttention(Composition):
         query, key, value = self._split(a, inputs)
         batch, _, rows, _ = query.shape
         weights = present(inputs, 14), present(inputs, 15)
-        if weights[0] is not None and weights[1] is not None:
-            query, key = (
-                simplified(a, v, w, self.qk_norm_epsilon)[0]
-                for v, w in zip((query, key), weights, strict=True)
-                if w is not None
-            )
+        if (weights[0] is None) != (weights[1] is None):
+            raise OperatorError("queries and keys are normalised together, or neither")
+        query, key = (
+            v if w is None else simplified(a, v, w, self.qk_norm_epsilon)[0]
+            for v, w in zip((query, key), weights, strict=True)
+        )
         longest = static(inputs, 6, "the longest length (total_sequence_length)")
         if longest is None:
             raise OperatorError("the longest length is missing")
