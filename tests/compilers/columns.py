@@ -35,6 +35,8 @@ OF_GCC = (
     ("-O2", "-fpack-struct"),
     ("-O2", "-fsingle-precision-constant"),
 )
+NEWER = ("gcc-13", "gcc-14", "gcc-15", "gcc-16")
+"""Not among Debian 12's packages: columns for whoever has them."""
 HOOKS = ("-Wl,--defsym,__cyg_profile_func_enter=_init", "-Wl,--defsym,__cyg_profile_func_exit=_init")
 """What instrumented functions call, as an empty function of the start-up code."""
 OF_FIRMWARE = (
@@ -85,7 +87,7 @@ def columns() -> list[Column]:
 
 
 def _x86() -> Iterator[Column]:
-    for compiler in ("gcc-12", "clang-14", "clang-19", "clang-22"):
+    for compiler in ("gcc-12", *NEWER, "clang-14", "clang-19", "clang-22"):
         variants = [(level,) for level in LEVELS]
         variants += [("-O2", f"-march={machine}") for machine in (*MACHINES, "native")]
         variants += [("-O2", more) for more in ("-flto", "-m32", "-fno-inline", "-funroll-loops")]
