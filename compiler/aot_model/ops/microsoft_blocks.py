@@ -286,8 +286,7 @@ class GatherBlockQuantized(Composition):
     quantize_axis: int = 1
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        data, zero = static(inputs, 0, "the matrix"), present(inputs, 3)
-        given = None if zero is None else static(inputs, 3, "the zero points")
+        data, given = static(inputs, 0, "the matrix"), static(inputs, 3, "the zero points")
         scale = required(inputs, 2)
         if (
             data is None
