@@ -145,7 +145,7 @@ def test_a_list_is_no_larger_than_other_tables(tmp_path: Path, items: int, fits:
         (Op("CUSTOM:FlexTensorListStack", (0, 2), (4,)), r"is FLOAT32, not a list of tensors \[E102\]"),
         (Op("CUSTOM:FlexTensorListSetItem", (3, 1, 0), (3,)), "written already"),
         (Op("CUSTOM:FlexTensorListSetItem", (3, 1, 0), (5,)), r"an item .* does not fit a list .* \[E203\]"),
-        (Op("CUSTOM:FlexTensorListReserve", (2, 1), (5,)), r"computed at run time \[E203\]"),
+        (Op("CUSTOM:FlexTensorListReserve", (2, 1), (5,)), r"must be known at compile time \[E203\]"),
         (
             Op("CUSTOM:FlexTensorListReserve", (2, 6), (5,)),
             r"list.s items or its length is not known \[E203\]",

@@ -133,7 +133,7 @@ class Conversion:
         value = self.x(k)
         if value.data is None:
             raise OperatorError(
-                f"{what} is computed at run time",
+                f"{what} must be known at compile time",
                 "E203",
                 "export the model with fixed shapes, or make the inputs that it comes from constants "
                 "(--constant INPUT=VALUES)",

@@ -114,7 +114,7 @@ def static(inputs: Inputs, index: int, what: str) -> np.ndarray | None:
         return None
     if value.data is None:
         raise OperatorError(
-            f"{what} ('{value.name}') is not known at compile time",
+            f"{what} ('{value.name}') must be known at compile time",
             "E203",
             "make it a constant (--constant INPUT=VALUES), or bind the dynamic dimensions that it comes from "
             "(--dim)",
