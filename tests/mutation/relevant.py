@@ -47,6 +47,8 @@ _NEAR: dict[str, tuple[str, ...]] = {
         ),
         "tests/kernels/test_drawn_layers.py",
     ),
+    "kernels/base": ("tests/kernels/test_shapes.py",),
+    "kernels/target|passes/manager": ("tests/targets/test_selection.py",),
     "kernels/int8/nibbles": ("tests/kernels/test_nibbles.py",),
     "kernels/int8/winograd": ("tests/kernels/test_winograd.py",),
     "kernels/int16/(matmul|block_mve|bytes_mve)": ("tests/kernels/test_strided_products.py",),
