@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -175,6 +176,52 @@ def test_in_core_registers(place: str, tmp_path: Path) -> None:
         out = subprocess.run([str(tmp_path / "main")], capture_output=True, text=True, check=True).stdout
     found = dict(line.split() for line in out.splitlines())
     assert found == dict.fromkeys(DSP.instructions, "0")
+
+
+PAIRS = """#include "aot_model/int8_dsp.h"
+#include <stdio.h>
+
+__attribute__((noinline)) static void sums(const uint32_t *x, const int32_t *w, int32_t *to, uint32_t n)
+{
+    int32_t p = 0, q = 0, r = 0, s = 0;
+    for (uint32_t k = 0; k < n; k++, x += 4) {
+        const int32_t v = *w++;
+        p = dsp_smlad((int32_t)x[0], v, p);
+        q = dsp_smlad((int32_t)x[1], v, q);
+        r = dsp_smlad((int32_t)x[2], v, r);
+        s = dsp_smlad((int32_t)x[3], v, s);
+    }
+    to[0] = p, to[1] = q, to[2] = r, to[3] = s;
+}
+
+int main(void)
+{
+    static uint32_t x[4 * TURNS];
+    static int32_t w[TURNS];
+    int32_t y[4];
+    if (fread(x, 4, 4 * TURNS, stdin) != 4 * TURNS || fread(w, 4, TURNS, stdin) != TURNS) { return 1; }
+    sums(x, w, y, TURNS);
+    printf("%ld %ld %ld %ld\\n", (long)y[0], (long)y[1], (long)y[2], (long)y[3]);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "gcc-13", "gcc-14", "gcc-15", "gcc-16"])
+def test_sums_of_pairs(compiler: str, tmp_path: Path) -> None:
+    """The twins in a loop that compilers make vectors of: GCC 16 makes wrong ones (docs/compilers.md)."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler}")
+    turns, rng = 30, np.random.default_rng(6)
+    x, w = (rng.integers(-(2**15), 2**15, (n, 2)).astype(np.int16) for n in (4 * turns, turns))
+    wanted = (x.reshape(turns, 4, 2).astype(np.int64) * w[:, None]).sum(axis=(0, 2)).astype(np.int32)
+    (tmp_path / "main.c").write_text(PAIRS)
+    for level in ("-O2", "-O3"):
+        command = [compiler, *STRICT, level, f"-DTURNS={turns}", f"-I{include_dir()}", "main.c", "-o", "main"]
+        subprocess.run(command, cwd=tmp_path, check=True)
+        given = x.tobytes() + w.tobytes()
+        found = subprocess.run([tmp_path / "main"], input=given, capture_output=True, check=True).stdout
+        assert [int(v) for v in found.split()] == wanted.tolist()
 
 
 def helium_program() -> str:
