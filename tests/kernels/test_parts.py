@@ -152,6 +152,12 @@ def test_scalings_of_16_bits_shift_within_a_word(
     assert (found and found[1]) == left
 
 
+@pytest.mark.parametrize(("multiplier", "has_form"), [(1, True), (0, True), (-1, False)])
+def test_scalings_of_16_bits_multiply_by_what_is_not_negative(multiplier: int, has_form: bool) -> None:
+    found = _scaling("double", np.array([1 << 30, multiplier]), np.array([-9, -9]))
+    assert (found is not None) == has_form
+
+
 def test_squares_and_words_have_no_form() -> None:
     parts = Rescale(0, 1 << 30, 0), Rescale(0, 1 << 30, 0), Rescale(0, 1 << 30, -18)
     assert QuantisedSum("add", *parts).affine(DType.INT8) is not None
