@@ -50,12 +50,20 @@ def _is_shorter_than_its_cache(row: Row) -> bool:
     return past is not None and last is not None and int(np.min(last, initial=0)) + 1 < np.shape(past)[2]
 
 
+def _votes_twice(row: Row) -> bool:
+    """Of a leaf's votes for the only target ONNX Runtime takes the first; of several it adds them."""
+    given = row.sample.attributes
+    votes = list(zip(given.get("target_treeids", ()), given.get("target_nodeids", ()), strict=False))
+    return given.get("n_targets", 1) == 1 and len(set(votes)) < len(votes)
+
+
 NO_ORACLE: dict[str, Callable[[Row], bool]] = {
     "com.microsoft.GroupQueryAttention": _is_shorter_than_its_cache,
     # ONNX Runtime packs weights with their scales, and gives zeros where only the weights are constants.
     "com.microsoft.MatMulNBits": lambda row: (
         row.sample.attributes.get("accuracy_level") == 4 and 2 not in row.sample.constants
     ),
+    "ai.onnx.ml.TreeEnsembleRegressor": _votes_twice,
 }
 """Forms for which what ONNX Runtime gives does not count."""
 

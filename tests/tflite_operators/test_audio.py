@@ -237,7 +237,7 @@ REFUSED = {
         [("uint64", (39,))],
         {"num_channels": 39},
         (),
-        "not known",
+        "must be known",
     ),
     "frames": (
         "Framer",
