@@ -17,6 +17,7 @@ from aot_model.kernels.int8.dsp import DSP
 from aot_model.kernels.int8.instructions import Instruction, InstructionSet, Operand
 from aot_model.kernels.int8.mve import TABLE, asm_lines, clobbers
 from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
+from compilers.columns import NEWER
 from machines import MACHINES, Machine
 from qemu import BOARDS, available, build_and_run
 
@@ -183,15 +184,15 @@ PAIRS = """#include "aot_model/int8_dsp.h"
 
 __attribute__((noinline)) static void sums(const uint32_t *x, const int32_t *w, int32_t *to, uint32_t n)
 {
-    int32_t p = 0, q = 0, r = 0, s = 0;
+    SUM p = 0, q = 0, r = 0, s = 0;
     for (uint32_t k = 0; k < n; k++, x += 4) {
         const int32_t v = *w++;
-        p = dsp_smlad((int32_t)x[0], v, p);
-        q = dsp_smlad((int32_t)x[1], v, q);
-        r = dsp_smlad((int32_t)x[2], v, r);
-        s = dsp_smlad((int32_t)x[3], v, s);
+        p = MAC((int32_t)x[0], v, p);
+        q = MAC((int32_t)x[1], v, q);
+        r = MAC((int32_t)x[2], v, r);
+        s = MAC((int32_t)x[3], v, s);
     }
-    to[0] = p, to[1] = q, to[2] = r, to[3] = s;
+    to[0] = (int32_t)p, to[1] = (int32_t)q, to[2] = (int32_t)r, to[3] = (int32_t)s;
 }
 
 int main(void)
@@ -207,20 +208,19 @@ int main(void)
 """
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "gcc-13", "gcc-14", "gcc-15", "gcc-16"])
-def test_sums_of_pairs(compiler: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("mac", "kind"), [("dsp_smlad", "int32_t"), ("dsp_smlald", "int64_t")])
+@pytest.mark.parametrize("compiler", ["gcc", *(c for c in NEWER if shutil.which(c))])
+def test_sums_of_pairs(compiler: str, mac: str, kind: str, tmp_path: Path) -> None:
     """The twins in a loop that compilers make vectors of: GCC 16 makes wrong ones (docs/compilers.md)."""
-    if shutil.which(compiler) is None:
-        pytest.skip(f"no {compiler}")
     turns, rng = 30, np.random.default_rng(6)
     x, w = (rng.integers(-(2**15), 2**15, (n, 2)).astype(np.int16) for n in (4 * turns, turns))
     wanted = (x.reshape(turns, 4, 2).astype(np.int64) * w[:, None]).sum(axis=(0, 2)).astype(np.int32)
     (tmp_path / "main.c").write_text(PAIRS)
     for level in ("-O2", "-O3"):
-        command = [compiler, *STRICT, level, f"-DTURNS={turns}", f"-I{include_dir()}", "main.c", "-o", "main"]
-        subprocess.run(command, cwd=tmp_path, check=True)
-        given = x.tobytes() + w.tobytes()
-        found = subprocess.run([tmp_path / "main"], input=given, capture_output=True, check=True).stdout
+        given = [f"-DTURNS={turns}", f"-DMAC={mac}", f"-DSUM={kind}", f"-I{include_dir()}"]
+        subprocess.run([compiler, *STRICT, level, *given, "main.c", "-o", "main"], cwd=tmp_path, check=True)
+        numbers = x.tobytes() + w.tobytes()
+        found = subprocess.run([tmp_path / "main"], input=numbers, capture_output=True, check=True).stdout
         assert [int(v) for v in found.split()] == wanted.tolist()
 
 

@@ -102,7 +102,9 @@ AOT_MODEL_INLINE int64_t dsp_smlald(int32_t a, int32_t b, int64_t c)
     __asm__("smlald %Q0, %R0, %1, %2" : "+r"(c) : "r"(a), "r"(b));
     return c;
 #else
-    return c + (int64_t)dsp_low(a) * dsp_low(b) + (int64_t)dsp_high(a) * dsp_high(b);
+    c += (int64_t)dsp_low(a) * dsp_low(b) + (int64_t)dsp_high(a) * dsp_high(b);
+    AOT_MODEL_DSP_SUM(c);
+    return c;
 #endif
 }
 
