@@ -374,7 +374,7 @@ class RotaryEmbedding(Composition):
         count = self.num_heads or (x.shape[-1] // (2 * cosine.shape[-1]) if flat else 0)
         y = heads(a, x, count) if flat else x
         turned = 2 * cosine.shape[-1]
-        if turned not in (self.rotary_embedding_dim, y.shape[3]):
+        if turned != (self.rotary_embedding_dim or y.shape[3]):
             raise OperatorError(
                 f"caches turn {turned} of the {y.shape[3]} elements of {x.type}, which "
                 "rotary_embedding_dim does not say"
