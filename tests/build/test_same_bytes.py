@@ -226,6 +226,7 @@ def names(cases: Cases) -> set[str]:
     return {re.sub(r"\W", "_", str(case.arguments.get("model_name", name))) for name, case in cases.items()}
 
 
+@FEWER
 def test_good_cases(make: Make, tmp_path: Path) -> None:
     """Every case; two models in one program; two of one name; then nothing, a touched model, a changed
     one.

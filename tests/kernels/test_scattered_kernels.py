@@ -11,7 +11,7 @@ from layouts import BOARDS, wrong_layers
 from qemu import available
 from turns import commit_number
 
-PARTS = 4
+PARTS = 6
 
 
 @pytest.mark.parametrize("target", BOARDS)
