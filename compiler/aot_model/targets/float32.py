@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -237,6 +238,8 @@ def _convolution(site: Site) -> None:
 
 def _depthwise(site: Site, shape: ConvShape, window: Strided, transposed: bool = False) -> None:
     tail, bias, dialect = _begin(site)
+    if site.target.wish == "size":
+        dialect = replace(dialect, rows_written=1)
     code = pool_kernels.depthwise(
         shape,
         _weights(site.input(1), shape, bias),

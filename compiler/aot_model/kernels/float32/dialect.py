@@ -109,6 +109,11 @@ class VectorDialect:
     divides_together: bool = False
     """Whether gates are quotients that are divided together (aot_model/gates.h)."""
 
+    rows_written: int = 1
+    """Rows of taps that are written out one behind the other where a window has so many: a loop takes as long
+    as a sixth of a row of three.
+    """
+
     functions: bool = False
     """Whether there are functions of vectors (aot_model/float_vectors.h)."""
 

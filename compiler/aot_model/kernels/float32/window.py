@@ -27,7 +27,7 @@ from aot_model.kernels.float32.planes import each_plane, image_of, number_of, se
 from aot_model.kernels.float32.repack import GIVEN
 from aot_model.kernels.float32.segments import Segments
 from aot_model.kernels.float32.store import Accumulators
-from aot_model.kernels.float32.window_plan import MAXIMUM, Columns, WindowPlan
+from aot_model.kernels.float32.window_plan import MAC, MAXIMUM, Columns, WindowPlan
 
 _GATHERED = 4
 """Vectors of channels that are gathered together."""
@@ -212,19 +212,46 @@ class Window(WindowPlan):
             if skip != "0":
                 text.line(f"w += {skip};")
         pointers = ["w"] if self.weights is not None else []
-        with self._each_tap_plane(text, d, ["a"], pointers):  # noqa: SIM117
-            with text.loop("ky", self._rows.taps, needed=self._rows.taps != "1"):
-                if d.lanes == 1 and self._rows.taps != "1" and self.reduction is not MAXIMUM:
-                    text.line(IN_ORDER)
-                self._slide_row(text, d, pairs, left)
-                if self._rows.taps != "1":
-                    if self.weights is not None:
-                        text.line(f"w += {self.cols.taps * d.lanes};")
-                    text.line(f"a += {self.rows.tap_step * self.shape.strides[1]};")
+        with self._each_tap_plane(text, d, ["a"], pointers):
+            taps = self._rows.taps
+            written = self._written()
+            if not written:
+                self._loop_over_rows(text, d, pairs, left)
+            elif taps.isdigit():
+                for ky in range(written):
+                    with text.block():
+                        self._slide_row(text, d, pairs, left, ky)
+            else:
+                with text.block(f"if ({taps} == {written})"):
+                    for ky in range(written):
+                        with text.block():
+                            self._slide_row(text, d, pairs, left, ky)
+                with text.block("else"):
+                    self._loop_over_rows(text, d, pairs, left)
 
-    def _slide_row(self, text: CText, d: VectorDialect, pairs: list[tuple[int, int, int]], left: int) -> None:
+    def _written(self) -> int:
+        """Rows of taps that are written out: those of most windows, if they are few and several."""
+        rows = max(self.rows.segments, key=lambda g: g.count).taps
+        return rows if 1 < rows <= self.dialect.rows_written and self.reduction is MAC else 0
+
+    def _loop_over_rows(
+        self, text: CText, d: VectorDialect, pairs: list[tuple[int, int, int]], left: int
+    ) -> None:
+        with text.loop("ky", self._rows.taps, needed=self._rows.taps != "1"):
+            if d.lanes == 1 and self._rows.taps != "1" and self.reduction is not MAXIMUM:
+                text.line(IN_ORDER)
+            self._slide_row(text, d, pairs, left)
+            if self._rows.taps != "1":
+                if self.weights is not None:
+                    text.line(f"w += {self.cols.taps * d.lanes};")
+                text.line(f"a += {self.rows.tap_step * self.shape.strides[1]};")
+
+    def _slide_row(
+        self, text: CText, d: VectorDialect, pairs: list[tuple[int, int, int]], left: int, ky: int = 0
+    ) -> None:
         """One row of taps: every input column once, to all outputs that it belongs to."""
-        _, _, w, _ = self.shape.strides
+        _, h, w, _ = self.shape.strides
+        down, taps = ky * self.rows.tap_step * h, ky * self.cols.taps
         # hold the fewer: the taps while columns stream past, or the columns of a window while taps do;
         # backwards if rows follow, so that pointers advance right after the load at the pointer itself (see
         # conv.py)
@@ -236,9 +263,9 @@ class Window(WindowPlan):
         for k, col, p in order:
             weight, element = f"w{k}", f"e{col - left}"
             if self.weights is not None and weight not in loaded:
-                text.line(f"const {d.ctype} {weight} = {d.load_at('w', k * d.lanes)};")
+                text.line(f"const {d.ctype} {weight} = {d.load_at('w', (taps + k) * d.lanes)};")
             if element not in loaded:
-                kind, value = self._element(d, "a", (col - left) * w)
+                kind, value = self._element(d, "a", down + (col - left) * w)
                 text.line(f"const {kind} {element} = {value};")
             loaded |= {weight, element}
             text.line(self._step(d, f"acc{p}", element, weight))
