@@ -88,6 +88,23 @@ def float_convolutions(transposed: bool) -> list[Layer]:
         )
     for channels, window in () if transposed else ((8, WINDOWS[2]), (21, WINDOWS[3]), (4, WINDOWS[5])):
         add((1, 8, 10, channels), draw.tensor(np.float32, channels, 3, 3, 1), **window, group=channels)
+    one_channel: tuple[tuple[tuple[int, ...], int, tuple[int, ...], dict[str, Any]], ...] = (
+        ((2, 9, 10), 8, (3, 3), {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1)}),
+        ((1, 11, 21), 6, (5, 5), {"strides": (1, 2), "pads": (0, 2, 1, 1), "dilations": (1, 1)}),
+        ((1, 21, 10), 9, (10, 4), {"strides": (2, 2), "pads": (4, 1, 5, 1), "dilations": (1, 1)}),
+        ((1, 9, 14), 5, (2, 3), {"strides": (3, 1), "pads": (0, 2, 1, 0), "dilations": (1, 2)}),
+        ((1, 6, 7), 5, (1, 1), {"strides": (2, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1)}),
+        ((2, 40), 6, (8,), {"strides": (2,), "pads": (2, 1), "dilations": (1,)}),
+        ((1, 90), 4, (33,), {"strides": (1,), "pads": (0, 0), "dilations": (1,)}),
+        (
+            (1, 4, 5, 8),
+            4,
+            (2, 3, 3),
+            {"strides": (2, 1, 1), "pads": (0, 1, 1, 1, 0, 1), "dilations": (1,) * 3},
+        ),
+    )
+    for (batch, *size), outs, kernel, window in () if transposed else one_channel:
+        add((batch, *size, 1), draw.tensor(np.float32, outs, *kernel, 1), **window)
     for kernel in ((2, 1, 2), (1, 3, 1), (3, 2, 1)) if transposed else ():  # phases without a tap
         three = {"strides": (2, 2, 2), "pads": (0,) * 6, "dilations": (1, 1, 1), "output_padding": (0, 0, 1)}
         add((1, 3, 4, 5, 16), draw.tensor(np.float32, 24, *kernel, 16), **three)

@@ -228,23 +228,34 @@ def _convolution(site: Site) -> None:
     if 1 < op.group == shape.in_c:
         _depthwise(site, shape, window)
         return
+    name = f"conv_{_size(shape)}"
+    if shape.in_c == 1:
+        tail, bias, dialect = _begin(site)
+        how = _weights(w, shape, bias), tail, _of_size(dialect, site)
+        alone = pool_kernels.one_channel(shape, *how, vector_tail=tail.vector)
+        if alone is not None:
+            _emit(site, name, alone, tail, shape.macs, window)
+            return
     row = conv_kernels.pixels_in_a_row(shape)
     tail, bias, dialect = _begin(site, flat_pixels=row is not None)
     code = conv_kernels.conv(
         row or shape, _weights(w, shape, bias), tail, dialect, vector_tail=tail.vector, reading=_reading(site)
     )
-    _emit(site, f"conv_{_size(shape)}", code, tail, shape.macs, window)
+    _emit(site, name, code, tail, shape.macs, window)
+
+
+def _of_size(dialect: VectorDialect, site: Site) -> VectorDialect:
+    """The dialect for code as large as the target's option `optimize` has it."""
+    return replace(dialect, rows_written=1) if site.target.wish == "size" else dialect
 
 
 def _depthwise(site: Site, shape: ConvShape, window: Strided, transposed: bool = False) -> None:
     tail, bias, dialect = _begin(site)
-    if site.target.wish == "size":
-        dialect = replace(dialect, rows_written=1)
     code = pool_kernels.depthwise(
         shape,
         _weights(site.input(1), shape, bias),
         tail,
-        dialect,
+        _of_size(dialect, site),
         vector_tail=tail.vector,
         transposed=transposed,
     )

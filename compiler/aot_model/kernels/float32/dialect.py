@@ -114,6 +114,9 @@ class VectorDialect:
     as a sixth of a row of three.
     """
 
+    one_channel_slides: bool = False
+    """Whether a convolution of one channel is faster as a depthwise one (pool.one_channel)."""
+
     functions: bool = False
     """Whether there are functions of vectors (aot_model/float_vectors.h)."""
 
@@ -141,6 +144,11 @@ class VectorDialect:
     def gather(self, base: str, offset: int) -> str:
         """As `load_at`, of elements at `places`."""
         return f"{self.name}_gather({f'{base} + {offset}' if offset else base}, places)"
+
+    @property
+    def overlaps_loads(self) -> bool:
+        """Whether loads take less time one behind the other."""
+        return self.early_text != "{a}"
 
     def load_early(self, base: str, offset: int) -> str:
         """As `load_at`, of a scalar: before what follows, whatever the compiler thinks of it."""

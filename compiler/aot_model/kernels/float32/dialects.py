@@ -62,7 +62,9 @@ SCALAR = VectorDialect(
     "scalar", 1, "float", 28, Costs(in_order=True), fma_scalar_text="f32_fma({a}, {s}, {acc})"
 )
 
-FPV5 = replace(SCALAR, name="fpv5", halves=True, divides_together=True, rows_written=3)
+FPV5 = replace(
+    SCALAR, name="fpv5", halves=True, divides_together=True, rows_written=3, one_channel_slides=True
+)
 
 # Products and sums rounded one by one; on a Cortex-M4 VMUL and VADD take two cycles, VFMA three.
 APART = VectorDialect(
@@ -79,6 +81,7 @@ APART = VectorDialect(
     rounds_apart=True,
     divides_together=True,
     rows_written=3,
+    one_channel_slides=True,
 )
 
 V4 = VectorDialect(

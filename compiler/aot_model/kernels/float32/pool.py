@@ -12,6 +12,11 @@ from aot_model.kernels.float32.repack import Weights
 from aot_model.kernels.float32.window import Window
 from aot_model.kernels.float32.window_plan import MAC, MAXIMUM, MEAN
 
+_SIDE_BY_SIDE = 3
+"""Fewest neighbouring outputs at once that are worth reading one channel's input again for every output
+channel.
+"""
+
 
 @dataclass(frozen=True)
 class _Turned:
@@ -82,11 +87,36 @@ def depthwise(
     """
     if shape.groups != shape.in_c or shape.out_c % shape.in_c:
         raise ValueError(f"not depthwise: {shape}")
+    return _window(shape, weights, tail, dialect, vector_tail, transposed).emit()
+
+
+def one_channel(
+    shape: ConvShape, weights: Weights, tail: Tail, dialect: VectorDialect, *, vector_tail: bool = True
+) -> KernelCode | None:
+    """Convolution of one channel as a depthwise one of several outputs: a channel's taps are held while its
+    neighbouring windows slide over the input. None where conv.py is faster, on vectors of channels, and
+    where few windows lie side by side.
+    """
+    if shape.in_c != 1 or not dialect.one_channel_slides:
+        return None
+    window = _window(shape, weights, tail, dialect, vector_tail)
+    blocks = window.column_blocks() or []
+    return window.emit() if max((b.pixels for b in blocks), default=0) >= _SIDE_BY_SIDE else None
+
+
+def _window(
+    shape: ConvShape,
+    weights: Weights,
+    tail: Tail,
+    dialect: VectorDialect,
+    vector_tail: bool,
+    transposed: bool = False,
+) -> Window:
     turned, tail = _along_row(shape, tail)
     if turned is not shape:
         weights = replace(weights, values=weights.values.swapaxes(1, 2))
     axes = _transposed_axes(turned) if transposed else _axes(turned)
-    return Window(turned, *axes, MAC, tail, dialect, vector_tail, weights).emit()
+    return Window(turned, *axes, MAC, tail, dialect, vector_tail, weights)
 
 
 def max_pool(shape: ConvShape, tail: Tail, dialect: VectorDialect, *, vector_tail: bool = True) -> KernelCode:

@@ -29,6 +29,8 @@ from aot_model.kernels.float32.segments import Segments
 from aot_model.kernels.float32.store import Accumulators
 from aot_model.kernels.float32.window_plan import MAC, MAXIMUM, Columns, WindowPlan
 
+_SPARE = 4
+"""Registers that are needed beside those of loads that come first, or some are moved and spilled."""
 _GATHERED = 4
 """Vectors of channels that are gathered together."""
 
@@ -260,6 +262,13 @@ class Window(WindowPlan):
         order = sorted(
             pairs, key=lambda t: (t[1], t[0]) if by_column else (t[0], t[1]), reverse=self._rows.taps != "1"
         )
+        every, columns, outputs = (sorted(set(numbers)) for numbers in zip(*pairs, strict=True))
+        if self._loads_first(d, len(every) + len(columns) + len(outputs)):
+            for k in every:
+                text.line(f"const {d.ctype} w{k} = {d.load_early('w', taps + k)};")
+            for col in columns:
+                text.line(f"const {d.ctype} e{col - left} = {d.load_early('a', down + (col - left) * w)};")
+            loaded = {f"w{k}" for k in every} | {f"e{col - left}" for col in columns}
         for k, col, p in order:
             weight, element = f"w{k}", f"e{col - left}"
             if self.weights is not None and weight not in loaded:
@@ -269,6 +278,13 @@ class Window(WindowPlan):
                 text.line(f"const {kind} {element} = {value};")
             loaded |= {weight, element}
             text.line(self._step(d, f"acc{p}", element, weight))
+
+    def _loads_first(self, d: VectorDialect, registers: int) -> bool:
+        """Whether all loads of a row come one behind the other, where they overlap: so many registers hold
+        what is read and the sums. Of one row of taps products wait for less.
+        """
+        several = self._rows.taps != "1" and self.reduction is MAC
+        return several and d.overlaps_loads and registers <= d.registers - _SPARE
 
     @property
     def n(self) -> str:
