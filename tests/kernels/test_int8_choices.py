@@ -22,6 +22,7 @@ from aot_model.kernels.int8 import (
     gemm_dsp,
     patch_dsp,
     requantise,
+    requantise_mve,
 )
 from aot_model.kernels.int8.plane import Plane, plane_of
 from aot_model.kernels.int8.spec import QuantSpec
@@ -157,6 +158,27 @@ def test_sums_of_bytes_have_forms_as_long_as_a_shift_leaves_something() -> None:
         for a, b in ((far, term), (term, far)):
             assert (affine_sum.affine(a, b, whole, 20, -128, 127) is not None) is found, (shift, a, b)
     assert affine_sum.affine(term, replace(term, multiplier=0), whole, 20, -128, 127) is None
+
+
+@pytest.mark.parametrize("shift", range(-10, -5))
+def test_sums_of_small_terms_shift_by_less_than_a_word(shift: int) -> None:
+    """However exact factors of a few bits would be."""
+    term, whole = affine_sum.Rescaling(3, 1 << 30, shift), affine_sum.Rescaling(0, 1 << 30, -18)
+    form = affine_sum.affine(term, term, whole, 20, -128, 127)
+    assert form is not None and 0 < form.shift < 32
+
+
+def test_helium_rounds_once_by_multipliers_of_all_bits_alone() -> None:
+    """A left shift of fewer would cut off what is within the range."""
+    for multipliers, whole in (
+        ([1 << 30, 0], True),
+        ([(1 << 30) - 1, 1 << 30], False),
+        ([1 << 20, 0], False),
+    ):
+        for rounding in ("single", "even"):
+            quant = QuantSpec(0, np.array(multipliers), np.array([-5, -5]), 0, -128, 127, rounding=rounding)
+            assert requantise_mve.supports(quant) is whole, (multipliers, rounding)
+            assert requantise_mve.supports(replace(quant, rounding="double"))
 
 
 def test_depthwise_turns_rows_where_that_takes_no_more_memory() -> None:
