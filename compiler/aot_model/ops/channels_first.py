@@ -138,7 +138,7 @@ class Conv(Windowed):
             {"pads": (1, 0, 2, 1)},
             {"dilations": (2, 3)},
             {"auto_pad": "SAME_UPPER", "strides": (2, 2)},
-            {"auto_pad": "SAME_LOWER"},
+            {"auto_pad": "SAME_LOWER", "dilations": (2, 3)},
             {"auto_pad": "VALID"},
             {"kernel_shape": (3, 2), "pads": (1, 1, 1, 1), "strides": (3, 2)},
         ]
