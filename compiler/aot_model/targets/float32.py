@@ -35,6 +35,10 @@ FEWEST_PIXELS = 4
 """For which weights that are an input are worth being packed."""
 
 
+_WRITTEN_FAST = 320
+"""Most products that stand one behind the other where code is read without waiting."""
+
+
 def dialect_of(target: Target) -> VectorDialect:
     return DIALECTS[target.dialect()]
 
@@ -245,8 +249,14 @@ def _convolution(site: Site) -> None:
 
 
 def _of_size(dialect: VectorDialect, site: Site) -> VectorDialect:
-    """The dialect for code as large as the target's option `optimize` has it."""
-    return replace(dialect, rows_written=1) if site.target.wish == "size" else dialect
+    """The dialect for code as large as the target's option `optimize` has it, and as its memory is fast."""
+    if site.target.wish == "size":
+        return replace(dialect, written=0)
+    return (
+        replace(dialect, written=_WRITTEN_FAST)
+        if dialect.written and _reading(site).code_is_fast
+        else dialect
+    )
 
 
 def _depthwise(site: Site, shape: ConvShape, window: Strided, transposed: bool = False) -> None:

@@ -109,9 +109,9 @@ class VectorDialect:
     divides_together: bool = False
     """Whether gates are quotients that are divided together (aot_model/gates.h)."""
 
-    rows_written: int = 1
-    """Rows of taps that are written out one behind the other where a window has so many: a loop takes as long
-    as a sixth of a row of three.
+    written: int = 0
+    """Most products of windows that stand one behind the other in place of a loop over rows of taps, which
+    takes as long as a sixth of a row of three.
     """
 
     one_channel_slides: bool = False

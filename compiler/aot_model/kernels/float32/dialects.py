@@ -62,9 +62,7 @@ SCALAR = VectorDialect(
     "scalar", 1, "float", 28, Costs(in_order=True), fma_scalar_text="f32_fma({a}, {s}, {acc})"
 )
 
-FPV5 = replace(
-    SCALAR, name="fpv5", halves=True, divides_together=True, rows_written=3, one_channel_slides=True
-)
+FPV5 = replace(SCALAR, name="fpv5", halves=True, divides_together=True, written=48, one_channel_slides=True)
 
 # Products and sums rounded one by one; on a Cortex-M4 VMUL and VADD take two cycles, VFMA three.
 APART = VectorDialect(
@@ -80,7 +78,7 @@ APART = VectorDialect(
     halves=True,
     rounds_apart=True,
     divides_together=True,
-    rows_written=3,
+    written=48,
     one_channel_slides=True,
 )
 

@@ -29,8 +29,8 @@ from aot_model.kernels.float32.segments import Segments
 from aot_model.kernels.float32.store import Accumulators
 from aot_model.kernels.float32.window_plan import MAC, MAXIMUM, Columns, WindowPlan
 
-_SPARE = 4
-"""Registers that are needed beside those of loads that come first, or some are moved and spilled."""
+_SPARE = 3
+"""Registers that are needed beside those of a row of taps, or some are moved and spilled."""
 _GATHERED = 4
 """Vectors of channels that are gathered together."""
 
@@ -151,8 +151,7 @@ class Window(WindowPlan):
     def _slide(self, text: CText, b: Columns, y: str) -> None:
         """A block of neighbouring outputs, `b.repeat` times."""
         _, _, w, _ = self.shape.strides
-        pixel_taps = [self.taps(b.out + p) for p in range(b.pixels)]
-        pairs = [(k, col, p) for p, taps in enumerate(pixel_taps) for k, col in taps]
+        pairs = self._pairs(b)
         left = min((col for _, col, _ in pairs), default=0)
         with text.loop("k", str(b.repeat), needed=b.repeat > 1):
             along = b.pixels // self.cols.out_step * self.cols.in_step * w
@@ -232,9 +231,21 @@ class Window(WindowPlan):
                     self._loop_over_rows(text, d, pairs, left)
 
     def _written(self) -> int:
-        """Rows of taps that are written out: those of most windows, if they are few and several."""
+        """Rows of taps that are written out: those of most windows, if they are several and products few."""
         rows = max(self.rows.segments, key=lambda g: g.count).taps
-        return rows if 1 < rows <= self.dialect.rows_written and self.reduction is MAC else 0
+        blocks = [self._pairs(b) for b in self.column_blocks() or ()]
+        few = rows * sum(map(len, blocks)) <= self.dialect.written and all(map(self._held, blocks))
+        return rows if rows > 1 and few and self.reduction is MAC else 0
+
+    def _pairs(self, b: Columns) -> list[tuple[int, int, int]]:
+        """(tap, column, output) of the products of a row of taps."""
+        taps = [(p, self.taps(b.out + p)) for p in range(b.pixels)]
+        return [(k, col, p) for p, found in taps for k, col in found]
+
+    def _held(self, pairs: list[tuple[int, int, int]]) -> bool:
+        """Whether registers hold all that a row of taps reads, and the sums."""
+        needed = sum(len(set(numbers)) for numbers in zip(*pairs, strict=True))
+        return needed <= self.dialect.registers - _SPARE
 
     def _loop_over_rows(
         self, text: CText, d: VectorDialect, pairs: list[tuple[int, int, int]], left: int
@@ -262,8 +273,9 @@ class Window(WindowPlan):
         order = sorted(
             pairs, key=lambda t: (t[1], t[0]) if by_column else (t[0], t[1]), reverse=self._rows.taps != "1"
         )
-        every, columns, outputs = (sorted(set(numbers)) for numbers in zip(*pairs, strict=True))
-        if self._loads_first(d, len(every) + len(columns) + len(outputs)):
+        # where loads overlap they come first, but for a single row, whose products wait for less
+        if self._rows.taps != "1" and self.reduction is MAC and d.overlaps_loads and self._held(pairs):
+            every, columns = sorted({k for k, _, _ in pairs}), sorted({col for _, col, _ in pairs})
             for k in every:
                 text.line(f"const {d.ctype} w{k} = {d.load_early('w', taps + k)};")
             for col in columns:
@@ -278,13 +290,6 @@ class Window(WindowPlan):
                 text.line(f"const {kind} {element} = {value};")
             loaded |= {weight, element}
             text.line(self._step(d, f"acc{p}", element, weight))
-
-    def _loads_first(self, d: VectorDialect, registers: int) -> bool:
-        """Whether all loads of a row come one behind the other, where they overlap: so many registers hold
-        what is read and the sums. Of one row of taps products wait for less.
-        """
-        several = self._rows.taps != "1" and self.reduction is MAC
-        return several and d.overlaps_loads and registers <= d.registers - _SPARE
 
     @property
     def n(self) -> str:
