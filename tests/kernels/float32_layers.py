@@ -125,6 +125,7 @@ def float_products() -> list[Layer]:
         ((3, 7), (7,)),
         ((1, 3, 2, 4, 6), (3, 1, 6, 5)),
         ((2, 1, 2, 1, 5), (2, 2, 5, 3)),
+        ((2, 3, 5), (2, 5, 92)),
     ]
     for a, b in sizes:
         for fed in (False, True):

@@ -264,7 +264,7 @@ class ConvTranspose(Operator):
             {"strides": (2, 2), "output_shape": (9, 7)},
             {"strides": (2, 2), "output_shape": (7, 6), "auto_pad": "SAME_UPPER"},
             {"auto_pad": "SAME_UPPER", "strides": (2, 2)},
-            {"auto_pad": "SAME_LOWER", "strides": (2, 2)},
+            {"auto_pad": "SAME_LOWER", "strides": (2, 2), "dilations": (2, 3)},
             {"kernel_shape": (3, 2)},
         ]
         fixed = frozenset({1, 2})
