@@ -85,7 +85,6 @@ class Observer:
     dump_after: frozenset[str] = frozenset()
     explain: frozenset[str] = frozenset()
     write: Callable[[str], None] = print
-    verify: bool = True
     log: list[str] = field(default_factory=list)
 
 
@@ -199,9 +198,8 @@ def _run(graph: Graph, name: str, function: GraphPass, observer: Observer) -> No
         for line in said:
             observer.write(f";   {line}")
     observer.log.append(f"{name}: {'changed' if changed else 'nothing to do'}")
-    if observer.verify:
-        with _refusals():
-            graph.verify()
+    with _refusals():
+        graph.verify()
     if name in observer.dump_after:
         observer.write(f"; after {name}\n{graph}")
 
