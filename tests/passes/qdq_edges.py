@@ -197,6 +197,16 @@ def _relu_and_clip(m: Maker, q: Value) -> Value:
     )
 
 
+def _apart(first: tuple[Value | None, ...], *second: Value | None) -> Callable[[Maker, Value], Value]:
+    """Two ranges, one after the other, that do not meet: the second's end is all that is left."""
+
+    def build(m: Maker, q: Value) -> Value:
+        n = Net(m, ODD)
+        return n.quantised(m.Clip(m.Clip(m.MatMul(n.x(q), n.weights(9, 2)), *first), *second))
+
+    return build
+
+
 def _nibbles(kind: str) -> Callable[[Maker, Value], Value]:
     def build(m: Maker, q: Value) -> Value:
         n = Net(m, ODD)
@@ -320,6 +330,9 @@ OTHERS: dict[str, PassCase] = {
     "bias that spreads": _graph(_added(drawn(2, 4), 1), Q),
     "bound from outside": _graph(_bound_from_outside, Q, tensor("b")),
     "relu and clip": _graph(_relu_and_clip, Q),
+    "a clip above one below": _graph(_apart((None, numbers(-0.4)), numbers(0.3)), Q),
+    "a clip below one above": _graph(_apart((numbers(0.3), numbers(0.9)), None, numbers(-0.2)), Q),
+    "ends the wrong way round": _graph(_apart((numbers(0.7), numbers(-0.3)), None, numbers(2)), Q),
     "weights of 4 bits": _graph(_nibbles("int4"), Q),
     "weights of 4 bits, unsigned": _graph(_nibbles("uint4"), Q),
     "nothing is quantised": _graph(lambda m, x: m.Relu(x), FLOATS),
