@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -43,10 +43,11 @@ def channels(build: Build, dtype: DType = DType.INT8) -> Value:
     return build.constant(EDGES if dtype is DType.INT8 else EDGES.view(np.uint8), dtype)
 
 
-def at_all(make: Make, dtype: DType, fused: bool) -> np.ndarray:
-    """The result for every value in every channel."""
+def at_all(make: Make, dtype: DType, fused: Sequence[str] = ()) -> np.ndarray:
+    """The result for every value in every channel. fused: what the pass makes of it."""
     graph = graph_of(make, dtype, 256)
     assert not fused or fuse_lines(graph)
+    assert not fused or [n.kind for n in graph.nodes] == list(fused)
     every = np.arange(dtype.limits[0], dtype.limits[1] + 1).astype(dtype.numpy)
     known: dict[Value, np.ndarray] = {
         graph.inputs[0]: np.ascontiguousarray(np.broadcast_to(every[None, :, None], (1, 256, len(EDGES))))
@@ -54,7 +55,6 @@ def at_all(make: Make, dtype: DType, fused: bool) -> np.ndarray:
     for node in graph.nodes:
         arrays = [known[v] if v in known else np.asarray(v.data) for v in node.inputs if v is not None]
         known[node.outputs[0]] = node.op.reference(arrays)[0]
-    assert not fused or [n.kind for n in graph.nodes] == ["QuantisedLine"]
     return known[graph.outputs[0]]
 
 
@@ -94,7 +94,18 @@ FUSED: dict[str, tuple[Make, DType]] = {
 @pytest.mark.parametrize("name", FUSED)
 def test_the_same_at_all_values(name: str) -> None:
     make, dtype = FUSED[name]
-    assert np.array_equal(at_all(make, dtype, False), at_all(make, dtype, True))
+    assert np.array_equal(at_all(make, dtype), at_all(make, dtype, ["QuantisedLine"]))
+
+
+def test_a_product_beside_its_factor_is_no_function_of_the_product() -> None:
+    """x * c + x, as attention by channel has it: the sum is no line of x, and reads more than the product."""
+
+    def make(build: Build, x: Value) -> Value:
+        return build(SUM, build(BY, x, channels(build)), x)
+
+    assert np.array_equal(
+        at_all(make, DType.INT8), at_all(make, DType.INT8, ["QuantisedLine", "QuantisedSum"])
+    )
 
 
 def test_sums_have_one_slope_for_all_channels() -> None:

@@ -82,7 +82,9 @@ def _roots(node: Node, source: dict[Value, Value]) -> list[Value]:
 
 def _line(node: Node, x: Value, cone: list[Node]) -> Node | None:
     """The line that a node is of x, if it is one and worth it."""
-    if not any(isinstance(n.op, (*RESCALING, *CONVERSIONS)) for n in cone):
+    known = {x, *(n.outputs[0] for n in cone)}
+    alone = all(v is None or v.data is not None or v in known for n in cone for v in n.inputs)
+    if not alone or not any(isinstance(n.op, (*RESCALING, *CONVERSIONS)) for n in cone):
         return None
     shape = _together(x, (v for n in cone for v in n.inputs if v is not None and v.data is not None))
     count = math.prod(shape)
