@@ -80,7 +80,7 @@ def _by_input(scales: tuple[int, ...], gather: int, kind: str = "int4", **where:
     """Rows that data choose."""
     return made(
         lambda m, x: m.Gather(
-            _matrix(m, 6, 16, scales, kind, zero=True, **where),
+            _matrix(m, 6, 16, scales, kind, **{"zero": True, **where}),
             m.Cast(m.Greater(x, numbers(0)), to=DType.INT64),
             axis=gather,
         ),
@@ -107,6 +107,15 @@ CASES_OF = {
     "by blocks that do not fill": _product(9, 8, (3, 8), axis=0, block_size=4),
     "by blocks of columns": _product(9, 8, (9, 2), axis=1, block_size=4),
     "unsigned": _product(9, 8, (8,), "uint4", True, axis=1),
+    "scales of another type": made(
+        lambda m, x: m.MatMul(
+            x,
+            m.DequantizeLinear(
+                drawn(2, 9, 8, low=-8, high=7, dtype="int8"), drawn(3, 8, dtype="float16"), output_dtype=1
+            ),
+        ),
+        tensor("x", 2, 9),
+    ),
     "8 bits by blocks": _product(9, 8, (3, 8), "int8", True, axis=0, block_size=3),
     "8 bits, unsigned, by blocks": _product(9, 8, (3, 8), "uint8", axis=0, block_size=3),
     "8 bits": _product(9, 8, (8,), "int8", axis=1),
@@ -135,6 +144,7 @@ CASES_OF = {
     "rows, one scale": _rows(()),
     "rows with scales of their own": _rows((6,), axis=0),
     "rows with scales of their own, one zero point": _by_input((6,), 0, axis=0, zeros=()),
+    "rows with scales of their own, no zero points": _by_input((6,), 0, axis=0, zero=False),
     "rows, scales by columns": _rows((16,), axis=1),
     "rows by blocks": _by_input((6, 4), 0, axis=1, block_size=4),
     "columns by blocks": _by_input((2, 16), 1, axis=0, block_size=3),

@@ -30,11 +30,7 @@ def per_channel(value: Value, like: Value) -> np.ndarray | str:
     """
     assert value.data is not None
     channels = like.shape[-1]
-    if (
-        value.data.size not in (1, channels)
-        or len(value.shape) > like.type.rank
-        or (value.data.size > 1 and value.shape[-1] != channels)
-    ):
+    if value.data.size not in (1, channels) or (value.data.size > 1 and value.shape[-1] != channels):
         return f"'{value.name}' is not one number for each of {channels} channels"
     return np.broadcast_to(value.data.reshape(-1), (channels,))
 
