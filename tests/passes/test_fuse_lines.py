@@ -20,7 +20,7 @@ from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.registry import Build, load_all
 from aot_model.ops.requantise import Requantise, Rescale
 from aot_model.passes.explain import reasons
-from aot_model.passes.fuse_lines import fuse_lines, pays
+from aot_model.passes.fuse_lines import MOST, fuse_lines, pays
 from aot_model.targets.registry import parse_target
 
 Make = Callable[[Build, Value], Value]
@@ -154,7 +154,16 @@ def test_of_what_is_wider_on_the_way_nothing_is_left() -> None:
     assert fuse_lines(graph) and [n.kind for n in graph.nodes] == ["QuantisedLine"]
 
 
+def ties(build: Build, x: Value) -> Value:
+    """exp(0) is 1 but for the proof: half a step."""
+    step, zero = build.constant(np.float32(0.01), DType.FLOAT32), build.constant(np.int8(0), DType.INT8)
+    real = build(op("Exp"), build(DequantizeLinear(), x, step, zero))
+    by = build(op("Mul"), real, build.constant(np.float32([1, 3, 5, 2, 7, 4]), DType.FLOAT32))
+    return build(QuantizeLinear(), by, build.constant(np.float32(2), DType.FLOAT32), zero)
+
+
 LEFT: dict[str, tuple[Make, int, str]] = {
+    "what floats round either way": (ties, ROWS, "numpy does not compute it"),
     "few elements": (FUSED["sum"][0], 7, "6 lines of 42 elements are not worth"),
     "a curve": (lambda b, x: b(SQUARES, x, channels(b)), ROWS, "it is no line"),
     "what is cheaper": (lambda b, x: b(op("Max"), x, channels(b)), ROWS, ""),
@@ -170,6 +179,16 @@ def test_what_is_left_as_it_is(name: str) -> None:
         assert not fuse_lines(graph)
     assert [n.kind for n in graph.nodes] == before
     assert not why or any(why in line for line in said)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_so_many_lines_and_no_more(more: int) -> None:
+    constants = np.resize(EDGES, MOST + more)
+    x = Value("x", TensorType(DType.INT8, (8, constants.size)))
+    graph = Graph("g", [x])
+    build = Build(graph.nodes, "n")
+    graph.outputs = [build(SUM, x, build.constant(constants, DType.INT8))]
+    assert fuse_lines(graph) is not bool(more)
 
 
 def test_where_it_pays() -> None:
