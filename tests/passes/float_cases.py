@@ -301,6 +301,10 @@ TRANSPOSES = {
         ),
         tensor("x", 3, 4, dtype=DType.INT8),
     ),
+    "dequantised by two numbers": made(
+        lambda m, x: m.Relu(m.DequantizeLinear(m.Transpose(x, perm=(1, 0)), drawn(1, 2), axis=-2)),
+        tensor("x", 3, 2, dtype=DType.INT8),
+    ),
     "dequantised by one number": made(
         lambda m, x: m.Relu(m.DequantizeLinear(m.Transpose(x, perm=(1, 0)), numbers(0.3))),
         tensor("x", 3, 4, dtype=DType.INT8),
