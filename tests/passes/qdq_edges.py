@@ -270,6 +270,9 @@ OTHERS: dict[str, PassCase] = {
     "transposed first": _alone(lambda n, x: n.m.Gemm(x, n.weights(2, 3), transA=1), (2, 9)),
     "vector": _alone(lambda n, x: n.m.MatMul(x, n.weights(9, 2)), (9,)),
     "by a vector": _alone(lambda n, x: n.m.MatMul(x, n.weights(9)), (2, 9)),
+    "two columns with scales of their own": _alone(
+        lambda n, x: n.m.MatMul(x, n.weights(9, 2, axis=1)), (2, 9)
+    ),
     "scales along the sum": _alone(lambda n, x: n.m.MatMul(x, n.weights(9, 2, axis=0)), (2, 9)),
     "batch of constant matrices": _alone(lambda n, x: n.m.MatMul(x, n.weights(2, 9, 2)), (2, 9)),
     "16-bit operand with a zero point": _alone(
