@@ -5,7 +5,7 @@
     python tests/mutants.py --places some.json --results those.json       those of a file: mutation/places.py
 
 What is mutated: operators, comparisons, constants, slices and min/max of Python, and of the C text inside of
-strings; in ops/, kernels/, passes/ and arithmetic/fixed_point.py, apart from docstrings, annotations,
+strings; in ops/, kernels/, passes/, lowering/ and arithmetic/fixed_point.py, apart from docstrings, annotations,
 messages, samples and references.
 
 Stages, cheap ones first, the first failure ends it:

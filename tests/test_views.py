@@ -11,8 +11,15 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
+from aot_model.frontends.model import Model
+from aot_model.frontends.tflite_variables import Variables
 from aot_model.host import program as host_run
-from aot_model.pipeline import Request, compile_model
+from aot_model.ir.graph import Graph
+from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value, constant
+from aot_model.pipeline import Request, compile_graph, compile_model
+from aot_model.targets.registry import parse_target
+from graphs import Maker
 from onnx_models import model, save, tensor
 from tflite_models import Op, T
 from tflite_models import build as build_tflite
@@ -110,6 +117,41 @@ def test_states_are_slices_that_begin_between_words(width: int, tmp_path: Path) 
     for x, (y,) in zip(xs, got, strict=True):
         past.append(x)
         np.testing.assert_array_equal(y, np.concatenate(past[-rows - 1 :], axis=1))
+
+
+def test_variables_take_over_what_others_were(tmp_path: Path) -> None:
+    """Delay lines: a variable's old value, or a window of it, goes to others while it gets a new one; two
+    change places.
+    """
+    x_in, m = Value("x", TensorType(DType.FLOAT32, (4, 3))), Maker()
+    takes = {
+        "x": lambda old: x_in,
+        "all": lambda old: old["x"],
+        "rows": lambda old: m.Slice(old["x"], *(constant("k", np.asarray([k])) for k in (1, 3))),
+        "flat": lambda old: m.ReshapeTo(old["x"], to=(12,)),
+        "left": lambda old: old["right"],
+        "right": lambda old: old["left"],
+    }
+    now = {"x": lambda x, s: x, "all": lambda x, s: s["x"], "rows": lambda x, s: s["x"][1:3]}
+    now |= {"flat": lambda x, s: s["x"].reshape(12)}
+    now |= {"left": lambda x, s: s["right"], "right": lambda x, s: s["left"]}
+    begin = {"x": (4, 3), "all": (4, 3), "rows": (2, 3), "flat": (12,), "left": (2, 2), "right": (2, 2)}
+    states = {n: RNG.standard_normal(shape).astype(np.float32) for n, shape in begin.items()}
+    variables = Variables()
+    old = {name: variables.own(("own", name), name, data) for name, data in states.items()}
+    new = {name: take(old) for name, take in takes.items()}
+    outputs = [m.Neg(v) for v in old.values()]
+    for name, value in new.items():
+        variables.assign(("own", name), name, value)
+    graph = Graph("g", [x_in], outputs, m.nodes)
+    variables.finish(graph)
+    compiled = compile_graph(Request(tmp_path / "m", "m", "c"), Model(graph, (), ""), parse_target("c"))
+    xs = [RNG.standard_normal((4, 3)).astype(np.float32) for _ in range(3)]
+    built = host_run.build(compiled.view, compiled.texts, tmp_path, host_run.SANITIZE, level="-O1")
+    for x, got in zip(xs, built.run([[x] for x in xs]), strict=True):
+        for (name, state), y in zip(states.items(), got, strict=True):
+            np.testing.assert_array_equal(y, -state, name)
+        states = {name: take(x, states) for name, take in now.items()}
 
 
 @pytest.mark.parametrize("vector", ["scalar", "v4", "v8"])

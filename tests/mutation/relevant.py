@@ -12,7 +12,7 @@ def mutated_files(package: Path) -> list[str]:
     """The modules of the folders that are mutated."""
     found = [
         p.relative_to(package).as_posix()
-        for folder in ("ops", "kernels", "passes")
+        for folder in ("ops", "kernels", "passes", "lowering")
         for p in sorted((package / folder).rglob("*.py"))
     ]
     found = [f for f in found if not f.endswith(("__init__.py", "_samples.py"))]
@@ -27,6 +27,11 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "passes": ("tests/passes/test_after_passes.py", "tests/passes/test_passes.py"),
     "passes/qdq": ("tests/passes/test_qdq_rules.py",),
     "passes/fuse_affine": ("tests/passes/test_fuse_affine.py",),
+    "lowering": (
+        _together("lowering", "loops", "lower", "storage", "room", "sections", "generic"),
+        "tests/emit/test_golden.py",
+    ),
+    "lowering/memory_plan": (_together("memory", "overlaps", "pools_of_plans"),),
     "passes/(manager|explain|rewrite)": ("tests/passes/test_explain.py tests/targets/test_target_passes.py",),
     "arithmetic|ops/(lstm_integer|quantised_curves|rounded_softmax)": ("tests/test_fixed_point.py",),
     "ops/quantised_tables": ("tests/operators/test_interpolated_int16.py",),
@@ -75,7 +80,7 @@ _BY_PART: dict[str, tuple[str, ...]] = {
     "kernels/int16/depthwise|kernels/int8/plane": ("tests/kernels/test_depthwise_int16.py",),
     "kernels/recurrent": ("tests/operators/test_scratch.py", "tests/kernels/test_recurrent_cells.py"),
     "kernels/recurrent_cells": ("tests/operators/test_scratch.py", "tests/kernels/test_recurrent_cells.py"),
-    "lowering/sums": ("tests/lowering/test_rounded_sums.py",),
+    "lowering": ("tests/lowering tests/memory tests/test_views.py",),
     "kernels/(float32|reading)": ("tests/kernels/test_float32.py", "tests/kernels/test_float32_copies.py"),
     "passes/dead": ("tests/passes/test_dead_channels.py",),
     "passes/.*qdq": ("tests/passes/test_fuse_qdq.py",),

@@ -161,11 +161,45 @@ CASES_OF = {
     "scalar bias": _read(lambda m, acc: _other_bias(m, acc, 4)),
     "bias by columns": _read(lambda m, acc: _other_bias(m, acc, [[[4], [5], [6], [7]]])),
     "bias of all": _read(lambda m, acc: _other_bias(m, acc, np.arange(36).reshape(1, 3, 4, 3))),
+    "bias of an input": made(
+        lambda m, x, b: m.Add(m.Convolution(_first(m, x), _filters(2, (3, 1, 1, 8))), b),
+        X,
+        tensor("b", 3, dtype=DType.INT32),
+    ),
     "bias of two sums": _read(lambda m, acc: [m.Add(acc, acc)]),
     "products": made(_product, ROWS),
     "products, zero point of weights": made(lambda m, x: _product(m, x, w_zero_point=2), ROWS),
     "floats": made(
         lambda m, x: m.MatMul(m.MatMul(x, numbers(np.zeros((3, 8)))), drawn(1, 8, 2)), tensor("x", 2, 3)
+    ),
+    "products of 64 bits": made(
+        lambda m, x: m.MatMul(
+            m.MatMul(x, numbers(np.arange(24).reshape(3, 8) % 5 * [0, 1, 1, 0, 1, 0, 0, 1], "int64")),
+            numbers((np.arange(16).reshape(8, 2) - 7) * [[1], [0], [0], [1], [1], [0], [0], [1]], "int64"),
+        ),
+        tensor("x", 2, 3, dtype=DType.INT64),
+    ),
+    "one factor for all channels": made(
+        lambda m, x: _last(
+            m,
+            m.Requantise(
+                m.Add(m.Convolution(x, _filters(1, (8, 1, 1, 3), (1, 2, 5, 7))), numbers(11, "int32")),
+                *(numbers([v], "int32") for v in (2**30, -1)),
+            ),
+        ),
+        X,
+    ),
+    "no bias before the factor": _read(
+        lambda m, acc: [m.Requantise(acc, *(numbers([v], "int32") for v in (2**30, -3)))]
+    ),
+    "depthwise, weights from outside": made(
+        lambda m, x, w: _last(m, _finished(m, m.Convolution(_first(m, x), w, group=8))),
+        X,
+        tensor("w", 8, 1, 1, 1, dtype=DType.INT8),
+    ),
+    "one channel, then none": made(
+        lambda m, x: m.Neg(m.ReshapeTo(m.MatMul(x, numbers([[0], [0]], "int8")), to=())),
+        tensor("x", 1, 2, dtype=DType.INT8),
     ),
     "weights from outside": made(
         lambda m, x, w: _last(m, _finished(m, m.Convolution(x, w))),

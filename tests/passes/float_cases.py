@@ -98,6 +98,18 @@ WIDENING = {
     "composite by steps": made(lambda m, x: m.Softmax(x), _half(2, 3)),
     "comparison": made(lambda m, x: m.Less(x, numbers(0.5, "float16")), _half(2, 3)),
     "wide alone": made(lambda m, x: m.Softmax(m.Add(x, x)), X),
+    "nibbles that stay": made(
+        lambda m, x: m.BlockMatMul(
+            m.Cast(x, to=DType.FLOAT32),
+            numbers(np.arange(-8, 8).reshape(2, 8), "int4"),
+            drawn(1, 2, 1),
+            block=8,
+        ),
+        _half(3, 8),
+    ),
+    "of no floats": made(
+        lambda m, x: m.EyeLike(x, dtype=DType.FLOAT16), tensor("x", 2, 3, dtype=DType.INT32)
+    ),
     "absent input": made(lambda m, x: m.Clip(x, None, numbers(1, "float16")), _half(2, 3)),
     "body": made(_branches(lambda m, x: m.Relu(m.Add(x, x))), CONDITION, _half(2, 3)),
 }
@@ -149,6 +161,9 @@ FACTORS = {
         tensor("x", 2, 3, dtype=DType.INT32),
     ),
     "factor by row": made(lambda m, x: m.Mul(m.MatMul(x, drawn(1, 3, 4)), drawn(2, 2, 1)), X),
+    "factor by row of a square": made(
+        lambda m, x: m.Mul(m.MatMul(x, drawn(1, 3, 4)), drawn(2, 4, 1)), tensor("x", 4, 3)
+    ),
     "factor by element": made(lambda m, x: m.Mul(m.MatMul(x, drawn(1, 3, 4)), drawn(2, 2, 4)), X),
     "offset by row": made(
         lambda m, x: m.Mul(m.Add(m.MatMul(x, drawn(1, 3, 4)), drawn(2, 2, 1)), drawn(3, 4)), X
@@ -267,6 +282,11 @@ TRANSPOSES = {
     "concatenation with less": made(
         lambda m, x, y: m.Concat(m.Transpose(x, perm=FIRST), y, axis=1), IMAGE, tensor("y", 1, 2, 4, 5)
     ),
+    "concatenation with more that needs none": made(
+        lambda m, x, *y: m.Concat(*y, m.Transpose(x, perm=(0, 2, 1)), axis=2),
+        tensor("x", 2, 2, 4),
+        *(tensor(name, 2, 4, 1) for name in "abc"),
+    ),
     "concatenation with what needs none": made(
         lambda m, x, y: m.Concat(m.Transpose(x, perm=(0, 2, 1)), y, axis=2),
         tensor("x", 1, 1, 4),
@@ -274,6 +294,21 @@ TRANSPOSES = {
     ),
     "padding": _around(lambda m, x: m.Pad(x, AXES(0, 1, 0, 2, 0, 0, 3, 0))),
     "padding of axes": _around(lambda m, x: m.Pad(x, AXES(1, 2, 3, 0), numbers(7), AXES(-1, 1))),
+    "padding of axes, no number": _around(lambda m, x: m.Pad(x, AXES(1, 2, 3, 0), None, AXES(3, 1))),
+    "dequantised by blocks": made(
+        lambda m, x: m.Relu(
+            m.DequantizeLinear(m.Transpose(x, perm=(1, 0)), drawn(1, 4, 2), axis=1, block_size=2)
+        ),
+        tensor("x", 3, 4, dtype=DType.INT8),
+    ),
+    "dequantised by two numbers": made(
+        lambda m, x: m.Relu(m.DequantizeLinear(m.Transpose(x, perm=(1, 0)), drawn(1, 2), axis=-2)),
+        tensor("x", 3, 2, dtype=DType.INT8),
+    ),
+    "dequantised by one number": made(
+        lambda m, x: m.Relu(m.DequantizeLinear(m.Transpose(x, perm=(1, 0)), numbers(0.3))),
+        tensor("x", 3, 4, dtype=DType.INT8),
+    ),
     "padding, a number": _around(lambda m, x: m.Pad(x, AXES(0, 1, 0, 2, 0, 0, 3, 0), numbers(-4))),
     "slice": _around(lambda m, x: m.Slice(x, AXES(1, 0), AXES(3, 9), AXES(3, 1), AXES(2, 1))),
     "slice of the first axes": made(
@@ -320,6 +355,14 @@ TRANSPOSES = {
     "an absent input": made(lambda m, x: m.Clip(m.Transpose(x, perm=(1, 0)), None, numbers(0.5)), X),
 }
 
+
+def _expanded_first(graph: Graph) -> bool:
+    changed = [p(graph) for p in (expand, fold_constants, move_transposes)]
+    return any(changed)
+
+
+COMPOSITES = {"resampling": _around(lambda m, x: m.Resize(x, None, None, AXES(1, 3, 7, 4), mode="linear"))}
+
 CASES: dict[str, PassCase] = {
     **{f"fold_constants: {k}": PassCase(fold_constants, v, special=True) for k, v in FOLDING.items()},
     **{f"widen: {k}": PassCase(widen, v, special=True) for k, v in WIDENING.items()},
@@ -327,4 +370,5 @@ CASES: dict[str, PassCase] = {
     **{f"prune: {k}": PassCase(prune, v, special=True) for k, v in PRUNING.items()},
     **{f"fuse_affine: {k}": PassCase(fuse_affine, v, 1e-5) for k, v in FACTORS.items()},
     **{f"move_transposes: {k}": PassCase(move_transposes, v, 1e-6) for k, v in TRANSPOSES.items()},
+    **{f"move_transposes: {k}": PassCase(_expanded_first, v, 1e-6) for k, v in COMPOSITES.items()},
 }

@@ -21,18 +21,22 @@ def _matrix(
     scales: tuple[int, ...],
     kind: str = "int4",
     zero: bool = False,
+    zeros: tuple[int, ...] | None = None,
     **where: int,
 ) -> Value:
-    """A dequantised constant."""
+    """A dequantised constant. zero: with as many zero points as scales; zeros: with so many."""
     dtype = getattr(DType, kind.upper())
     low, high = dtype.limits
     q = np.random.default_rng(rows).integers(low, high + 1, (rows, columns)).astype(dtype.numpy)
-    zeros = [numbers(np.arange(np.prod(scales)).reshape(scales) % 5, dtype.numpy)] if zero else []
-    return m.DequantizeLinear(numbers(q, dtype.numpy), drawn(3, *scales, low=0.01, high=0.1), *zeros, **where)  # type: ignore[no-any-return]
+    of = scales if zeros is None else zeros
+    points = [numbers(np.arange(1, np.prod(of) + 1).reshape(of) % 5, dtype.numpy)] if zero else []
+    return m.DequantizeLinear(  # type: ignore[no-any-return]
+        numbers(q, dtype.numpy), drawn(3, *scales, low=0.01, high=0.1), *points, **where
+    )
 
 
 def _product(
-    depth: int, columns: int, scales: tuple[int, ...], kind: str = "int4", zero: bool = False, **where: int
+    depth: int, columns: int, scales: tuple[int, ...], kind: str = "int4", zero: bool = False, **where: Any
 ) -> Any:
     return made(
         lambda m, x: m.MatMul(x, _matrix(m, depth, columns, scales, kind, zero, **where)),
@@ -63,7 +67,7 @@ def _rows(
     gather: int = 0,
     indices: Any = ((1, 0), (5, -1)),
     kind: str = "int4",
-    **where: int,
+    **where: Any,
 ) -> Any:
     return made(
         lambda m: m.Gather(
@@ -72,11 +76,11 @@ def _rows(
     )
 
 
-def _by_input(scales: tuple[int, ...], gather: int, kind: str = "int4", **where: int) -> Any:
+def _by_input(scales: tuple[int, ...], gather: int, kind: str = "int4", **where: Any) -> Any:
     """Rows that data choose."""
     return made(
         lambda m, x: m.Gather(
-            _matrix(m, 6, 16, scales, kind, zero=True, **where),
+            _matrix(m, 6, 16, scales, kind, **{"zero": True, **where}),
             m.Cast(m.Greater(x, numbers(0)), to=DType.INT64),
             axis=gather,
         ),
@@ -97,10 +101,21 @@ CASES_OF = {
     "by columns": _product(9, 8, (8,), axis=1),
     "by columns, counted from the end": _product(9, 8, (8,), zero=True, axis=-1),
     "by rows": _product(9, 8, (9,), axis=0),
+    "by columns, one zero point": _product(9, 8, (8,), "int4", True, axis=1, zeros=()),
+    "one scale, zero points by columns": _product(9, 8, (1,), "int4", True, axis=1, zeros=(8,)),
     "by blocks of the sum": _product(9, 8, (3, 8), zero=True, axis=0, block_size=3),
     "by blocks that do not fill": _product(9, 8, (3, 8), axis=0, block_size=4),
     "by blocks of columns": _product(9, 8, (9, 2), axis=1, block_size=4),
     "unsigned": _product(9, 8, (8,), "uint4", True, axis=1),
+    "scales of another type": made(
+        lambda m, x: m.MatMul(
+            x,
+            m.DequantizeLinear(
+                drawn(2, 9, 8, low=-8, high=7, dtype="int8"), drawn(3, 8, dtype="float16"), output_dtype=1
+            ),
+        ),
+        tensor("x", 2, 9),
+    ),
     "8 bits by blocks": _product(9, 8, (3, 8), "int8", True, axis=0, block_size=3),
     "8 bits, unsigned, by blocks": _product(9, 8, (3, 8), "uint8", axis=0, block_size=3),
     "8 bits": _product(9, 8, (8,), "int8", axis=1),
@@ -128,6 +143,8 @@ CASES_OF = {
     ),
     "rows, one scale": _rows(()),
     "rows with scales of their own": _rows((6,), axis=0),
+    "rows with scales of their own, one zero point": _by_input((6,), 0, axis=0, zeros=()),
+    "rows with scales of their own, no zero points": _by_input((6,), 0, axis=0, zero=False),
     "rows, scales by columns": _rows((16,), axis=1),
     "rows by blocks": _by_input((6, 4), 0, axis=1, block_size=4),
     "columns by blocks": _by_input((2, 16), 1, axis=0, block_size=3),

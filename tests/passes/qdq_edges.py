@@ -197,6 +197,16 @@ def _relu_and_clip(m: Maker, q: Value) -> Value:
     )
 
 
+def _apart(first: tuple[Value | None, ...], *second: Value | None) -> Callable[[Maker, Value], Value]:
+    """Two ranges, one after the other, that do not meet: the second's end is all that is left."""
+
+    def build(m: Maker, q: Value) -> Value:
+        n = Net(m, ODD)
+        return n.quantised(m.Clip(m.Clip(m.MatMul(n.x(q), n.weights(9, 2)), *first), *second))
+
+    return build
+
+
 def _nibbles(kind: str) -> Callable[[Maker, Value], Value]:
     def build(m: Maker, q: Value) -> Value:
         n = Net(m, ODD)
@@ -206,6 +216,26 @@ def _nibbles(kind: str) -> Callable[[Maker, Value], Value]:
         )
 
     return build
+
+
+def _by_another(m: Maker, q: Value, y: Value) -> Value:
+    n = Net(m, ODD)
+    return n.quantised(m.MatMul(n.x(q), m.DequantizeLinear(y, numbers(0.001))))
+
+
+def _to_nibbles(m: Maker, q: Value) -> Value:
+    n = Net(m, ODD)
+    return m.QuantizeLinear(m.Relu(n.x(q)), numbers(0.3), numbers(-3, DType.INT4.numpy))  # type: ignore[no-any-return]
+
+
+def _of_nibbles(m: Maker, q: Value) -> Value:
+    n = Net(m, ODD)
+    return n.quantised(m.MatMul(m.DequantizeLinear(q, numbers(0.3)), n.weights(9, 2)))
+
+
+def _negative_scale(m: Maker, q: Value) -> Value:
+    n = Net(m, ODD)
+    return n.quantised(m.MatMul(m.DequantizeLinear(q, numbers(-0.02), numbers(4, "int8")), n.weights(9, 2)))
 
 
 FLOATS = tensor("x", 2, 9)
@@ -240,6 +270,9 @@ OTHERS: dict[str, PassCase] = {
     "transposed first": _alone(lambda n, x: n.m.Gemm(x, n.weights(2, 3), transA=1), (2, 9)),
     "vector": _alone(lambda n, x: n.m.MatMul(x, n.weights(9, 2)), (9,)),
     "by a vector": _alone(lambda n, x: n.m.MatMul(x, n.weights(9)), (2, 9)),
+    "two columns with scales of their own": _alone(
+        lambda n, x: n.m.MatMul(x, n.weights(9, 2, axis=1)), (2, 9)
+    ),
     "scales along the sum": _alone(lambda n, x: n.m.MatMul(x, n.weights(9, 2, axis=0)), (2, 9)),
     "batch of constant matrices": _alone(lambda n, x: n.m.MatMul(x, n.weights(2, 9, 2)), (2, 9)),
     "16-bit operand with a zero point": _alone(
@@ -320,6 +353,54 @@ OTHERS: dict[str, PassCase] = {
     "bias that spreads": _graph(_added(drawn(2, 4), 1), Q),
     "bound from outside": _graph(_bound_from_outside, Q, tensor("b")),
     "relu and clip": _graph(_relu_and_clip, Q),
+    "a clip above one below": _graph(_apart((None, numbers(-0.4)), numbers(0.3)), Q),
+    "a clip below one above": _graph(_apart((numbers(0.3), numbers(0.9)), None, numbers(-0.2)), Q),
+    "ends the wrong way round": _graph(_apart((numbers(0.7), numbers(-0.3)), None, numbers(2)), Q),
+    "pieces in the result's scale, clipped": case_of(
+        (lambda n, x, y: n.m.Relu(n.m.Concat(x, y, axis=0)), [(3, 40), (2, 40)]), replace(ODD, to=ODD.x)
+    ),
+    "a convolution of floats": _graph(
+        lambda m, x: Net(m, ODD).quantised(m.Conv(x, Net(m, ODD).weights(2, 3, 1, 1))),
+        tensor("x", 1, 3, 2, 2),
+    ),
+    "a vector by matrices": _alone(lambda n, x: n.m.MatMul(x, n.weights(2, 9, 3)), (9,)),
+    "rows by a vector": _alone(lambda n, x, y: n.m.MatMul(x, y), (2, 3, 9), (9,)),
+    "8 bits by 16": _graph(_by_another, Q, tensor("y", 9, 2, dtype=DType.INT16)),
+    "8 bits by 32": _graph(_by_another, Q, tensor("y", 9, 2, dtype=DType.INT32)),
+    "16 bits without a sign": _alone(
+        lambda n, x, y: n.m.Mul(x, y),
+        *((2, 9), (2, 9)),
+        scales=replace(ODD, dtype=DType.UINT16, x=(0.0003, 0), y=(0.0004, 0), to=(0.0009, 0)),
+    ),
+    "a product and a tensor": _alone(
+        lambda n, x, y: n.m.Add(n.m.MatMul(x, n.weights(9, 5)), y), (2, 9), (2, 5)
+    ),
+    "attention and a bias": _alone(lambda n, x, y: n.m.Add(n.m.MatMul(x, y), n.bias(4)), (2, 5), (5, 4)),
+    "a mean over nothing": _alone(lambda n, x: n.m.ReduceMean(x, numbers([1], INT64)), (2, 0)),
+    "softmax to steps beyond 1": _alone(
+        lambda n, x: n.m.Softmax(x), (2, 9), scales=replace(ODD, to=(1.5, 0))
+    ),
+    "softmax of the finest steps": _alone(
+        lambda n, x: n.m.Softmax(x), (2, 9), scales=replace(ODD, x=(2.0**-25, 0))
+    ),
+    "times a row": _alone(lambda n, x: n.m.Mul(x, drawn(3, 9)), (2, 9)),
+    "times a number of more axes": _alone(lambda n, x: n.m.Mul(numbers([[[2.5]]]), x), (2, 9)),
+    "times a number below 0": _alone(
+        lambda n, x: n.m.Mul(x, numbers(-0.37)),
+        *((2, 9),),
+        scales=replace(ODD, dtype=DType.INT16, x=(0.0003, 0), to=(0.0002, 0)),
+    ),
+    "times too large a number": _alone(
+        lambda n, x: n.m.Mul(x, numbers(3e38)),
+        *((2, 9),),
+        scales=replace(ODD, dtype=DType.INT16, x=(10.0, 0), to=(0.0002, 0)),
+    ),
+    "to 4 bits": _graph(_to_nibbles, Q),
+    "an input of 4 bits": _graph(_of_nibbles, tensor("q", 2, 9, dtype=DType.INT4)),
+    "a scale below 0": _graph(_negative_scale, Q),
+    "weights by channels, transposed": _alone(
+        lambda n, x: n.m.MatMul(x, n.m.Transpose(n.weights(2, 9, axis=0), perm=(1, 0))), (2, 9)
+    ),
     "weights of 4 bits": _graph(_nibbles("int4"), Q),
     "weights of 4 bits, unsigned": _graph(_nibbles("uint4"), Q),
     "nothing is quantised": _graph(lambda m, x: m.Relu(x), FLOATS),

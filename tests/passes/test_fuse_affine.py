@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_passes import keeps_meaning, kinds, real, value
+from test_passes import keeps_meaning, kinds, real, run, value
 
 from aot_model.ir.graph import Graph
 from aot_model.ir.operator import Operator
@@ -100,3 +100,38 @@ def test_what_others_read_keeps_its_value(read: str) -> None:
     inner: Sequence[Value] = graph.nodes[0].outputs if read == "sum" else graph.nodes[1].outputs
     graph.outputs = [*graph.outputs, *inner]
     keeps_meaning(fuse_affine, graph, tolerance=1e-5)
+
+
+def test_without_weights_a_factor_stays_behind_an_addition() -> None:
+    """Inputs less their mean, over their spread: before the addition, rounding would be larger than all."""
+    x = value("x", (2, 5))
+    graph = Graph("scaled", [x])
+    build = Build(graph.nodes, "scaled")
+    mean, factor = np.asarray([-1e6] * 5, np.float32), real(4, 5)
+    graph.outputs = [build(op("Mul"), build(op("Add"), x, constant("b", mean)), constant("m", factor))]
+    fuse_affine(graph)
+    near = np.asarray(np.arange(-5, 5).reshape(2, 5) / 4 + 1e6, np.float32)
+    assert np.array_equal(run(graph, [near])[0], (near + mean) * factor)
+
+
+@pytest.mark.parametrize(
+    ("offset", "factor"), [(1.0, np.inf), (1.0, 1e38), (1e30, 1e10)], ids=["factor", "weights", "offset"]
+)
+def test_what_would_be_infinite_stays(offset: float, factor: float) -> None:
+    def few(number: float) -> Any:
+        return lambda channels: np.asarray([1, number, *[2] * (channels - 2)], np.float32)
+
+    graph = _network("matrix", ("Add", few(offset)), ("Mul", few(factor)))
+    weights = graph.nodes[0].inputs[1]
+    assert weights is not None and weights.data is not None
+    weights.data *= np.float32(100)
+    fuse_affine(graph)
+    assert kinds(graph) == ["MatMul", "Add", "Mul"]
+
+
+def test_as_many_additions_as_there_are_go_with_the_factor() -> None:
+    """Two normalisations behind a bias: the first leaves an addition, which the second meets."""
+    chain = [("Add", _per_channel(k) if k % 2 else _single) for k in range(4)]
+    graph = _network("convolution", *chain, ("Mul", _per_channel(9)))
+    keeps_meaning(fuse_affine, graph, tolerance=1e-5)
+    assert kinds(graph) == ["Convolution", *["Add"] * 4]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.registry import Build, load_all
 from aot_model.ops.requantise import Requantise, Rescale
 from aot_model.passes.explain import reasons
-from aot_model.passes.fuse_lines import fuse_lines, pays
+from aot_model.passes.fuse_lines import MOST, fuse_lines, pays
 from aot_model.targets.registry import parse_target
 
 Make = Callable[[Build, Value], Value]
@@ -43,10 +43,11 @@ def channels(build: Build, dtype: DType = DType.INT8) -> Value:
     return build.constant(EDGES if dtype is DType.INT8 else EDGES.view(np.uint8), dtype)
 
 
-def at_all(make: Make, dtype: DType, fused: bool) -> np.ndarray:
-    """The result for every value in every channel."""
+def at_all(make: Make, dtype: DType, fused: Sequence[str] = ()) -> np.ndarray:
+    """The result for every value in every channel. fused: what the pass makes of it."""
     graph = graph_of(make, dtype, 256)
     assert not fused or fuse_lines(graph)
+    assert not fused or [n.kind for n in graph.nodes] == list(fused)
     every = np.arange(dtype.limits[0], dtype.limits[1] + 1).astype(dtype.numpy)
     known: dict[Value, np.ndarray] = {
         graph.inputs[0]: np.ascontiguousarray(np.broadcast_to(every[None, :, None], (1, 256, len(EDGES))))
@@ -54,7 +55,6 @@ def at_all(make: Make, dtype: DType, fused: bool) -> np.ndarray:
     for node in graph.nodes:
         arrays = [known[v] if v in known else np.asarray(v.data) for v in node.inputs if v is not None]
         known[node.outputs[0]] = node.op.reference(arrays)[0]
-    assert not fused or [n.kind for n in graph.nodes] == ["QuantisedLine"]
     return known[graph.outputs[0]]
 
 
@@ -94,7 +94,18 @@ FUSED: dict[str, tuple[Make, DType]] = {
 @pytest.mark.parametrize("name", FUSED)
 def test_the_same_at_all_values(name: str) -> None:
     make, dtype = FUSED[name]
-    assert np.array_equal(at_all(make, dtype, False), at_all(make, dtype, True))
+    assert np.array_equal(at_all(make, dtype), at_all(make, dtype, ["QuantisedLine"]))
+
+
+def test_a_product_beside_its_factor_is_no_function_of_the_product() -> None:
+    """x * c + x, as attention by channel has it: the sum is no line of x, and reads more than the product."""
+
+    def make(build: Build, x: Value) -> Value:
+        return build(SUM, build(BY, x, channels(build)), x)
+
+    assert np.array_equal(
+        at_all(make, DType.INT8), at_all(make, DType.INT8, ["QuantisedLine", "QuantisedSum"])
+    )
 
 
 def test_sums_have_one_slope_for_all_channels() -> None:
@@ -143,7 +154,16 @@ def test_of_what_is_wider_on_the_way_nothing_is_left() -> None:
     assert fuse_lines(graph) and [n.kind for n in graph.nodes] == ["QuantisedLine"]
 
 
+def ties(build: Build, x: Value) -> Value:
+    """exp(0) is 1 but for the proof: half a step."""
+    step, zero = build.constant(np.float32(0.01), DType.FLOAT32), build.constant(np.int8(0), DType.INT8)
+    real = build(op("Exp"), build(DequantizeLinear(), x, step, zero))
+    by = build(op("Mul"), real, build.constant(np.float32([1, 3, 5, 2, 7, 4]), DType.FLOAT32))
+    return build(QuantizeLinear(), by, build.constant(np.float32(2), DType.FLOAT32), zero)
+
+
 LEFT: dict[str, tuple[Make, int, str]] = {
+    "what floats round either way": (ties, ROWS, "numpy does not compute it"),
     "few elements": (FUSED["sum"][0], 7, "6 lines of 42 elements are not worth"),
     "a curve": (lambda b, x: b(SQUARES, x, channels(b)), ROWS, "it is no line"),
     "what is cheaper": (lambda b, x: b(op("Max"), x, channels(b)), ROWS, ""),
@@ -159,6 +179,16 @@ def test_what_is_left_as_it_is(name: str) -> None:
         assert not fuse_lines(graph)
     assert [n.kind for n in graph.nodes] == before
     assert not why or any(why in line for line in said)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_so_many_lines_and_no_more(more: int) -> None:
+    constants = np.resize(EDGES, MOST + more)
+    x = Value("x", TensorType(DType.INT8, (8, constants.size)))
+    graph = Graph("g", [x])
+    build = Build(graph.nodes, "n")
+    graph.outputs = [build(SUM, x, build.constant(constants, DType.INT8))]
+    assert fuse_lines(graph) is not bool(more)
 
 
 def test_where_it_pays() -> None:

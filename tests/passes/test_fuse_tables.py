@@ -9,14 +9,14 @@ import pytest
 
 from aot_model.ir.graph import Graph
 from aot_model.ir.types import DType, TensorType
-from aot_model.ir.values import Value
+from aot_model.ir.values import Value, constant
 from aot_model.ops.activation import Elu
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import op
 from aot_model.ops.quantised import QuantisedMul, QuantisedSum
 from aot_model.ops.quantised_linear import DequantizeLinear, Quantise
 from aot_model.ops.quantised_tables import Lookup, lookup
-from aot_model.ops.registry import Build, load_all
+from aot_model.ops.registry import OPERATORS, Build, load_all
 from aot_model.ops.requantise import Requantise, Rescale
 from aot_model.passes.explain import reasons
 from aot_model.passes.fuse_tables import fuse_tables
@@ -115,11 +115,31 @@ def alone(build: Build, x: Value) -> list[Value]:
     return [build(QuantisedMul(0, 0, HALF), x, build.constant([3], DType.INT8))]
 
 
-@pytest.mark.parametrize("make", [by_channel, floats, alone])
+def more_axes(build: Build, x: Value) -> list[Value]:
+    y = build(QuantisedMul(0, 0, HALF), x, build.constant(np.int8([[[[3]]]]), DType.INT8))
+    return [build(QuantisedSum(), y, build.constant([5], DType.INT8))]
+
+
+def through_nibbles(build: Build, x: Value) -> list[Value]:
+    scale, zero = build.constant(0.5, DType.FLOAT32), build.constant(0, DType.INT4)
+    few = build(Quantise(), build(DequantizeLinear(), x, scale), scale, zero)
+    return [build(Quantise(), build(DequantizeLinear(), few, scale), scale, build.constant(0, DType.INT8))]
+
+
+@pytest.mark.parametrize("make", [by_channel, floats, alone, more_axes, through_nibbles])
 def test_what_is_no_function_of_one_tensor_of_bytes(make: Callable[[Build, Value], list[Value]]) -> None:
     graph = graph_of(make)
     before = kinds(graph)
     assert not fuse_tables(graph) and kinds(graph) == before
+
+
+def test_what_passes_take_for_granted_of_operators_by_element() -> None:
+    load_all()
+    for kind in {k for k in OPERATORS.values() if k.elementwise}:
+        assert kind.has("express") and not kind.effects and not kind.deferred, kind.name
+        for sample in kind.samples():
+            values = [None if a is None else constant("a", a) for a in sample.inputs]
+            assert len(kind(**sample.attributes).infer(values)) == 1, kind.name
 
 
 def test_wide_inputs_have_no_table() -> None:

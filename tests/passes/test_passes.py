@@ -300,6 +300,7 @@ PADS: dict[str, tuple[tuple[int, ...], float | None, tuple[int, ...], bool]] = {
     "both ends": ((0, 1, 2, 0, 0, 1, 2, 0), None, (0, 0, 0, 0), True),
     "one end, and its own": ((0, 0, 0, 0, 0, 1, 3, 0), 0.0, (1, 0, 0, 2), True),
     "something else": ((0, 1, 1, 0, 0, 1, 1, 0), 1.0, (0, 0, 0, 0), False),
+    "crops what is padded": ((0, 0, -1, 0, 0, 0, 0, 0), None, (0, 1, 1, 1), False),
     "crops": ((0, 2, -1, 0, 0, 0, 0, 0), None, (0, 0, 1, 1), False),
     "channels": ((0, 1, 0, 1, 0, 0, 0, 0), None, (0, 0, 0, 0), False),
     "images": ((1, 1, 0, 0, 0, 0, 0, 0), None, (0, 0, 0, 0), False),
@@ -319,6 +320,16 @@ def test_pads_of_a_convolution(name: str) -> None:
     graph.outputs = [build(Convolution(pads=own, strides=(2, 1)), padded, w)]
     keeps_meaning(fold_pads, graph, 1e-5)
     assert ("Pad" not in kinds(graph)) is folds
+
+
+def test_pads_with_an_input_stay() -> None:
+    x, fill = value("x", (1, 4, 4, 2)), value("fill", ())
+    graph = Graph("pads", [x, fill])
+    build = Build(graph.nodes, "pads")
+    padded = build(Pad(), x, constant("around", np.asarray([0, 1, 1, 0] * 2, np.int64)), fill)
+    graph.outputs = [build(Convolution(), padded, constant("w", real(3, 1, 3, 3, 2)))]
+    keeps_meaning(fold_pads, graph, 1e-5)
+    assert kinds(graph) == ["Pad", "Convolution"]
 
 
 @pytest.mark.parametrize("zero", [0, -7])

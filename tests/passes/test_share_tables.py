@@ -94,6 +94,15 @@ def test_tables_stay_where_they_are_few_or_much_read() -> None:
         assert not share_tables(graph) and all(isinstance(n.op, Lookup) for n in graph.nodes)
 
 
+def test_tables_of_wider_results_stay() -> None:
+    """Their entries less the least of the type would be the curve's."""
+    graph = graph_of(tables())
+    for node, levels_of_one in zip(graph.nodes, tables(), strict=True):
+        node.op = lookup(DType.INT8, [int(v) - 2**15 for v in levels_of_one], DType.INT16)
+        node.outputs[0].type = TensorType(DType.INT16, node.outputs[0].shape)
+    assert not share_tables(graph)
+
+
 @pytest.mark.parametrize(("target", "wish", "shared"), [
     ("cortex-m4", "balanced", True), ("cortex-m4", "speed", False), ("cortex-m55", "balanced", False),
     ("cortex-m55", "size", True), ("cortex-m55", "speed", False),

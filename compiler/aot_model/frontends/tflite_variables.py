@@ -112,10 +112,12 @@ class Variables:
                     op("Identity"), value, output=f"{value.name}.before"
                 )
         news = {key: value for key, value in self.current.items() if value is not self.states[key]}
+        producers, assigned = graph.producers(), set[Value]()
         for key, value in news.items():
-            if value.state:
-                # The old value of another state, which may be overwritten before it is copied.
+            if _moved_from(value, producers) & assigned:
+                # The old value of a state, or a window of it, which has its new one before this is copied.
                 news[key] = Build(graph.nodes, value.name)(op("Identity"), value)
+            assigned.add(self.states[key])
         for key, value in news.items():
             state = self.states[key]
             graph.nodes.append(
@@ -126,3 +128,15 @@ class Variables:
                     f"state {state.name}",
                 )
             )
+
+
+def _moved_from(value: Value, producers: dict[Value, Node]) -> set[Value]:
+    """The states of which a value may be a window: what is only moved may be read where it is."""
+    waiting, seen = [value], {value}
+    while waiting:
+        node = producers.get(waiting.pop())
+        if node is not None and (node.op.movement or node.op.has("expand")):
+            more = {v for v in node.inputs if v is not None} - seen
+            waiting += more
+            seen |= more
+    return {v for v in seen if v.state}

@@ -35,7 +35,7 @@ class Match:
         cls, pattern: str, result: Node, found: Bindings, place: Callable[[Node], int] | None = None
     ) -> Match:
         """What a search found. place: where a node is in the order of the graph; without it, the nodes are in
-        no order.
+        the order of the search: what reads is before what is read.
         """
         nodes = tuple(
             sorted(dict.fromkeys(found.nodes.values()), key=place)

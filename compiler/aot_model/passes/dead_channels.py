@@ -51,10 +51,9 @@ class _Strand:
 
 
 def _remove(graph: Graph) -> bool:
-    ranges = channel_ranges(graph)
-    producer, uses = graph.producers(), graph.uses()
+    ranges, uses = channel_ranges(graph), graph.uses()
     for node in graph.nodes:
-        if not _makes_channels(node) or node.outputs[0] not in producer:
+        if not _makes_channels(node):
             continue
         strand = _follow(graph, node, ranges, uses)
         if strand is None or strand.keep.all():
@@ -82,15 +81,9 @@ def _keeps_apart(node: Node, channels: int) -> bool:
     if isinstance(node.op, Convolution):
         w = node.input(1)
         return node.op.group == channels and w is not None and w.is_const
-    if isinstance(node.op, Reshaping):
-        x = node.inputs[0]
-        return x is not None and bool(x.shape) and x.shape[-1] == channels
-    others = [v for v in node.inputs[1:] if v is not None]
-    if isinstance(node.op, Pool):
-        return True
     if node.kind == "Add":
         return any(v is not None and v.is_const for v in node.inputs)
-    return isinstance(node.op, Requantise) and all(v.is_const for v in others)
+    return isinstance(node.op, (Reshaping, Pool, Requantise))
 
 
 def _follow(graph: Graph, first: Node, ranges: Ranges, uses: dict[Value, list[Node]]) -> _Strand | None:
@@ -106,7 +99,7 @@ def _follow(graph: Graph, first: Node, ranges: Ranges, uses: dict[Value, list[No
             refuse(first, f"its channels are in the result '{value.name}'")
             return None
         for reader in uses.get(value, []):
-            if _makes_channels(reader) and reader.inputs[0] is value:
+            if _makes_channels(reader):
                 keep |= ~_foldable(reader, value, ranges)
             elif reader.inputs.count(value) == 1 and _keeps_apart(reader, channels):
                 values.append(reader.outputs[0])

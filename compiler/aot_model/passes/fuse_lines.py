@@ -67,22 +67,22 @@ def _roots(node: Node, source: dict[Value, Value]) -> list[Value]:
     converts = isinstance(node.op, CONVERSIONS) and all(
         v.type.elements == 1 for v in values if v not in moving[:1] and v.data is not None
     )
-    plain = node.op.elementwise and node.op.has("express") and not (node.op.effects or node.op.deferred)
     if (
-        not (plain or converts)
-        or len(node.outputs) != 1
+        not (node.op.elementwise or converts)
         or not all(v.dtype in FLOATS or (v.dtype.is_integer and not v.dtype.storage) for v in values)
         or not all(v.shape == node.outputs[0].shape for v in moving)
     ):
         return []
     first = {source.get(v, v) for v in moving}
-    found = [*first, *moving] if len(first) == 1 else moving if len(moving) == 1 else []
+    found = [*first, *moving] if len(first) == 1 else []
     return [v for v in dict.fromkeys(found) if v.dtype.bits == 8 and v.dtype.is_integer]
 
 
 def _line(node: Node, x: Value, cone: list[Node]) -> Node | None:
     """The line that a node is of x, if it is one and worth it."""
-    if not any(isinstance(n.op, (*RESCALING, *CONVERSIONS)) for n in cone):
+    known = {x, *(n.outputs[0] for n in cone)}
+    alone = all(v is None or v.data is not None or v in known for n in cone for v in n.inputs)
+    if not alone or not any(isinstance(n.op, (*RESCALING, *CONVERSIONS)) for n in cone):
         return None
     shape = _together(x, (v for n in cone for v in n.inputs if v is not None and v.data is not None))
     count = math.prod(shape)

@@ -76,7 +76,7 @@ def _fused(
             answers.append(answer)
     except OperatorError as error:
         answers.append(str(error))
-    refuse(behind, "; ".join(dict.fromkeys(answers)) or "no rule")
+    refuse(behind, "; ".join(dict.fromkeys(answers)))
     return None
 
 
@@ -120,7 +120,7 @@ def _limits(node: Node) -> tuple[float | None, float | None] | None:
     result: list[float | None] = []
     for k in (1, 2):
         value = node.input(k)
-        if value is not None and (value.data is None or value.data.size != 1):
+        if value is not None and value.data is None:
             return None
         number = None if value is None or value.data is None else float(value.data.reshape(-1)[0])
         result.append(None if number is None or math.isinf(number) else number)

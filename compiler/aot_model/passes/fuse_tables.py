@@ -74,14 +74,7 @@ def _sources(graph: Graph) -> dict[Value, Value]:
     for node in graph.nodes:
         inputs = [v for v in node.inputs if v is not None and not (v.data is not None and v.data.size == 1)]
         roots = {source.get(v, v) for v in inputs}
-        if (
-            len(roots) != 1
-            or len(node.outputs) != 1
-            or not (node.op.elementwise or isinstance(node.op, CONVERSIONS))
-            or not node.op.has("express")
-            or node.op.effects
-            or (node.op.deferred and not isinstance(node.op, CONVERSIONS))
-        ):
+        if len(roots) != 1 or not (node.op.elementwise or isinstance(node.op, CONVERSIONS)):
             continue
         (x,), out = roots, node.outputs[0]
         values = [v for v in (*node.inputs, out) if v is not None]
@@ -89,10 +82,8 @@ def _sources(graph: Graph) -> dict[Value, Value]:
             x.data is None
             and x.dtype.bits == 8
             and x.dtype.is_integer
-            and not x.dtype.storage
             and x.shape == out.shape
             and all(v.dtype in FLOATS or (v.dtype.is_integer and not v.dtype.storage) for v in values)
-            and all(v.shape == x.shape for v in inputs)
         ):
             source[out] = x
     return source

@@ -162,8 +162,8 @@ def _elementwise(sweep: _Sweep, node: Node) -> list[Node] | None:
     if not candidates:
         return None
     perm = next((p for p in candidates if len(p) == out.type.rank), None)
-    if perm is None or len(node.outputs) != 1:
-        refuse(node, "it has several results" if perm else "its result has more axes than what is transposed")
+    if perm is None:
+        refuse(node, "its result has more axes than what is transposed")
         return None
     gain = 0
     for value in node.inputs:
@@ -223,9 +223,6 @@ def _source(sweep: _Sweep, node: Node) -> tuple[Value, Perm] | None:
 def _reduction(sweep: _Sweep, node: Node) -> list[Node] | None:
     found = _source(sweep, node)
     if found is None:
-        return None
-    if len(node.inputs) > 1 and node.inputs[1] is not None and node.inputs[1].data is None:
-        refuse(node, "its axes are not constant")
         return None
     source, perm = found
     assert isinstance(node.op, Reduction)
@@ -341,15 +338,11 @@ def _resampling(sweep: _Sweep, node: Node) -> list[Node] | None:
 
 
 def _view(sweep: _Sweep, node: Node) -> list[Node] | None:
-    """reshape(transpose(x)): drop the transpose where the reshape needs none, or into the weights of a
-    product.
-    """
+    """reshape(transpose(x)): the transpose after it, or into the weights of a product."""
     found = _source(sweep, node)
     if found is None:
         return None
     source, perm = found
-    if moves_nothing(source.shape, perm):
-        return [Node(ReshapeTo(node.outputs[0].shape), [source], node.outputs, node.name)]
     return _keeps_axes(node, perm, source) or _into_weights(sweep, node, source, perm)
 
 

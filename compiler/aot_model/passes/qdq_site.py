@@ -133,9 +133,11 @@ class QdqResult:
         return int(min(max(np.rint(np.float32(real) / np.float32(self.s)) + self.z, least), most))
 
     def clamp(self, low: float | None, high: float | None) -> None:
-        """Take a real range into account."""
-        self.low = self.low if low is None else max(self.low, self.q(low))
-        self.high = self.high if high is None else min(self.high, self.q(high))
+        """Take a real range into account: of what the range so far leaves."""
+        if low is not None:
+            self.low, self.high = (max(v, self.q(low)) for v in (self.low, self.high))
+        if high is not None:
+            self.low, self.high = (min(v, self.q(high)) for v in (self.low, self.high))
 
 
 @dataclass

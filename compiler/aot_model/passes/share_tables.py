@@ -53,7 +53,7 @@ def share_tables(graph: Graph) -> bool:
 
 
 def _curve(table: Table) -> Curve | None:
-    if table.dtype.bits != 8 or len(table.values) != 256:
+    if table.dtype.bits != 8:
         return None
     lowest = int(table.dtype.limits[0])
     made = fit([v - lowest for v in table.values], table.low)

@@ -45,10 +45,12 @@ def _worth_it(q: Value) -> Answer:
 
 def _kept(node: Node, every_byte: bool) -> Answer:
     """Whether the integers of a DequantizeLinear are better kept."""
-    q = node.inputs[0]
-    assert isinstance(node.op, DequantizeLinear) and q is not None and node.inputs[1] is not None
-    if node.inputs[1].dtype is not node.outputs[0].dtype:
-        return f"makes {node.outputs[0].dtype.label} of {node.inputs[1].dtype.label} scales"
+    q, scale, zero = node.inputs[0], node.inputs[1], node.input(2)
+    assert isinstance(node.op, DequantizeLinear) and q is not None and scale is not None
+    if scale.dtype is not node.outputs[0].dtype:
+        return f"makes {node.outputs[0].dtype.label} of {scale.dtype.label} scales"
+    if zero is not None and zero.type.elements != scale.type.elements:
+        return "has not as many zero points as scales"
     if q.dtype in NIBBLES:
         return True
     if q.dtype not in (DType.INT8, DType.UINT8):
