@@ -285,6 +285,20 @@ class Loop(Operator):
         ]
 
 
+def _ways(
+    ranks: list[int], axes: tuple[int, ...] | None, directions: tuple[int, ...] | None, what: str
+) -> list[tuple[int, int]]:
+    """The axis of each sequence, counted from the front, and whether it runs from the end."""
+    some = tuple(0 for _ in ranks)
+    axes, directions = axes or some, directions or some
+    if not len(axes) == len(directions) == len(ranks) or not {*directions} <= {0, 1}:
+        raise OperatorError(
+            f"{len(ranks)} sequences with scan_{what}_axes {list(axes)} and scan_{what}_directions "
+            f"{list(directions)}: one of each, 0 or 1 for a direction"
+        )
+    return [(normal_axis(a, rank), d) for a, rank, d in zip(axes, ranks, directions, strict=True)]
+
+
 @operator("Scan", strings=True)
 class Scan(Operator):
     """A loop over slices of sequences: it becomes a Loop whose body takes its slices itself."""
@@ -301,15 +315,12 @@ class Scan(Operator):
         values = [required(inputs, k) for k in range(len(inputs))]
         count = self.num_scan_inputs
         sequences = values[len(values) - count :]
-        axes, directions = self.scan_input_axes or (0,) * count, self.scan_input_directions or (0,) * count
-        if not 0 <= count <= len(values) or not len(axes) == len(directions) == count:
-            raise OperatorError(
-                f"{count} of {len(values)} inputs are scanned, along {len(axes)} axes in {len(directions)} "
-                "directions"
-            )
-        found = [
-            (v, normal_axis(a, v.type.rank), d) for v, a, d in zip(sequences, axes, directions, strict=True)
-        ]
+        if not 0 <= count <= len(values):
+            raise OperatorError(f"{count} of {len(values)} inputs are scanned")
+        ways = _ways(
+            [v.type.rank for v in sequences], self.scan_input_axes, self.scan_input_directions, "input"
+        )
+        found = [(v, a, d) for v, (a, d) in zip(sequences, ways, strict=True)]
         lengths = {v.shape[a] for v, a, _ in found}
         if len(lengths) != 1:
             raise OperatorError(f"the sequences have different lengths {sorted(lengths)}")
@@ -320,10 +331,14 @@ class Scan(Operator):
         n = len(states)
         _same(self.body.outputs[:n], [v.type for v in states], "a value carried from turn to turn")
         types = [v.type for v in states]
-        for k, v in enumerate(self.body.outputs[n:]):
-            axis = normal_axis((self.scan_output_axes or (0,) * (k + 1))[k], v.type.rank + 1)
+        for v, (axis, _) in zip(self.body.outputs[n:], self._results(n), strict=True):
             types.append(TensorType(v.dtype, (*v.shape[:axis], turns, *v.shape[axis:])))
         return types
+
+    def _results(self, states: int) -> list[tuple[int, int]]:
+        """The axis and the direction of each output that the body's results are stacked in."""
+        ranks = [v.type.rank + 1 for v in self.body.outputs[states:]]
+        return _ways(ranks, self.scan_output_axes, self.scan_output_directions, "output")
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         states, sequences, turns = self._parts(inputs)
@@ -344,9 +359,8 @@ class Scan(Operator):
         body.nodes = [*nodes, *self.body.nodes]
         results = build.many(Loop(body), build.constant(turns, DType.INT64), None, *states)
         final = results[:n]
-        for k, stack in enumerate(results[n:]):
-            axis = normal_axis((self.scan_output_axes or (0,) * (k + 1))[k], stack.type.rank)
-            if (self.scan_output_directions or (0,) * (k + 1))[k]:
+        for stack, (axis, direction) in zip(results[n:], self._results(n), strict=True):
+            if direction:
                 ends = [build.constant([v], DType.INT64) for v in (-1, -(1 << 62), 0, -1)]
                 stack = build(Slice(), stack, *ends)
             perm = [d for d in range(stack.type.rank) if d != 0]
@@ -376,4 +390,30 @@ class Scan(Operator):
         return [
             *(Sample((start, items), {**given, **m}, outputs=2) for m in more),
             Sample((start, items.T.copy()), {**given, "scan_input_axes": (1,)}, outputs=2),
+            *cls._two_of_each(),
         ]
+
+    @staticmethod
+    def _two_of_each() -> list[Sample]:
+        """Two states, two sequences and two results, each with an axis and a direction of its own."""
+        shapes = {"total": (2, 3), "last": (3,), "item": (2, 3), "row": (3,)}
+        formals = {k: Value(k, TensorType(DType.FLOAT32, shape)) for k, shape in shapes.items()}
+        graph = Graph("body", list(formals.values()))
+        build = Build(graph.nodes, "body")
+        total, last, item, row = formals.values()
+        new = build(OPERATORS["", "Add"](), total, item)
+        both = build(OPERATORS["", "Sub"](), new, last)
+        graph.outputs = [
+            new,
+            build(OPERATORS["", "Neg"](), row),
+            both,
+            build(OPERATORS["", "Mul"](), row, last),
+        ]
+        rng = np.random.default_rng(3)
+        whole = [rng.integers(-9, 10, s).astype(np.float32) for s in ((2, 3), (3,), (2, 5, 3), (3, 5))]
+        given: dict[str, Any] = {"body": graph, "num_scan_inputs": 2, "scan_input_axes": (1, -1)}
+        forms: list[dict[str, Any]] = [
+            {"scan_input_directions": (0, 1), "scan_output_axes": (2, 1), "scan_output_directions": (1, 0)},
+            {"scan_input_directions": (1, 0), "scan_output_axes": (-2, 0), "scan_output_directions": (0, 1)},
+        ]
+        return [Sample(tuple(whole), {**given, **form}, outputs=4) for form in forms]
