@@ -132,6 +132,11 @@ class If(Operator):
         return [Sample((np.asarray(c),), given, outputs=2) for c in (True, False)]
 
 
+def _condition(inputs: Inputs) -> Value | None:
+    """Of a loop: the frontend drops what is left out at the end."""
+    return inputs[1] if len(inputs) > 1 else None
+
+
 @operator("Loop", stores_itself=True, strings=True)
 class Loop(Operator):
     """The body again and again; values it carries, and results of every turn stacked.
@@ -147,15 +152,14 @@ class Loop(Operator):
 
     def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
         return (
-            dict.fromkeys(range(len(inputs) - 2, len(self.body.outputs) - 1), 0)
+            dict.fromkeys(range(len(inputs[2:]), len(self.body.outputs) - 1), 0)
             if self._turns(inputs) is None
             else {}
         )
 
     def _turns(self, inputs: Inputs) -> int | None:
         """The number of turns where it is known."""
-        limit = inputs[0]
-        condition = inputs[1] if len(inputs) > 1 else None
+        limit, condition = inputs[0], _condition(inputs)
         first = condition is None or (condition.data is not None and bool(condition.data.reshape(-1)[0]))
         if condition is not None and condition.data is not None and not first:
             return 0
@@ -195,7 +199,7 @@ class Loop(Operator):
         return [*types, *(TensorType(v.dtype, (room or 0, *v.shape)) for v in results), *shapes]
 
     def lower(self, site: Site) -> None:
-        inputs, n = site.node.inputs, len(site.node.inputs) - 2
+        inputs, n = site.node.inputs, len(site.node.inputs[2:])
         turns = self._turns(inputs)
         states = [site.buffer(v) for v in site.node.outputs[:n]]
         results = self.body.outputs[n + 1 :]
@@ -204,20 +208,17 @@ class Loop(Operator):
         for k, state in enumerate(states):
             site.add(copy_step(site, site.buffer(required(inputs, 2 + k)), state))
         counter = Buffer(f"{site.node.name}.turn", TensorType(DType.INT64, ()), Role.WORKSPACE, align=8)
+        always = site.buffer(Value("always", TensorType(DType.BOOL, ()), np.asarray(True)))
         condition = None
         if turns is None:
             condition = Buffer(
                 f"{site.node.name}.condition", TensorType(DType.BOOL, ()), Role.WORKSPACE, align=1
             )
-            first = (
-                inputs[1]
-                if inputs[1] is not None
-                else Value("always", TensorType(DType.BOOL, ()), np.asarray(True))
-            )
-            site.add(copy_step(site, site.buffer(first), condition))
+            first = _condition(inputs)
+            site.add(copy_step(site, always if first is None else site.buffer(first), condition))
             for stack, shape in zip(stacks, shapes, strict=True):
                 site.add(_clear_step(site, stack, shape))
-        bindings = dict(zip(self.body.inputs, [counter, condition or counter, *states], strict=True))
+        bindings = dict(zip(self.body.inputs, [counter, condition or always, *states], strict=True))
         nexts = [Buffer(f"{v.name}.next", v.type, Role.WORKSPACE) for v in self.body.outputs]
         steps: list[Step] = site.body(self.body, bindings, nexts, skip=0 if turns is not None else None)
         if condition is not None:
@@ -264,8 +265,12 @@ class Loop(Operator):
             build(OPERATORS["", "ReduceMax"](keepdims=0), more),  # type: ignore[call-arg]
             build.constant(9, DType.FLOAT32),
         )
-        graph.outputs = [build(OPERATORS["", "Identity"](), again), more, build(OPERATORS["", "Neg"](), x)]
+        turned = build(OPERATORS["", "Where"](), again, build(OPERATORS["", "Neg"](), x), x)
+        graph.outputs = [build(OPERATORS["", "Identity"](), again), more, turned]
         until = Graph("until", graph.inputs, [goes_on, *graph.outputs[1:]], graph.nodes)
+        stateless = Graph("stateless", graph.inputs[:2])
+        of_turn = Build(stateless.nodes, "stateless")
+        stateless.outputs = [again, of_turn(OPERATORS["", "Neg"](), turn)]
         endless = Graph("endless", graph.inputs, [goes_on, more], graph.nodes)
         start, four = np.arange(6, dtype=np.float32).reshape(2, 3), np.asarray(4, np.int64)
         fixed, yes, no = frozenset({0, 1}), np.asarray(True), np.asarray(False)
@@ -282,6 +287,7 @@ class Loop(Operator):
             Sample((four - 7, yes, start), {"body": graph}, fixed, 2),
             Sample((four - 7, yes, start), {"body": until}, frozenset({0}), 2),
             Sample((np.asarray(-(2**63), np.int64), yes, start), {"body": until}, frozenset({0}), 2),
+            Sample((four, None), {"body": stateless}, frozenset({0})),
         ]
 
 
