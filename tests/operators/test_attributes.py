@@ -19,8 +19,6 @@ from batch import run_cases
 
 NOT_COMPARED = {
     ("TopK", "sorted"): "whatever order is right",
-    ("ai.onnx.ml.TreeEnsemble", "post_transform"): "the evaluator does without, ONNX Runtime counts them "
-    "otherwise than the standard",
 }
 
 
