@@ -76,3 +76,9 @@ def test_refused(case: str, tmp_path: Path) -> None:
 def test_pieces_that_are_the_whole(tmp_path: Path) -> None:
     for sizes in ([2, 4], [6, 0], 4):
         compile_model(Request(save(_pieces(sizes), tmp_path / "m.onnx"), "m", "c"))
+
+
+def test_indices_of_a_scalar(tmp_path: Path) -> None:
+    """A result of no rows, in the standard."""
+    with pytest.raises(CompileError, match="no indices"):
+        compile_model(Request(save(_of_a_scalar("NonZero"), tmp_path / "m.onnx"), "m", "c"))
