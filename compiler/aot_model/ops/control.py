@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from aot_model.ir.graph import Graph, Node
+from aot_model.ir.graph import Graph, Node, subgraphs
 from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.program import Access, Branch, Buffer, Call, Function, Param, Role, Step, walk_calls
 from aot_model.ir.program import Loop as LoopStep
@@ -137,6 +137,14 @@ def _condition(inputs: Inputs) -> Value | None:
     return inputs[1] if len(inputs) > 1 else None
 
 
+def _read(value: Value, nodes: list[Node]) -> bool:
+    """Whether nodes, or bodies inside of them, read a value."""
+    inner = (body for node in nodes for body in subgraphs(node))
+    return any(value in node.inputs for node in nodes) or any(
+        value in body.outputs or _read(value, body.nodes) for body in inner
+    )
+
+
 @operator("Loop", stores_itself=True, strings=True)
 class Loop(Operator):
     """The body again and again; values it carries, and results of every turn stacked.
@@ -208,20 +216,21 @@ class Loop(Operator):
         for k, state in enumerate(states):
             site.add(copy_step(site, site.buffer(required(inputs, 2 + k)), state))
         counter = Buffer(f"{site.node.name}.turn", TensorType(DType.INT64, ()), Role.WORKSPACE, align=8)
-        always = site.buffer(Value("always", TensorType(DType.BOOL, ()), np.asarray(True)))
         condition = None
-        if turns is None:
+        inside = self.body.inputs[1]
+        if turns is None or inside in self.body.outputs[1:] or _read(inside, self.body.nodes):
             condition = Buffer(
                 f"{site.node.name}.condition", TensorType(DType.BOOL, ()), Role.WORKSPACE, align=1
             )
-            first = _condition(inputs)
-            site.add(copy_step(site, always if first is None else site.buffer(first), condition))
+            always = Value("always", TensorType(DType.BOOL, ()), np.asarray(True))
+            site.add(copy_step(site, site.buffer(_condition(inputs) or always), condition))
+        if turns is None:
             for stack, shape in zip(stacks, shapes, strict=True):
                 site.add(_clear_step(site, stack, shape))
-        bindings = dict(zip(self.body.inputs, [counter, condition or always, *states], strict=True))
+        bindings = dict(zip(self.body.inputs, [counter, condition or counter, *states], strict=True))
         nexts = [Buffer(f"{v.name}.next", v.type, Role.WORKSPACE) for v in self.body.outputs]
         steps: list[Step] = site.body(self.body, bindings, nexts, skip=0 if turns is not None else None)
-        if condition is not None:
+        if turns is None and condition is not None:
             steps.append(copy_step(site, nexts[0], condition))
         steps += [copy_step(site, new, old) for new, old in zip(nexts[1 : n + 1], states, strict=True)]
         room = None if turns is not None else self._room(inputs)
@@ -241,7 +250,8 @@ class Loop(Operator):
         limit_from = site.buffer(limit) if limit is not None and limit.data is None else None
         if turns is not None:
             _count_turns(steps, turns)
-        site.add(LoopStep(steps, fixed, limit_from, condition, counter, (*stacks, *shapes)))
+        decides = condition if turns is None else None
+        site.add(LoopStep(steps, fixed, limit_from, decides, counter, (*stacks, *shapes)))
 
     @classmethod
     def samples(cls) -> list[Sample]:

@@ -307,7 +307,14 @@ class MatMulInteger(Operator):
             Sample((a, b, za), constants=frozenset({1})),
             Sample((a, b, za, np.asarray([-2] * 4, np.int8)), constants=frozenset({1, 3})),
             Sample((a, b, np.asarray([[7], [0], [250]], np.uint8), np.asarray([5, -2, 0, 9], np.int8))),
-            Sample((np.stack([a, a[::-1]]), np.stack([b[:, :1], b[:, 1:2]]), za, np.int8([[[5]], [[-2]]]))),
+            Sample(
+                (
+                    np.stack([a, a[::-1]]),
+                    np.stack([b[:, :1], b[:, 1:2]]),
+                    za,
+                    np.asarray([[[5]], [[-2]]], np.int8),
+                )
+            ),
         ]
 
 
