@@ -368,7 +368,7 @@ class OneHotEncoder(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         return [
-            Sample((texts("b", "c", "a"),), {"cats_strings": ("c", "a")}),
+            Sample((texts("b", "c", "a"),), {"cats_strings": ("c", "x" * 70, "a")}),
             Sample((texts("c", "a").reshape(2, 1),), {"cats_strings": ("c", "a"), "zeros": 0}),
             Sample((np.asarray([[1, 5], [3, 2]], np.int64),), {"cats_int64s": (5, 1, 3)}),
             Sample((np.asarray([[1.0], [3.9]], np.float32),), {"cats_int64s": (5, 1, 3)}),
