@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 from onnx.helper import make_node as node
@@ -207,3 +208,34 @@ def test_turns_that_cannot_be_counted(name: str, tmp_path: Path, monkeypatch: py
     )
     with pytest.raises(CompileError, match="E203"):
         compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", "c"))
+
+
+@pytest.mark.parametrize("go", [None, True, False])
+def test_the_condition_that_a_body_reads(go: bool | None) -> None:
+    """... by a branch inside of it, as an operand and as a result: true, whatever the number of the turn."""
+    inner, outer = (
+        helper.make_graph([node(kind, ["state"], [f"{kind}_of"])], kind, [], [tensor(f"{kind}_of", [3])])
+        for kind in ("Neg", "Exp")
+    )
+    nodes = [
+        node("If", ["on"], ["chosen"], then_branch=inner, else_branch=outer),
+        node("Where", ["on", "x", "chosen"], ["added"]),
+        node("Add", ["chosen", "added"], ["next"]),
+        node("Not", ["on"], ["off"]),
+        node("Identity", ["on"], ["again"]),
+    ]
+    body = helper.make_graph(
+        nodes,
+        "body",
+        [tensor("turn", [], INT), tensor("on", [], BOOL), tensor("state", [3])],
+        [tensor("again", [], BOOL), tensor("next", [3]), tensor("off", [], BOOL)],
+    )
+    loop = node("Loop", ["most", "" if go is None else "go", "x"], ["last", "never"], body=body)
+    fixed = {"most": np.asarray(3), **({} if go is None else {"go": np.asarray(go)})}
+    proto = model([loop], [tensor("x", [3])], [tensor("last", [3]), tensor("never", None, BOOL)], fixed)
+    x = np.asarray([0.5, -2, 3], np.float32)
+    wanted = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": x})
+    (outcome,) = run_cases([Case("loop", proto, (x,))], "c", jobs=1)
+    assert outcome.status == "ok", outcome.message
+    for y, of in zip(outcome.outputs, wanted, strict=True):
+        np.testing.assert_array_equal(y, of)

@@ -48,7 +48,8 @@ class Row:
 
     @property
     def operator(self) -> Operator:
-        return self.kind(**self.sample.attributes)
+        given = self.sample.attributes.items()
+        return self.kind(**{k: _slots(v) if isinstance(v, np.ndarray) else v for k, v in given})
 
     @property
     def has_bodies(self) -> bool:

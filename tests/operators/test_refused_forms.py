@@ -37,6 +37,9 @@ def _outcome(row: Row, **changes: Any) -> Outcome:
         (TREES, 2, SEVERAL, "two classes with votes of their own"),
         (TREES, 2, {"base_values": (0.5, 0.25)}, "base values for both"),
         (TREES, 2, {"post_transform": "PROBIT"}, "PROBIT"),
+        (("ai.onnx.ml", "TreeEnsemble"), 2, {"post_transform": 1}, "LOGISTIC for ONNX Runtime"),
+        (("ai.onnx.ml", "LabelEncoder"), 0, {"keys_strings": ("a", "b", "a")}, "twice"),
+        (("ai.onnx.ml", "LabelEncoder"), 6, {"keys_floats": (np.nan, 1.0, np.nan)}, "twice"),
         (TREES, 1, {"class_weights": (1.0, -2.0, 0.5, 4.0)}, "class 0 may be without a vote"),
     ],
 )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 from aot_model.ir.graph import Graph
 from aot_model.ir.types import DType, TensorType
@@ -60,3 +60,13 @@ def test_programs_do_not_compute_them() -> None:
     (outcome,) = run_cases([Case("dft", proto, (np.zeros((0, 8, 1), np.float32),))], "c", jobs=1)
     assert outcome.status == "ok", outcome.message
     assert outcome.outputs[0].shape == (0, 8, 2)
+
+
+def test_zero_points_that_make_the_result_larger_are_refused() -> None:
+    """... of constants, too, which took the shape that came out."""
+    node = helper.make_node("MatMulInteger", ["a", "b", "z"], ["y"], name="product")
+    constants = {k: np.ones(s, np.uint8) for k, s in (("a", (3, 5)), ("b", (5, 4)), ("z", (2, 3, 1)))}
+    constants["z"][0] = 0
+    whole = helper.make_tensor_value_info("y", TensorProto.INT32, None)
+    (outcome,) = run_cases([Case("product", model([node], [], [whole], constants), ())], "c", jobs=1)
+    assert outcome.status == "refused" and "do not fit" in outcome.message, outcome

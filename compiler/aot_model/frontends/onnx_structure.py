@@ -282,9 +282,13 @@ def _split(place: Place) -> bool:
         sizes = [1] * n
     elif data.ndim == 0:
         step = int(data)
+        if step < 1:
+            raise OperatorError(f"pieces of {step} elements")
         sizes = [min(step, n - k) for k in range(0, n, step)]
     else:
         sizes = list(ints(data))
+    if sum(sizes) != n or any(size < 0 for size in sizes):
+        raise OperatorError(f"pieces of {sizes} elements are not the {n} of axis {a} of {x.type}")
     build, pieces, begin = place.build, [], 0
     for size in sizes:
         piece = build(Slice(), x, *(build.constant([v], DType.INT64) for v in (begin, begin + size, a)))

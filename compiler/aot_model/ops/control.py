@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from aot_model.ir.graph import Graph, Node
+from aot_model.ir.graph import Graph, Node, subgraphs
 from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.program import Access, Branch, Buffer, Call, Function, Param, Role, Step, walk_calls
 from aot_model.ir.program import Loop as LoopStep
@@ -132,6 +132,19 @@ class If(Operator):
         return [Sample((np.asarray(c),), given, outputs=2) for c in (True, False)]
 
 
+def _condition(inputs: Inputs) -> Value | None:
+    """Of a loop: the frontend drops what is left out at the end."""
+    return inputs[1] if len(inputs) > 1 else None
+
+
+def _read(value: Value, nodes: list[Node]) -> bool:
+    """Whether nodes, or bodies inside of them, read a value."""
+    inner = (body for node in nodes for body in subgraphs(node))
+    return any(value in node.inputs for node in nodes) or any(
+        value in body.outputs or _read(value, body.nodes) for body in inner
+    )
+
+
 @operator("Loop", stores_itself=True, strings=True)
 class Loop(Operator):
     """The body again and again; values it carries, and results of every turn stacked.
@@ -147,15 +160,14 @@ class Loop(Operator):
 
     def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
         return (
-            dict.fromkeys(range(len(inputs) - 2, len(self.body.outputs) - 1), 0)
+            dict.fromkeys(range(len(inputs[2:]), len(self.body.outputs) - 1), 0)
             if self._turns(inputs) is None
             else {}
         )
 
     def _turns(self, inputs: Inputs) -> int | None:
         """The number of turns where it is known."""
-        limit = inputs[0]
-        condition = inputs[1] if len(inputs) > 1 else None
+        limit, condition = inputs[0], _condition(inputs)
         first = condition is None or (condition.data is not None and bool(condition.data.reshape(-1)[0]))
         if condition is not None and condition.data is not None and not first:
             return 0
@@ -195,7 +207,7 @@ class Loop(Operator):
         return [*types, *(TensorType(v.dtype, (room or 0, *v.shape)) for v in results), *shapes]
 
     def lower(self, site: Site) -> None:
-        inputs, n = site.node.inputs, len(site.node.inputs) - 2
+        inputs, n = site.node.inputs, len(site.node.inputs[2:])
         turns = self._turns(inputs)
         states = [site.buffer(v) for v in site.node.outputs[:n]]
         results = self.body.outputs[n + 1 :]
@@ -205,22 +217,20 @@ class Loop(Operator):
             site.add(copy_step(site, site.buffer(required(inputs, 2 + k)), state))
         counter = Buffer(f"{site.node.name}.turn", TensorType(DType.INT64, ()), Role.WORKSPACE, align=8)
         condition = None
-        if turns is None:
+        inside = self.body.inputs[1]
+        if turns is None or inside in self.body.outputs[1:] or _read(inside, self.body.nodes):
             condition = Buffer(
                 f"{site.node.name}.condition", TensorType(DType.BOOL, ()), Role.WORKSPACE, align=1
             )
-            first = (
-                inputs[1]
-                if inputs[1] is not None
-                else Value("always", TensorType(DType.BOOL, ()), np.asarray(True))
-            )
-            site.add(copy_step(site, site.buffer(first), condition))
+            always = Value("always", TensorType(DType.BOOL, ()), np.asarray(True))
+            site.add(copy_step(site, site.buffer(_condition(inputs) or always), condition))
+        if turns is None:
             for stack, shape in zip(stacks, shapes, strict=True):
                 site.add(_clear_step(site, stack, shape))
         bindings = dict(zip(self.body.inputs, [counter, condition or counter, *states], strict=True))
         nexts = [Buffer(f"{v.name}.next", v.type, Role.WORKSPACE) for v in self.body.outputs]
         steps: list[Step] = site.body(self.body, bindings, nexts, skip=0 if turns is not None else None)
-        if condition is not None:
+        if turns is None and condition is not None:
             steps.append(copy_step(site, nexts[0], condition))
         steps += [copy_step(site, new, old) for new, old in zip(nexts[1 : n + 1], states, strict=True)]
         room = None if turns is not None else self._room(inputs)
@@ -240,7 +250,8 @@ class Loop(Operator):
         limit_from = site.buffer(limit) if limit is not None and limit.data is None else None
         if turns is not None:
             _count_turns(steps, turns)
-        site.add(LoopStep(steps, fixed, limit_from, condition, counter, (*stacks, *shapes)))
+        decides = condition if turns is None else None
+        site.add(LoopStep(steps, fixed, limit_from, decides, counter, (*stacks, *shapes)))
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -264,8 +275,12 @@ class Loop(Operator):
             build(OPERATORS["", "ReduceMax"](keepdims=0), more),  # type: ignore[call-arg]
             build.constant(9, DType.FLOAT32),
         )
-        graph.outputs = [build(OPERATORS["", "Identity"](), again), more, build(OPERATORS["", "Neg"](), x)]
+        turned = build(OPERATORS["", "Where"](), again, build(OPERATORS["", "Neg"](), x), x)
+        graph.outputs = [build(OPERATORS["", "Identity"](), again), more, turned]
         until = Graph("until", graph.inputs, [goes_on, *graph.outputs[1:]], graph.nodes)
+        stateless = Graph("stateless", graph.inputs[:2])
+        of_turn = Build(stateless.nodes, "stateless")
+        stateless.outputs = [again, of_turn(OPERATORS["", "Neg"](), turn)]
         endless = Graph("endless", graph.inputs, [goes_on, more], graph.nodes)
         start, four = np.arange(6, dtype=np.float32).reshape(2, 3), np.asarray(4, np.int64)
         fixed, yes, no = frozenset({0, 1}), np.asarray(True), np.asarray(False)
@@ -282,7 +297,22 @@ class Loop(Operator):
             Sample((four - 7, yes, start), {"body": graph}, fixed, 2),
             Sample((four - 7, yes, start), {"body": until}, frozenset({0}), 2),
             Sample((np.asarray(-(2**63), np.int64), yes, start), {"body": until}, frozenset({0}), 2),
+            Sample((four, None), {"body": stateless}, frozenset({0})),
         ]
+
+
+def _ways(
+    ranks: list[int], axes: tuple[int, ...] | None, directions: tuple[int, ...] | None, what: str
+) -> list[tuple[int, int]]:
+    """The axis of each sequence, counted from the front, and whether it runs from the end."""
+    some = tuple(0 for _ in ranks)
+    axes, directions = axes or some, directions or some
+    if not len(axes) == len(directions) == len(ranks) or not {*directions} <= {0, 1}:
+        raise OperatorError(
+            f"{len(ranks)} sequences with scan_{what}_axes {list(axes)} and scan_{what}_directions "
+            f"{list(directions)}: one of each, 0 or 1 for a direction"
+        )
+    return [(normal_axis(a, rank), d) for a, rank, d in zip(axes, ranks, directions, strict=True)]
 
 
 @operator("Scan", strings=True)
@@ -301,15 +331,12 @@ class Scan(Operator):
         values = [required(inputs, k) for k in range(len(inputs))]
         count = self.num_scan_inputs
         sequences = values[len(values) - count :]
-        axes, directions = self.scan_input_axes or (0,) * count, self.scan_input_directions or (0,) * count
-        if not 0 <= count <= len(values) or not len(axes) == len(directions) == count:
-            raise OperatorError(
-                f"{count} of {len(values)} inputs are scanned, along {len(axes)} axes in {len(directions)} "
-                "directions"
-            )
-        found = [
-            (v, normal_axis(a, v.type.rank), d) for v, a, d in zip(sequences, axes, directions, strict=True)
-        ]
+        if not 0 <= count <= len(values):
+            raise OperatorError(f"{count} of {len(values)} inputs are scanned")
+        ways = _ways(
+            [v.type.rank for v in sequences], self.scan_input_axes, self.scan_input_directions, "input"
+        )
+        found = [(v, a, d) for v, (a, d) in zip(sequences, ways, strict=True)]
         lengths = {v.shape[a] for v, a, _ in found}
         if len(lengths) != 1:
             raise OperatorError(f"the sequences have different lengths {sorted(lengths)}")
@@ -320,10 +347,14 @@ class Scan(Operator):
         n = len(states)
         _same(self.body.outputs[:n], [v.type for v in states], "a value carried from turn to turn")
         types = [v.type for v in states]
-        for k, v in enumerate(self.body.outputs[n:]):
-            axis = normal_axis((self.scan_output_axes or (0,) * (k + 1))[k], v.type.rank + 1)
+        for v, (axis, _) in zip(self.body.outputs[n:], self._results(n), strict=True):
             types.append(TensorType(v.dtype, (*v.shape[:axis], turns, *v.shape[axis:])))
         return types
+
+    def _results(self, states: int) -> list[tuple[int, int]]:
+        """The axis and the direction of each output that the body's results are stacked in."""
+        ranks = [v.type.rank + 1 for v in self.body.outputs[states:]]
+        return _ways(ranks, self.scan_output_axes, self.scan_output_directions, "output")
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         states, sequences, turns = self._parts(inputs)
@@ -344,9 +375,8 @@ class Scan(Operator):
         body.nodes = [*nodes, *self.body.nodes]
         results = build.many(Loop(body), build.constant(turns, DType.INT64), None, *states)
         final = results[:n]
-        for k, stack in enumerate(results[n:]):
-            axis = normal_axis((self.scan_output_axes or (0,) * (k + 1))[k], stack.type.rank)
-            if (self.scan_output_directions or (0,) * (k + 1))[k]:
+        for stack, (axis, direction) in zip(results[n:], self._results(n), strict=True):
+            if direction:
                 ends = [build.constant([v], DType.INT64) for v in (-1, -(1 << 62), 0, -1)]
                 stack = build(Slice(), stack, *ends)
             perm = [d for d in range(stack.type.rank) if d != 0]
@@ -376,4 +406,30 @@ class Scan(Operator):
         return [
             *(Sample((start, items), {**given, **m}, outputs=2) for m in more),
             Sample((start, items.T.copy()), {**given, "scan_input_axes": (1,)}, outputs=2),
+            *cls._two_of_each(),
         ]
+
+    @staticmethod
+    def _two_of_each() -> list[Sample]:
+        """Two states, two sequences and two results, each with an axis and a direction of its own."""
+        shapes = {"total": (2, 3), "last": (3,), "item": (2, 3), "row": (3,)}
+        formals = {k: Value(k, TensorType(DType.FLOAT32, shape)) for k, shape in shapes.items()}
+        graph = Graph("body", list(formals.values()))
+        build = Build(graph.nodes, "body")
+        total, last, item, row = formals.values()
+        new = build(OPERATORS["", "Add"](), total, item)
+        both = build(OPERATORS["", "Sub"](), new, last)
+        graph.outputs = [
+            new,
+            build(OPERATORS["", "Neg"](), row),
+            both,
+            build(OPERATORS["", "Mul"](), row, last),
+        ]
+        rng = np.random.default_rng(3)
+        whole = [rng.integers(-9, 10, s).astype(np.float32) for s in ((2, 3), (3,), (2, 5, 3), (3, 5))]
+        given: dict[str, Any] = {"body": graph, "num_scan_inputs": 2, "scan_input_axes": (1, -1)}
+        forms: list[dict[str, Any]] = [
+            {"scan_input_directions": (0, 1), "scan_output_axes": (2, 1), "scan_output_directions": (1, 0)},
+            {"scan_input_directions": (1, 0), "scan_output_axes": (-2, 0), "scan_output_directions": (0, 1)},
+        ]
+        return [Sample(tuple(whole), {**given, **form}, outputs=4) for form in forms]

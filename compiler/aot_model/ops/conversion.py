@@ -72,7 +72,14 @@ class Cast(Operator):
             Sample((np.asarray([-5, 0, 7, 300, 70000], np.int32),), {"to": d})
             for d in (DType.UINT8, DType.INT16, DType.FLOAT32, DType.BOOL)
         ]
-        return [*(Sample((x,), {"to": d}) for d in safe), *ints, *wrap]
+        small = [Sample((x,), {"to": DType.FLOAT8E5M2, "saturate": s}) for s in (0, 1)]
+        return [
+            *(Sample((x,), {"to": d}) for d in safe),
+            *ints,
+            *wrap,
+            *small,
+            Sample((x[3:],), {"to": DType.FLOAT8E8M0}),
+        ]
 
 
 @operator("BitCast", elementwise=True)

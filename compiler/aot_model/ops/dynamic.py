@@ -58,20 +58,19 @@ class NonZero(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
-        rank = max(x.type.rank, 1)
-        return [TensorType(DType.INT64, (rank, x.type.elements)), shape_type(2)]
+        if not x.shape:
+            raise OperatorError(f"an element of the scalar '{x.name}' has no indices")
+        return [TensorType(DType.INT64, (x.type.rank, x.type.elements)), shape_type(2)]
 
     def fold(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
         x = arrays[0]
         assert x is not None
-        found = np.stack(
-            np.nonzero(np.atleast_1d(x.astype(np.float64) if x.dtype.kind == "V" else x))
-        ).astype(np.int64)
+        found = np.stack(np.nonzero(x.astype(np.float64) if x.dtype.kind == "V" else x)).astype(np.int64)
         return [found, np.asarray(found.shape, np.int32)]
 
     def lower(self, site: Site) -> None:
         x, y = site.input(0), site.node.outputs[0]
-        shape = x.shape or (1,)
+        shape = x.shape
         text = CText()
         text.line("int32_t n = 0;")
         text.line("int32_t count = 0;")
@@ -90,7 +89,11 @@ class NonZero(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((np.asarray([[1, 0, 2], [0, 0, 3]], np.float32),), {}, frozenset({0}))]
+        deep = np.asarray([1, 0, 0, 2, 3, 0, 0, 0, 4, 0, 0, 5] * 2, np.int32).reshape(4, 3, 2)
+        return [
+            Sample((np.asarray([[1, 0, 2], [0, 0, 3]], np.float32),), {}, frozenset({0})),
+            Sample((deep,)),
+        ]
 
 
 @operator("NonZeroRows", domain="aot", stores_itself=True)

@@ -51,7 +51,7 @@ class DepthToSpace(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         return [
-            Sample((_draw(1, (4 - b) * b * b, 2, 3),), {"blocksize": b, "mode": m})
+            Sample((_draw(2, (5 - b) * b * b, 2, 3),), {"blocksize": b, "mode": m})
             for m in ("DCR", "CRD")
             for b in (2, 3)
         ]
@@ -156,7 +156,8 @@ class EyeLike(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((_draw(3, 4),), {"k": k}) for k in (0, 1, -2, -(2**63))]
+        forms: list[dict[str, object]] = [{}, {"k": 1, "dtype": DType.INT32}, {"k": -2}, {"k": -(2**63)}]
+        return [Sample((_draw(3, 4),), form) for form in forms]
 
 
 # --- einsum -------------------------------------------------------------------------------------------------
@@ -290,7 +291,7 @@ class Einsum(Operator):
     def samples(cls) -> list[Sample]:
         cases = [
             ("ij,jk->ik", (3, 4), (4, 5)),
-            ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)),
+            ("bij,bjk->ikb", (2, 3, 4), (2, 4, 5)),
             ("i,i->", (5,), (5,)),
             ("...ii->...i", (2, 3, 3)),
             ("ij->i", (3, 4)),
@@ -298,6 +299,10 @@ class Einsum(Operator):
             ("ij,jk", (2, 3), (3, 4)),
             ("i,j,k->kij", (2,), (3,), (4,)),
             ("...ij,...jk->...ik", (2, 1, 3, 4), (5, 4, 2)),
+            ("ii,ij->j", (3, 3), (3, 4)),
+            ("ijk,jl->il", (2, 3, 4), (3, 5)),
+            ("ij,jkl->ik", (2, 3), (3, 4, 5)),
+            ("ij,jk,kl,lm->mi", (2, 3), (3, 4), (4, 2), (2, 5)),
         ]
         small = tuple(np.asarray(40 * _draw(*s), np.int8) for s in ((3, 4), (4, 5)))  # sums of it wrap
         return [

@@ -66,7 +66,10 @@ class LRN(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((draw(2, 5, 2, 2),), {"size": n, "alpha": 0.2, "bias": 2.0}) for n in (1, 3, 5)]
+        forms = ((1, 0.5), (3, 0.75), (5, 1.0), (3, 0.3))
+        return [
+            Sample((draw(2, 5, 2, 3),), {"size": n, "alpha": 0.2, "beta": b, "bias": 2.0}) for n, b in forms
+        ]
 
 
 def _centred(build: Build, x: Value, axes: tuple[int, ...]) -> tuple[Value, Value]:

@@ -147,16 +147,22 @@ class FindKey(Operator):
 
 
 def mapped(build: Build, x: Value, keys: Sequence[Any], values: np.ndarray, default: np.ndarray) -> Value:
-    """values[k] where an element is keys[k] (of equal keys the last counts), else the default."""
+    """values[k] where an element is keys[k], else the default."""
     if len(keys) != len(values):
         raise OperatorError(f"{len(keys)} keys and {len(values)} values")
+    if len({"nan" if key != key else key for key in keys}) < len(keys):
+        raise OperatorError(
+            "a key is there twice: the first counts for ONNX Runtime, the last for ONNX's evaluator",
+            "E202",
+            "leave out one of them",
+        )
     places = {key: k for k, key in enumerate(keys) if key == key and possible(key, x.dtype)}
     order = sorted(places)
     chosen = [places[key] for key in order]
     missing = [k for k, key in enumerate(keys) if key != key]
     if missing:
         order.append(math.nan)
-        chosen.append(missing[-1])
+        chosen += missing
     table = np.concatenate([values[chosen], default.reshape(1)])
     return build(Gather(0), build.constant(table), build(FindKey(tuple(order)), x))
 
@@ -262,6 +268,8 @@ class LabelEncoder(Operator):
                     "default_string": "z",
                 },
             ),
+            Sample((words,), {"keys_tensor": texts("b", "aa"), "values_tensor": texts("x", "ü")}),
+            Sample((words,), {"keys_strings": ("a", "x" * 70, "zz"), "values_int64s": (1, 2, 3)}),
             *(
                 Sample((numbers,), {"keys_tensor": np.asarray([3, 0]), "values_tensor": v, **of})
                 for v in (np.asarray([7, 8]), np.asarray([7, 8], np.float32))
@@ -360,7 +368,7 @@ class OneHotEncoder(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         return [
-            Sample((texts("b", "c", "a"),), {"cats_strings": ("c", "a")}),
+            Sample((texts("b", "c", "a"),), {"cats_strings": ("c", "x" * 70, "a")}),
             Sample((texts("c", "a").reshape(2, 1),), {"cats_strings": ("c", "a"), "zeros": 0}),
             Sample((np.asarray([[1, 5], [3, 2]], np.int64),), {"cats_int64s": (5, 1, 3)}),
             Sample((np.asarray([[1.0], [3.9]], np.float32),), {"cats_int64s": (5, 1, 3)}),

@@ -229,7 +229,12 @@ class GroupQueryAttention(Composition):
                 r,
                 3,
             ),
-            Sample((drawn(8, 2, 1, 128), None, None, *one[3:], now, five), heads_of, c, 3),
+            Sample(
+                (drawn(8, 2, 1, 96), None, None, drawn(6, 2, 3, 4, 8), drawn(7, 2, 3, 4, 8), now, five),
+                {"num_heads": 6, "kv_num_heads": 3},
+                c,
+                3,
+            ),
             Sample((*one, now, five), {**heads_of, "softcap": 2.0}, c, 3),
             Sample((*one, now, five), {**heads_of, "local_window_size": 2}, c, 3),
             Sample((*one, now, five), {**heads_of, "smooth_softmax": 1}, c, 3),
@@ -237,5 +242,5 @@ class GroupQueryAttention(Composition):
             Sample((*one, now, five, None, None, None, drawn(9, 1, 4, 1, 5)), heads_of, c, 3),
             Sample((*one, now, five, *[None] * 4, drawn(10, 4)), heads_of, c, 3),
             Sample((*one, now, five, *caches, np.asarray([[2], [7]])), {**heads_of, "do_rotary": 1}, r, 3),
-            Sample((q, k, v, empty, empty, full, three, *[None] * 4, drawn(10, 4)), heads_of, c, 3),
+            Sample((q, k, v, None, None, full, three, *[None] * 4, drawn(10, 4)), heads_of, c, 3),
         ]

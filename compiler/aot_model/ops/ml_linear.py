@@ -131,5 +131,9 @@ class LinearClassifier(Operator):
         forms += [
             {**one, "classlabels_strings": ("no", "yes"), "post_transform": p} for p in ("NONE", "LOGISTIC")
         ]
-        forms += [{**three, "classlabels_strings": ("red", "grün", "blue")}]
+        two = {"coefficients": (0.5, -1.0, 2.0, 0.1), "intercepts": (0.5, -0.25)}
+        forms += [
+            {**three, "classlabels_strings": ("red", "grün", "blue")},
+            {**two, "classlabels_ints": (3, 8)},
+        ]
         return [Sample((x,), f, outputs=2) for f in forms]

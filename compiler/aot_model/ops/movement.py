@@ -323,7 +323,12 @@ class Pad(Operator):
         filled = np.asarray([2, 1]), np.asarray(-2.5, np.float32)
         more = [
             Sample((ramp(5), *filled), {}, frozenset({1})),
-            Sample((ramp(3, 4), *filled, np.asarray([-1])), {}, frozenset({1, 3})),
+            Sample(
+                (ramp(2, 3, 4), np.asarray([1, 2, 3, -1]), filled[1], np.asarray([2, 0])),
+                {},
+                frozenset({1, 3}),
+            ),
+            Sample((ramp(1, 4), np.asarray([2, 0, 1, 0])), {"mode": "reflect"}, frozenset({1})),
         ]
         return [case((1, 0, 0, 2)), case((0, 0, 0, 0)), case((-1, 2, 1, -1)), case((2, 1, 1, 3), "edge"),
                 case((2, 3, 1, 2), "reflect"), case((1, 1, 1, 1), "wrap"),

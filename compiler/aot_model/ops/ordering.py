@@ -26,7 +26,7 @@ from aot_model.ops.scatter import update_text
 
 def split_at(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
     """(elements before the axis, along it, behind it)."""
-    return math.prod(shape[:axis]), shape[axis] if shape else 1, math.prod(shape[axis + 1 :])
+    return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
 def _distinct(*shape: int) -> np.ndarray:
@@ -55,7 +55,7 @@ class TopK(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, k = required(inputs), self._count(inputs)
         a = normal_axis(self.axis, x.type.rank)
-        if not x.shape or not 0 <= k <= x.shape[a]:
+        if not 0 <= k <= x.shape[a]:
             raise OperatorError(f"k = {k} does not fit axis {a} of {x.type}")
         shape = (*x.shape[:a], k, *x.shape[a + 1 :])
         return [TensorType(x.dtype, shape), TensorType(DType.INT64, shape)]
@@ -146,13 +146,9 @@ class _ArgExtreme(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
         a = normal_axis(self.axis, x.type.rank)
-        if x.shape and not x.shape[a]:
+        if not x.shape[a]:
             raise OperatorError(f"axis {a} of {x.type} is empty")
-        return [
-            TensorType(
-                DType.INT64, (*x.shape[:a], *([1] if self.keepdims and x.shape else []), *x.shape[a + 1 :])
-            )
-        ]
+        return [TensorType(DType.INT64, (*x.shape[:a], *([1] if self.keepdims else []), *x.shape[a + 1 :]))]
 
     def fold(self, arrays: list[np.ndarray | None]) -> list[np.ndarray]:  # type: ignore[override]
         x = arrays[0]

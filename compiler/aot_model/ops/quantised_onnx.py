@@ -245,14 +245,16 @@ def _zero_point(value: Value | None) -> int | None:
 
 
 def _centred(build: Build, x: Value, zero: Value | None, shape: Ints) -> Value:
-    """8-bit x - zero as int16, the zero point brought to a shape that broadcasts."""
+    """8-bit x - zero as int16; zero points in a list are brought to a shape that broadcasts."""
     wide = build(Cast(DType.INT16), x)
     if zero is None:
         return wide
+    if zero.type.elements == 1:
+        shape = (1,) * x.type.rank
+    elif zero.type.rank > 1:
+        shape = zero.shape
     reshaped = build(
-        OPERATORS["", "Reshape"](),
-        build(Cast(DType.INT16), zero),
-        build.constant(shape if zero.type.elements > 1 else (1,) * x.type.rank, DType.INT64),
+        OPERATORS["", "Reshape"](), build(Cast(DType.INT16), zero), build.constant(shape, DType.INT64)
     )
     return build(op("Sub"), wide, reshaped)
 
@@ -305,6 +307,14 @@ class MatMulInteger(Operator):
             Sample((a, b, za), constants=frozenset({1})),
             Sample((a, b, za, np.asarray([-2] * 4, np.int8)), constants=frozenset({1, 3})),
             Sample((a, b, np.asarray([[7], [0], [250]], np.uint8), np.asarray([5, -2, 0, 9], np.int8))),
+            Sample(
+                (
+                    np.stack([a, a[::-1]]),
+                    np.stack([b[:, :1], b[:, 1:2]]),
+                    za,
+                    np.asarray([[[5]], [[-2]]], np.int8),
+                )
+            ),
         ]
 
 

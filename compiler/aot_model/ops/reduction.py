@@ -68,8 +68,7 @@ class Reduction(Operator):
         data = static(inputs, 1, "the axes")
         if data is None or data.size == 0:
             return frozenset() if self.noop_with_empty_axes else frozenset(range(rank))
-        axes = frozenset(normal_axis(a, rank) for a in ints(data))
-        return axes if rank else frozenset()  # Of a scalar, axes 0 and -1 are accepted and mean nothing.
+        return frozenset(normal_axis(a, rank) for a in ints(data))
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, axes = required(inputs), self.axes(inputs)

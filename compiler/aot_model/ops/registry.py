@@ -163,9 +163,9 @@ def required(inputs: Inputs, index: int = 0) -> Value:
 
 def normal_axis(axis: int, rank: int) -> int:
     """An axis counted from the front. OperatorError when out of range."""
-    if not -rank <= axis < max(rank, 1):
+    if not -rank <= axis < rank:
         raise OperatorError(f"axis {axis} is out of range for rank {rank}")
-    return axis % rank if rank else 0
+    return axis % rank
 
 
 def ranked(x: Value, least: int, most: int | None = None) -> Value:

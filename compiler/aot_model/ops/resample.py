@@ -406,8 +406,8 @@ class Resize(Operator):
         region = np.asarray([0, 0, 0.15, 0.1, 1, 1, 0.85, 1.2], np.float32)  # beyond the last column
         crop = {"coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 3.0}
         found += [
-            Sample((x, region, np.asarray([1, 1, 2, 2], np.float32)), {**crop, "mode": m}, frozenset({1, 2}))
-            for m in ("nearest", "linear")
+            Sample((x, region, np.asarray([1, 1, h, 2], np.float32)), {**crop, "mode": m}, frozenset({1, 2}))
+            for m, h in (("nearest", 2), ("linear", 0.25))  # one row is the middle of the region
         ]
         sizes: tuple[tuple[tuple[int, int], dict[str, Any]], ...] = (
             ((7, 3), {}),

@@ -85,18 +85,18 @@ class ResizeBilinear(Operator):
                 else i.astype(np.float32) * scale
             )
             low = np.maximum(np.floor(at), 0).astype(np.int32)
-            high = np.minimum(np.ceil(at), size - 1).astype(np.int32)
+            high = np.ceil(at).astype(np.int32)
             weight = (at - low.astype(np.float32)).astype(np.float32)
         else:
             span, count = (size - 1, wanted - 1) if aligned else (size, wanted)
             step = (1024 * span + count // 2) // count
             place = i * step + step // 2 - 512 if self.half_pixel_centers else i * step
             low = np.maximum(np.trunc(place / 1024), 0).astype(np.int32)
-            high = np.minimum(np.trunc((place + 1023) / 1024), size - 1).astype(np.int32)
+            high = np.trunc((place + 1023) / 1024).astype(np.int32)
             weight = (place - 1024 * low).astype(wide.numpy)
         return _Axis(
             constant("lower", np.minimum(low, size - 1)),
-            constant("upper", np.clip(high, 0, size - 1)),
+            constant("upper", np.minimum(high, size - 1)),
             constant("weight", weight),
         )
 

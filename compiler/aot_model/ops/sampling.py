@@ -147,6 +147,12 @@ class GridSample(Operator):
             for m in ("linear", "nearest", "cubic")
             for p in ("zeros", "border", "reflection")
             for a in (0, 1)
+        ] + [
+            # one row: a place beside it is reflected to it
+            Sample(
+                (np.asarray(rng.uniform(-1, 1, (2, 3, 1, 5)), np.float32), np.repeat(grid[:, :2], 2, 0)),
+                {"padding_mode": "reflection", "align_corners": 1},
+            )
         ]
 
 
@@ -241,11 +247,11 @@ class DeformConv(Operator):
         }
         return [
             Sample(
-                (draw(1, 2, 4, 4), draw(2, 2, 2, 2), draw(1, 8, 3, 3), draw(2), draw(1, 4, 3, 3)),
+                (draw(1, 2, 4, 4), draw(2, 2, 2, 2), draw(1, 8, 3, 3)),
                 {"kernel_shape": (2, 2), "pads": (0, 0, 0, 0)},
             ),
             Sample(
-                (draw(2, 4, 5, 6), draw(6, 2, 3, 2), draw(2, 24, 2, 5), draw(6), draw(2, 12, 2, 5)), grouped
+                (draw(2, 4, 6, 5), draw(6, 2, 2, 3), draw(2, 24, 3, 2), draw(6), draw(2, 12, 3, 2)), grouped
             ),
         ]
 
@@ -324,15 +330,15 @@ class RoiAlign(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(14)
-        x = np.asarray(rng.uniform(0, 1, (2, 2, 8, 8)), np.float32)
+        x = np.asarray(rng.uniform(0, 1, (2, 3, 7, 8)), np.float32)
         rois = np.asarray([[0, 0, 5, 6], [2.5, 1, 7, 7.5]], np.float32)
         fixed = {"output_height": 2, "output_width": 3, "sampling_ratio": 2}
         return [
             Sample(
                 (x, rois, np.asarray([0, 1], np.int64)),
-                {**fixed, "mode": "avg", "coordinate_transformation_mode": c},
+                {**fixed, "mode": m, "coordinate_transformation_mode": c, "spatial_scale": s},
             )
-            for c in ("half_pixel", "output_half_pixel")
+            for m, c, s in (("avg", "half_pixel", 1.0), ("max", "output_half_pixel", 0.75))
         ]
 
 
@@ -419,5 +425,5 @@ class CropAndResize(Operator):
         return [
             Sample((x, boxes, batch, s), {"mode": m, "extrapolation_value": e}, constants)
             for s in sizes
-            for m, e in (("bilinear", 0.0), ("nearest", -3.5))
+            for m, e in (("bilinear", 1.25), ("nearest", -3.5))
         ]

@@ -155,7 +155,7 @@ class ScatterElements(_Scatter):
         for loop in loops:
             loop.__enter__()
         clamped_index(text, "at", "indices[n]", x.shape[a])
-        place = " + ".join(f"{'at' if k == a else f'i{k}'} * {strides[k]}" for k in range(rank)) or "0"
+        place = " + ".join(f"{'at' if k == a else f'i{k}'} * {strides[k]}" for k in range(rank))
         text.line(update_text(self.reduction, x.dtype, f"y[{place}]", "updates[n]"))
         text.line("++n;")
         for loop in reversed(loops):
@@ -266,7 +266,8 @@ class ScatterND(_Scatter):
         rows.append(Sample((x, int64([[[1, 1], [1, 2]]]), ramp(1, 2) + 5), more, known))
         rows.append(Sample((x, int64(apart[2]), ramp(2, 3)), {"reduction": "add"}, known))
         rows.append(Sample((x, np.zeros((0, 1), np.int64), ramp(0, 3))))
-        return [*rows, Sample((x, int64([[0, 1], [3, 2]]), ramp(2) - 7))]
+        deep_places = int64([[[0, 1], [3, 2], [1, 0]], [[2, -1], [-4, 0], [3, 1]]])
+        return [*rows, Sample((x, deep_places, ramp(2, 3) - 7))]
 
 
 def _put(y: np.ndarray, place: tuple[int, ...], value: np.ndarray, reduction: str) -> None:

@@ -163,10 +163,11 @@ class DFT(Operator):
         axis = np.asarray(1, np.int64)
         return [
             Sample((_draw(2, 8, 1), None, axis), {}, none),
-            Sample((_draw(2, 6, 2), None, axis), {}, none),
-            Sample((_draw(2, 5, 2), None, axis), {"inverse": 1}, none),
+            Sample((_draw(2, 6, 3, 2), None, axis), {}, none),
+            Sample((_draw(2, 5, 3, 2), None, axis - 4), {"inverse": 1}, none),
             Sample((_draw(2, 8, 1), None, axis), {"onesided": 1}, none),
             Sample((_draw(1, 6, 1), np.asarray(4, np.int64), axis), {}, none),
+            Sample((_draw(3, 4, 5, 2), None, axis), {"inverse": 1, "onesided": 1}, none),
         ]
 
 
@@ -240,7 +241,8 @@ class STFT(Operator):
         plain = _draw(1, 32, 1), np.asarray(4, np.int64), None, np.asarray(8, np.int64)
         given = plain[0], plain[1], window, plain[3]
         windowed = [Sample(given, {"onesided": o}, frozenset({1, 2, 3})) for o in (0, 1)]
-        return [*windowed, Sample(plain, {}, frozenset({1, 3}))]
+        apart = _draw(2, 20), np.asarray(3, np.int64), None, np.asarray(6, np.int64)
+        return [*windowed, Sample(apart, {}, frozenset({1, 3}))]
 
 
 @operator("MelWeightMatrix")

@@ -275,6 +275,7 @@ class StringNormalizer(Operator):
             Sample((x,), exact),
             Sample((x.reshape(1, 4),), cases[1]),
             Sample((x[:1],), exact),
+            Sample((x[:0].reshape(1, 0),), {"stopwords": ("x" * 80,)}),
         ]
 
 

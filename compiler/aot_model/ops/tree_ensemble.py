@@ -53,6 +53,13 @@ class TreeEnsemble(Operator):
             raise OperatorError(
                 f"aggregate_function is {self.aggregate_function}, post_transform {self.post_transform}"
             )
+        if self.post_transform in (1, 2):
+            ours, theirs = (_TRANSFORMS[k] for k in (self.post_transform, 3 - self.post_transform))
+            raise OperatorError(
+                f"post_transform {self.post_transform} is {ours} in the standard, {theirs} for ONNX Runtime",
+                "E202",
+                "set it to 0, and add a node for what is wanted",
+            )
         return [TensorType(x.dtype, (x.shape[0], self.n_targets))]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
@@ -157,17 +164,15 @@ class TreeEnsemble(Operator):
             "tree_roots": (0,),
             "membership_values": real(1.2, 3.7, 8.0, 9.0, np.nan, 12.0, 7.0, np.nan),
         }
-        two = {
-            **trees,
-            "nodes_modes": np.asarray([0, 1, 5], np.uint8),
-            "membership_values": None,
-            "tree_roots": (0, 2),
-            "n_targets": 4,
-        }
+        two = {k: v for k, v in trees.items() if k != "membership_values"}
+        two |= {"nodes_modes": np.asarray([0, 1, 5], np.uint8), "tree_roots": (0, 2)}
+        # where no leaf votes, an extreme is 0 for some and the largest float for others
+        one = {**two, "leaf_targetids": (0,) * 4, "n_targets": 1}
+        last = {"membership_values": trees["membership_values"][:-1]}  # NaN is between sets, or behind them
         return [
             Sample((x,), trees),
-            *(
-                Sample((x,), {k: v for k, v in {**two, "aggregate_function": a}.items() if v is not None})
-                for a in (0, 1)
-            ),
+            Sample((x,), {**two, "aggregate_function": 0, "nodes_missing_value_tracks_true": (0, 1, 0)}),
+            Sample((x,), two),
+            Sample((x,), {**trees, **last, "nodes_missing_value_tracks_true": (0, 1, 1)}),
+            *(Sample((x,), {**one, "aggregate_function": a}) for a in (2, 3)),
         ]

@@ -261,7 +261,7 @@ class TreeEnsembleClassifier(_Nodes):
                 half = build.constant([0.5, 0], DType.FLOAT32)
                 compared = build(op("Add"), scores, half)
             return [labels(build, compared, *names), transformed(build, scores, self.post_transform)]
-        one = _summed(build, x, TreeSums(forest, 1, "SUM", base[-1:]))
+        one = _summed(build, x, TreeSums(forest, 1, "SUM", base))
         opposite = build(op("Neg"), one)
         other = (
             build(op("Sub"), build.constant(1, DType.FLOAT32), one) if min(forest.weight) >= 0 else opposite
@@ -308,10 +308,11 @@ class TreeEnsembleClassifier(_Nodes):
         ]
         forms += [
             plus,
-            minus,
-            {**plus, "post_transform": "LOGISTIC"},
+            {**minus, "base_values": (0.375,)},
+            {**plus, "class_weights": (0.0, 0.5, 0.125, 0.5), "base_values": (0.125,),
+             "post_transform": "LOGISTIC"},
             {**minus, "post_transform": "LOGISTIC"},
-            {**plus, "class_ids": (1,) * 4, "class_weights": (0.125, 0.5, 0.0625, 0.25)},
+            {**plus, "class_ids": (1,) * 4, "class_weights": (0.125, 0.5, 0.0, 0.25)},
             {**tree, "class_treeids": (0, 0, 0, 0, 1, 1, 1, 1), "class_nodeids": (1, 1, 2, 2, 1, 1, 2, 2),
              "class_ids": (0, 1) * 4, "class_weights": (0.5, -0.5, -0.25, 0.25, 0.0, -0.0, -2.0, 2.0),
              "classlabels_int64s": (0, 1), "post_transform": "LOGISTIC"},

@@ -166,7 +166,9 @@ def _expanded(node: Node) -> list[np.ndarray] | None:
     inner: list[Node] = []
     try:
         results = node.op.expand(Build(inner, node.name), node.inputs)
-    except OperatorError:
+    except (OperatorError, ValueError, ArithmeticError):
+        return None  # the pass that expands it says why
+    if any(new.type != old.type for old, new in zip(node.outputs, results, strict=False)):
         return None
     known: dict[Value, Value] = {}
     for child in inner:
