@@ -164,6 +164,17 @@ CASES: list[OpCase] = [
     ),
     *(
         one(
+            f"{k} of a scalar",
+            k,
+            [np.asarray(2.75, np.float32), ints("axes", axes)],
+            [plain("y", (), FLOAT32)],
+            "ReducerOptions",
+            {"KeepDims": keep},
+        )
+        for k, axes, keep in (("SUM", [0], False), ("REDUCE_MAX", [-1], True))
+    ),
+    *(
+        one(
             k,
             k,
             [FLAGS, ints("axes", [1])],

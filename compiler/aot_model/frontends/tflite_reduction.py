@@ -40,6 +40,9 @@ def reduction(name: str, keep: bool = True) -> Operator:
 
 
 def _axes(n: Conversion, x: Value) -> list[int]:
+    """Of a scalar, axes mean nothing, as in LiteRT."""
+    if not x.shape:
+        return []
     return sorted({normal_axis(a, x.type.rank) for a in n.ints(1, "the axes")})
 
 

@@ -450,6 +450,14 @@ static inline float f32_product(float a, float b)
 #endif
 }
 
+static inline float f32_early(float a)
+{
+#if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4)
+    __asm__ volatile("" : "+t"(a)); /* loads one behind the other overlap */
+#endif
+    return a;
+}
+
 static inline float f32_max(float a, float b)
 {
     return a > b ? a : b;
@@ -551,27 +559,88 @@ AOT_MODEL_OPAQUE static void real_01_depthwise_3x3(const float *x, const float *
                 float acc3 = 0.0f;
                 const float *a = row + c;
                 w += rows[r].tap * 3;
-                for (int32_t ky = 0; ky < rows[r].taps; ky++) {
-                    AOT_MODEL_IN_ORDER;
-                    const float w2 = w[2];
-                    const float e3 = a[24];
-                    acc2 = acc2 + f32_product(w2, e3);
-                    const float w1 = w[1];
-                    acc3 = acc3 + f32_product(w1, e3);
-                    const float e2 = a[16];
-                    acc1 = acc1 + f32_product(w2, e2);
-                    acc2 = acc2 + f32_product(w1, e2);
-                    const float w0 = w[0];
-                    acc3 = acc3 + f32_product(w0, e2);
-                    const float e1 = a[8];
-                    acc0 = acc0 + f32_product(w2, e1);
-                    acc1 = acc1 + f32_product(w1, e1);
-                    acc2 = acc2 + f32_product(w0, e1);
-                    const float e0 = a[0];
-                    acc0 = acc0 + f32_product(w1, e0);
-                    acc1 = acc1 + f32_product(w0, e0);
-                    w += 3;
-                    a += 32;
+                if (rows[r].taps == 3) {
+                    {
+                        const float w0 = f32_early(w[0]);
+                        const float w1 = f32_early(w[1]);
+                        const float w2 = f32_early(w[2]);
+                        const float e0 = f32_early(a[0]);
+                        const float e1 = f32_early(a[8]);
+                        const float e2 = f32_early(a[16]);
+                        const float e3 = f32_early(a[24]);
+                        acc2 = acc2 + f32_product(w2, e3);
+                        acc3 = acc3 + f32_product(w1, e3);
+                        acc1 = acc1 + f32_product(w2, e2);
+                        acc2 = acc2 + f32_product(w1, e2);
+                        acc3 = acc3 + f32_product(w0, e2);
+                        acc0 = acc0 + f32_product(w2, e1);
+                        acc1 = acc1 + f32_product(w1, e1);
+                        acc2 = acc2 + f32_product(w0, e1);
+                        acc0 = acc0 + f32_product(w1, e0);
+                        acc1 = acc1 + f32_product(w0, e0);
+                    }
+                    {
+                        const float w0 = f32_early(w[3]);
+                        const float w1 = f32_early(w[4]);
+                        const float w2 = f32_early(w[5]);
+                        const float e0 = f32_early(a[32]);
+                        const float e1 = f32_early(a[40]);
+                        const float e2 = f32_early(a[48]);
+                        const float e3 = f32_early(a[56]);
+                        acc2 = acc2 + f32_product(w2, e3);
+                        acc3 = acc3 + f32_product(w1, e3);
+                        acc1 = acc1 + f32_product(w2, e2);
+                        acc2 = acc2 + f32_product(w1, e2);
+                        acc3 = acc3 + f32_product(w0, e2);
+                        acc0 = acc0 + f32_product(w2, e1);
+                        acc1 = acc1 + f32_product(w1, e1);
+                        acc2 = acc2 + f32_product(w0, e1);
+                        acc0 = acc0 + f32_product(w1, e0);
+                        acc1 = acc1 + f32_product(w0, e0);
+                    }
+                    {
+                        const float w0 = f32_early(w[6]);
+                        const float w1 = f32_early(w[7]);
+                        const float w2 = f32_early(w[8]);
+                        const float e0 = f32_early(a[64]);
+                        const float e1 = f32_early(a[72]);
+                        const float e2 = f32_early(a[80]);
+                        const float e3 = f32_early(a[88]);
+                        acc2 = acc2 + f32_product(w2, e3);
+                        acc3 = acc3 + f32_product(w1, e3);
+                        acc1 = acc1 + f32_product(w2, e2);
+                        acc2 = acc2 + f32_product(w1, e2);
+                        acc3 = acc3 + f32_product(w0, e2);
+                        acc0 = acc0 + f32_product(w2, e1);
+                        acc1 = acc1 + f32_product(w1, e1);
+                        acc2 = acc2 + f32_product(w0, e1);
+                        acc0 = acc0 + f32_product(w1, e0);
+                        acc1 = acc1 + f32_product(w0, e0);
+                    }
+                }
+                else {
+                    for (int32_t ky = 0; ky < rows[r].taps; ky++) {
+                        AOT_MODEL_IN_ORDER;
+                        const float w0 = f32_early(w[0]);
+                        const float w1 = f32_early(w[1]);
+                        const float w2 = f32_early(w[2]);
+                        const float e0 = f32_early(a[0]);
+                        const float e1 = f32_early(a[8]);
+                        const float e2 = f32_early(a[16]);
+                        const float e3 = f32_early(a[24]);
+                        acc2 = acc2 + f32_product(w2, e3);
+                        acc3 = acc3 + f32_product(w1, e3);
+                        acc1 = acc1 + f32_product(w2, e2);
+                        acc2 = acc2 + f32_product(w1, e2);
+                        acc3 = acc3 + f32_product(w0, e2);
+                        acc0 = acc0 + f32_product(w2, e1);
+                        acc1 = acc1 + f32_product(w1, e1);
+                        acc2 = acc2 + f32_product(w0, e1);
+                        acc0 = acc0 + f32_product(w1, e0);
+                        acc1 = acc1 + f32_product(w0, e0);
+                        w += 3;
+                        a += 32;
+                    }
                 }
                 y[oy * 32 + c] = acc0;
                 y[oy * 32 + c + 8] = acc1;
