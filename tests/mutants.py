@@ -5,8 +5,8 @@
     python tests/mutants.py --places some.json --results those.json       those of a file: mutation/places.py
 
 What is mutated: operators, comparisons, constants, slices and min/max of Python, and of the C text inside of
-strings; in ops/, kernels/, passes/, lowering/ and arithmetic/fixed_point.py, apart from docstrings, annotations,
-messages, samples and references.
+strings; in ops/, kernels/, passes/, lowering/ and arithmetic/fixed_point.py, apart from docstrings,
+annotations, messages, samples and references.
 
 Stages, cheap ones first, the first failure ends it:
 1. the rows of the conformance suite and of the kernels' table that execute its line. A row whose C is the
