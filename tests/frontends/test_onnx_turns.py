@@ -239,3 +239,30 @@ def test_the_condition_that_a_body_reads(go: bool | None) -> None:
     assert outcome.status == "ok", outcome.message
     for y, of in zip(outcome.outputs, wanted, strict=True):
         np.testing.assert_array_equal(y, of)
+
+
+@pytest.mark.parametrize("below", [2, 9])
+def test_a_condition_that_becomes_a_constant_later(below: int) -> None:
+    """Constants that are dequantised are folded behind the passes that look for them: results have their
+    shapes by then.
+    """
+    body = helper.make_graph(
+        [node("Identity", ["on"], ["again"]), node("Add", ["state", "state"], ["next"])],
+        "body",
+        [tensor("turn", [], INT), tensor("on", [], BOOL), tensor("state", [3])],
+        [tensor("again", [], BOOL), tensor("next", [3]), tensor("state", [3])],
+    )
+    nodes = [
+        node("DequantizeLinear", ["w", "s"], ["real"]),
+        node("Less", ["real", "below"], ["go"]),
+        node("Loop", ["most", "go", "x"], ["last", "all"], body=body),
+    ]
+    numbers = {"w": np.int8(5), "s": np.float32(1), "below": np.float32(below), "most": np.int64(3)}
+    fixed = {k: np.asarray(v) for k, v in numbers.items()}
+    proto = model(nodes, [tensor("x", [3])], [tensor("last", [3]), tensor("all", None)], fixed)
+    x = np.asarray([0.5, -2, 3], np.float32)
+    (outcome,) = run_cases([Case("loop", proto, (x,))], "c", jobs=1)
+    assert outcome.status == "ok", outcome.message
+    turns = 3 if below > 5 else 0
+    assert outcome.outputs[0].tolist() == (x * 2**turns).tolist()
+    assert outcome.outputs[1].tolist() == [(x * 2**k).tolist() for k in range(turns)]

@@ -345,7 +345,7 @@ class Importer:
             isinstance(v, Value) and v.dtype.is_string for v in inputs
         ):
             raise OperatorError("is not supported on strings", "E202")
-        return op, counted(op, inputs)
+        return counted(op, inputs)
 
     def _add(self, place: Place, domain: str, prefix: str) -> None:
         """Add a node to the graph, or its results where they are known. OperatorError when the inputs do not

@@ -7,6 +7,8 @@ turns, whose results have a known size.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from aot_model.ir.graph import Graph, Node
@@ -19,11 +21,19 @@ MAX_STEPS = 20_000
 """Nodes that are computed to find out."""
 
 
-def counted(op: Operator, inputs: list[Value | None]) -> list[Value | None]:
-    """The inputs of a node; where it is a loop that counts, with the number of its turns and without a
-    condition, which its body no longer computes.
+def counted(op: Operator, inputs: list[Value | None]) -> tuple[Operator, list[Value | None]]:
+    """A node; where it is a loop that counts, with the number of its turns and without a condition, which its
+    body no longer computes.
     """
-    if not isinstance(op, Loop) or len(inputs) < 2 or op.body.outputs[0].is_const:
+    if not isinstance(op, Loop):
+        return op, inputs
+    inputs = _counted(op, inputs)
+    has_results = len(op.body.outputs) > 1 + len(inputs[2:])
+    return (replace(op, open=True) if has_results and op.turns(inputs) is None else op), inputs
+
+
+def _counted(op: Loop, inputs: list[Value | None]) -> list[Value | None]:
+    if len(inputs) < 2 or op.body.outputs[0].is_const:
         return inputs
     limit, condition = inputs[0], inputs[1]
     known = condition is None or (condition.data is not None and bool(condition.data.reshape(-1)[0]))

@@ -157,16 +157,20 @@ class Loop(Operator):
     most: int | None = None
     """Results that there is room for where the number of turns is known at run time only; as many as there
     are turns at most, when that is known."""
+    open: bool | None = None
+    """The number of turns was not known when results got their shapes, whatever is a constant later."""
 
     def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
         return (
             dict.fromkeys(range(len(inputs[2:]), len(self.body.outputs) - 1), 0)
-            if self._turns(inputs) is None
+            if self.turns(inputs) is None
             else {}
         )
 
-    def _turns(self, inputs: Inputs) -> int | None:
+    def turns(self, inputs: Inputs) -> int | None:
         """The number of turns where it is known."""
+        if self.open:
+            return None
         limit, condition = inputs[0], _condition(inputs)
         first = condition is None or (condition.data is not None and bool(condition.data.reshape(-1)[0]))
         if condition is not None and condition.data is not None and not first:
@@ -181,7 +185,7 @@ class Loop(Operator):
 
     def _room(self, inputs: Inputs) -> int | None:
         """The number of results that there is memory for; None where there is no bound."""
-        turns, limit = self._turns(inputs), inputs[0]
+        turns, limit = self.turns(inputs), inputs[0]
         most = max(ints(limit.data)[0], 0) if limit is not None and limit.data is not None else None
         return turns if turns is not None else self.most if self.most is not None else most
 
@@ -196,7 +200,7 @@ class Loop(Operator):
             )
         _same(self.body.outputs[1 : n + 1], types, "a value carried from turn to turn")
         results = self.body.outputs[n + 1 :]
-        turns, room = self._turns(inputs), self._room(inputs)
+        turns, room = self.turns(inputs), self._room(inputs)
         if results and room is None:
             raise OperatorError(
                 "the number of turns is not known at compile time, and every turn has results",
@@ -208,7 +212,7 @@ class Loop(Operator):
 
     def lower(self, site: Site) -> None:
         inputs, n = site.node.inputs, len(site.node.inputs[2:])
-        turns = self._turns(inputs)
+        turns = self.turns(inputs)
         states = [site.buffer(v) for v in site.node.outputs[:n]]
         results = self.body.outputs[n + 1 :]
         stacks = [site.buffer(v) for v in site.node.outputs[n : n + len(results)]]

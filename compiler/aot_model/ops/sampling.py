@@ -332,7 +332,7 @@ class RoiAlign(Operator):
         rng = np.random.default_rng(14)
         x = np.asarray(rng.uniform(0, 1, (2, 3, 7, 8)), np.float32)
         rois = np.asarray([[0, 0, 5, 6], [2.5, 1, 7, 7.5]], np.float32)
-        fixed = {"output_height": 2, "output_width": 3, "sampling_ratio": 2}
+        fixed = {"output_height": 2, "output_width": 3, "sampling_ratio": 3}
         return [
             Sample(
                 (x, rois, np.asarray([0, 1], np.int64)),
