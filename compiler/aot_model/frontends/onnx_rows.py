@@ -73,16 +73,15 @@ class Sizes:
         self.owners[shape] = value
         if axis != 0:
             return
-        decides = node.inputs[1 if isinstance(node.op, Compress) else 0]
-        assert decides is not None
-        # What the same mask picks of several values are as many rows.
-        key = (node.kind, decides, value.shape[0])
-        if key not in self.picked or not isinstance(node.op, Compress | NonZeroRows):
-            self.picked[key] = build(
-                Slice(), shape, build.constant([0], DType.INT64), build.constant([1], DType.INT64)
-            )
-        self.counts[value] = self.picked[key]
-        self.room[self.picked[key]] = value.shape[0]
+        first = build.constant([0], DType.INT64), build.constant([1], DType.INT64)
+        count = build(Slice(), shape, *first)
+        if isinstance(node.op, Compress | NonZeroRows):
+            # What the same mask picks of several values are as many rows.
+            mask = node.inputs[1 if isinstance(node.op, Compress) else 0]
+            assert mask is not None
+            count = self.picked.setdefault((node.kind, mask, value.shape[0]), count)
+        self.counts[value] = count
+        self.room[count] = value.shape[0]
 
     def add_rows(self, values: list[Value], count: Value, lead: int, build: Build) -> None:
         """Note that values have as many rows as `count` says, behind so many axes of extent 1."""
@@ -138,6 +137,8 @@ class Sizes:
         """What is to be computed for an operator, and the number of rows of its results where it depends on
         data. OperatorError E203 where there is no way.
         """
+        if not self.shapes:
+            return node, inputs, None, 0
         try:
             # What is computed of shapes alone may say how many rows there are.
             way = other_way(self, node, inputs, build) if isinstance(node, _OF_SHAPES) else None

@@ -124,14 +124,18 @@ def _if_any(place: Place, condition: Value) -> bool:
     if len(place.proto.output) != 1 or sum(empty) != 1:
         return False
     sizes, build = place.importer.sizes, place.build
-    (rows,) = place.importer.inline(branches[empty[0]], place.graph, dict(place.scope))
+    found = place.importer.inline(branches[empty[0]], place.graph, dict(place.scope))
+    if place.importer.problems:
+        return True
+    (rows,) = found
     if rows not in sizes.counts:
-        return False
+        raise OperatorError("its branches give results of different shapes", "E203")
     none = build.constant([0], DType.INT32)
     way = (none, sizes.counts[rows]) if empty[0] else (sizes.counts[rows], none)
-    found = build(op("Identity"), rows, output=place.proto.output[0])
-    sizes.add_rows([found], build(op("Where"), condition, *way), 0, build)
-    place.set(found)
+    y = build(op("Identity"), rows, output=place.proto.output[0])
+    is_then = build(op("Reshape"), condition, build.constant((), DType.INT64))
+    sizes.add_rows([y], build(op("Where"), is_then, *way), 0, build)
+    place.set(y)
     return True
 
 
