@@ -32,8 +32,9 @@ CONSTANTS: dict[str, object] = {
 
 
 def _reductions(*kinds: str) -> tuple[list[onnx.NodeProto], list[str]]:
-    nodes = [N(f"Reduce{kind}", ["p", "zero"], [kind], keepdims=k % 2) for k, kind in enumerate(kinds)]
-    return [*PICKED, *nodes, N("ReduceSum", ["p"], ["every"], keepdims=0)], [*kinds, "every"]
+    nodes = [N(f"Reduce{kind}", ["more", "zero"], [kind], keepdims=k % 2) for k, kind in enumerate(kinds)]
+    more = N("Add", ["p", "two"], ["more"])  # no zeros behind the last row
+    return [*PICKED, more, *nodes, N("ReduceSum", ["more"], ["every"], keepdims=0)], [*kinds, "every"]
 
 
 def _branch() -> list[onnx.NodeProto]:
@@ -94,7 +95,8 @@ CASES: dict[str, tuple[list[onnx.NodeProto], list[str]]] = {
         ["y", "i"],
     ),
     "the best rows": (
-        [*PLACES, N("Squeeze", ["places", "one"], ["i"]), N("Gather", ["s", "i"], ["v"]),
+        [*PLACES, N("Squeeze", ["places", "one"], ["i"]), N("Gather", ["s", "i"], ["w"]),
+         N("Neg", ["w"], ["v"]),
          N("Shape", ["v"], ["n"]), N("Concat", ["three", "n"], ["both"], axis=0),
          N("ReduceMin", ["both", "zero"], ["k"]),
          N("TopK", ["v", "k"], ["y", "at"]), N("Gather", ["i", "at"], ["which"])],

@@ -35,7 +35,8 @@ class Sizes:
 
     shapes: values of which an extent does, and the values that hold their actual shapes; counts: those of
     which it is the number of rows alone, and the values that hold that; lifted: such ones with axes of
-    extent 1 before their rows, and how many; owners: whose a shape is; room: how many rows there can be;
+    extent 1 before their rows, and how many; owners: whose a shape is; room: how many rows there can be,
+    beyond: or more;
     picked: numbers of what masks pick; fewer: what is no more than a number; bounds: numbers of rows that
     the user gave and nobody has taken.
     """
@@ -47,6 +48,7 @@ class Sizes:
         self.lifted: dict[Value, tuple[Value, int]] = {}
         self.owners: dict[Value, Value] = {}
         self.room: dict[Value, int] = {}
+        self.beyond: set[Value] = set()
         self.fewer: dict[Value, set[Value]] = {}
         self.others: dict[tuple[str, Value, int], Value] = {}
         self.sums: dict[tuple[Value | int, ...], Value] = {}
@@ -82,6 +84,8 @@ class Sizes:
             count = self.picked.setdefault((node.kind, mask, value.shape[0]), count)
         self.counts[value] = count
         self.room[count] = value.shape[0]
+        if isinstance(node.op, RangeUpTo) or (isinstance(node.op, Loop) and node.op.most is not None):
+            self.beyond.add(count)
 
     def add_rows(self, values: list[Value], count: Value, lead: int, build: Build) -> None:
         """Note that values have as many rows as `count` says, behind so many axes of extent 1."""
@@ -109,7 +113,6 @@ class Sizes:
         """So many times a number of rows."""
         if factor == 1:
             return count
-        count = self._other("Min", count, self.room[count], build)  # of ranges there may be more
         return self._other("Mul", count, factor, build)
 
     def together(self, parts: list[Value], counts: list[Value], build: Build) -> Value:
@@ -139,12 +142,15 @@ class Sizes:
         """
         if not self.shapes:
             return node, inputs, None, 0
+        # Where the user's bound is too low, the shape of what has rows says so, but no sum of them.
+        hidden = any(self.counts.get(v) in self.beyond for v in self.among(inputs))
         try:
             # What is computed of shapes alone may say how many rows there are.
-            way = other_way(self, node, inputs, build) if isinstance(node, _OF_SHAPES) else None
+            first = isinstance(node, _OF_SHAPES) and not hidden
+            way = other_way(self, node, inputs, build) if first else None
             return way or (node, inputs, self._row_count(node, inputs), 0)
         except OperatorError:
-            way = other_way(self, node, inputs, build)
+            way = None if hidden else other_way(self, node, inputs, build)
             if way is None:
                 node.infer(inputs)  # what is wrong beside that is said first
                 raise
