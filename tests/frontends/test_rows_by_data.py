@@ -80,8 +80,11 @@ CASES: dict[str, tuple[list[onnx.NodeProto], list[str]]] = {
         [*PICKED, N("Shape", ["p"], ["sh"]), N("Shape", ["p"], ["inner"], start=1), N("Size", ["p"], ["n"]),
          N("Gather", ["sh", "nothing"], ["rows"]), N("Range", ["nothing", "rows", "step"], ["r"]),
          N("ConstantOfShape", ["sh"], ["zeros"]), N("Sub", ["zeros", "p"], ["less"]),
-         N("Expand", ["one", "sh"], ["ones"]), N("Reshape", ["p", "sh"], ["same"])],
-        ["sh", "inner", "n", "r", "less", "ones", "same"],
+         N("Expand", ["one", "sh"], ["ones"]), N("Reshape", ["p", "sh"], ["same"]),
+         N("Gather", ["sh", "step"], ["width"]), N("Range", ["nothing", "width", "step"], ["across"]),
+         N("Gather", ["sh", "zero"], ["n1"]), N("Add", ["n1", "zero"], ["end"]),
+         N("Slice", ["p", "zero", "end", "zero"], ["whole"])],
+        ["sh", "inner", "n", "r", "less", "ones", "same", "across", "whole"],
     ),
     "other rows": (
         [*PICKED, N("Reshape", ["p", "flat"], ["f"]), N("Reshape", ["p", "pairs"], ["y"]),

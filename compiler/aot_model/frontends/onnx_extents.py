@@ -61,14 +61,37 @@ def extents_of(known: Counts, build: Build, value: Value | None) -> list[Value |
     if isinstance(node.op, Concat):
         found = [extents_of(known, build, v) for v in node.inputs]
         return None if None in found else [part for parts in found for part in parts or ()]
+    if node.kind == "Add":
+        return _sum(*(extents_of(known, build, v) for v in node.inputs))
     if not isinstance(node.op, Cast | Gather | Slice | Unsqueeze | Squeeze | Reshape):
         return None
-    if any(v is not None and v.data is None for v in node.inputs[1:]):
+    return moved_extents(known, build, node)
+
+
+def _sum(a: list[Value | int] | None, b: list[Value | int] | None) -> list[Value | int] | None:
+    """Of numbers; a number of rows and 0 are that number."""
+    if a is None or b is None or len(a) != len(b):
         return None
-    whole = extents_of(known, build, node.inputs[0])
+    result: list[Value | int] = []
+    for x, y in zip(a, b, strict=True):
+        if isinstance(x, int) and isinstance(y, int):
+            result.append(x + y)
+        elif 0 in (x, y):
+            result.append(y if x == 0 else x)
+        else:
+            return None
+    return result
+
+
+def moved_extents(known: Counts, build: Build, node: Node) -> list[Value | int] | None:
+    """Of a node that picks elements of a shape, or gives it another type or rank."""
+    value, source = node.outputs[0], node.inputs[0]
+    if source is None or any(v is not None and v.data is None for v in node.inputs[1:]):
+        return None
+    whole = extents_of(known, build, source)
     if whole is None:
         return None
-    places = np.arange(len(whole), dtype=value.dtype.numpy).reshape(node.inputs[0].shape)  # type: ignore[union-attr]
+    places = np.arange(len(whole), dtype=value.dtype.numpy).reshape(source.shape)
     moved = Node(node.op, [constant("places", places), *node.inputs[1:]], list(node.outputs))
     chosen = compute(moved)
     return None if chosen is None else [whole[int(k)] for k in chosen[0].reshape(-1)]

@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from aot_model.frontends.onnx_extents import Counts, at_bound, extents_of
+from aot_model.frontends.onnx_extents import Counts, at_bound, extents_of, moved_extents
+from aot_model.ir.graph import Node
 from aot_model.ir.operator import Inputs, Operator
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -189,8 +190,26 @@ def _picked(known: Counts, node: Operator, inputs: Inputs, build: Build) -> Way 
     return node, [x, masked] if k else [masked], None, 0
 
 
+def _known_part(known: Counts, node: Operator, inputs: Inputs, build: Build) -> Way | None:
+    """The elements of a shape that do not depend on data."""
+    x = inputs[0]
+    if x is None or x.data is not None or x.dtype is not DType.INT64 or x.type.rank != 1:
+        return None
+    if any(v is not None and v.data is None for v in inputs[1:]):
+        return None
+    result = Value("part", node.infer(inputs)[0])
+    found = moved_extents(known, build, Node(node, list(inputs), [result]))
+    numbers = [n for n in found or () if isinstance(n, int)]
+    if found is None or len(numbers) < len(found):
+        return None
+    part = np.asarray(numbers, np.int64).reshape(result.shape)
+    return op("Identity"), [build.constant(part)], None, 0
+
+
 def _slice(known: Counts, node: Operator, inputs: Inputs, build: Build) -> Way | None:
     """The first rows: as many as there are, at most as many as asked for."""
+    if part := _known_part(known, node, inputs, build):
+        return part
     x, starts, ends, axes, steps = (inputs[k] if k < len(inputs) else None for k in range(5))
     if x is None or starts is None or ends is None or (x in known.shapes and x not in known.counts):
         return None
@@ -226,6 +245,8 @@ def _shape(known: Counts, node: Operator, inputs: Inputs, build: Build) -> Way |
     part = range(x.type.rank)[node.start : node.end]
     if len(part) == x.type.rank:
         return Cast(DType.INT64), [shape], None, 0
+    if x in known.counts and 0 not in part:
+        return op("Identity"), [build.constant([x.shape[k] for k in part], DType.INT64)], None, 0
     limits = [build.constant([v], DType.INT64) for v in (part.start, part.stop)]
     return Cast(DType.INT64), [build(Slice(), shape, *limits)], None, 0
 
@@ -282,6 +303,8 @@ def _from_the_front(build: Build, indices: Value, count: Value, first: bool = Fa
 
 def _gather(known: Counts, node: Operator, inputs: Inputs, build: Build) -> Way | None:
     """Rows of such a value, as an index says."""
+    if isinstance(node, Gather) and (part := _known_part(known, node, inputs, build)):
+        return part
     x, indices = inputs[0], inputs[1] if len(inputs) > 1 else None
     nd = isinstance(node, GatherND)
     if (

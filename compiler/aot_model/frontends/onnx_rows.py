@@ -23,11 +23,11 @@ from aot_model.ops.control import Loop
 from aot_model.ops.creation import ConstantOfShape, Range
 from aot_model.ops.dynamic import Compress, NonZeroRows, RangeUpTo
 from aot_model.ops.elementwise import op
-from aot_model.ops.movement import Concat, Expand, Slice
+from aot_model.ops.movement import Concat, Expand, Gather, Slice
 from aot_model.ops.registry import Build
 from aot_model.ops.views import Reshape
 
-_OF_SHAPES = (ConstantOfShape, Expand, Range, Reshape, Slice)
+_OF_SHAPES = (ConstantOfShape, Expand, Gather, Range, Reshape, Slice)
 
 
 class Sizes:
