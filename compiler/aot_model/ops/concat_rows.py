@@ -41,7 +41,8 @@ class ConcatRows(Operator):
         text.line("int32_t rows = 0;")
         for k in range(half):
             x, count = site.input(k), site.input(half + k)
-            text.line(f"const int32_t n{k} = count{k}[0] < {x.shape[0]} ? count{k}[0] : {x.shape[0]};")
+            text.line(f"int32_t n{k} = count{k}[0] < 0 ? 0 : count{k}[0];")
+            text.line(f"n{k} = n{k} < {x.shape[0]} ? n{k} : {x.shape[0]};")
             if x.type.elements:
                 text.line(f"memcpy(y + rows * {row}, x{k}, (size_t)n{k} * {row * x.dtype.size}u);")
             else:
@@ -54,7 +55,7 @@ class ConcatRows(Operator):
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         half = len(arrays) // 2
         parts = [np.asarray(a) for a in arrays[:half]]
-        used = [x[: int(np.asarray(n)[0])] for x, n in zip(parts, arrays[half:], strict=True)]
+        used = [x[: max(int(np.asarray(n)[0]), 0)] for x, n in zip(parts, arrays[half:], strict=True)]
         y = np.zeros((sum(len(x) for x in parts), *parts[0].shape[1:]), parts[0].dtype)
         y[: sum(map(len, used))] = np.concatenate(used)
         return [y]

@@ -148,20 +148,21 @@ class NonMaxSuppressionRows(NonMaxSuppression):
         return super().infer(inputs[:5])
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
-        # what lies behind the last box is apart from all others, and of the least score
-        boxes, scores, most, overlap, least, count = (None if a is None else np.array(a) for a in arrays)
-        assert boxes is not None and scores is not None and count is not None and most is not None
-        assert overlap is not None and least is not None
+        boxes, scores, *numbers, count = (None if a is None else np.asarray(a) for a in arrays)
+        assert boxes is not None and scores is not None and count is not None
+        most, overlap, least = (
+            default if n is None else n.reshape(-1)[0]
+            for n, default in zip(numbers, (0, 0.0, -np.inf), strict=True)
+        )
+        if self.center_point_box:
+            middle, half = boxes[..., :2], boxes[..., 2:] / 2
+            boxes = np.concatenate([middle - half, middle + half], axis=-1)
         chosen: list[list[int]] = []
         for b, c in np.ndindex(scores.shape[:2]):
-            order = [
-                i for i in np.argsort(-scores[b, c, : count[0]], kind="stable") if scores[b, c, i] > least[0]
-            ]
             kept: list[int] = []
-            for i in order:
-                if len(kept) < most[0] and all(
-                    _overlap(boxes[b, i], boxes[b, k]) <= overlap[0] for k in kept
-                ):
+            for i in np.argsort(-scores[b, c, : max(int(count[0]), 0)], kind="stable"):
+                apart = all(_overlap(boxes[b, i], boxes[b, k]) <= overlap for k in kept)
+                if len(kept) < most and scores[b, c, i] > least and apart:
                     kept.append(int(i))
             chosen += [[b, c, i] for i in kept]
         return [np.asarray(chosen, np.int64).reshape(-1, 3)]

@@ -30,7 +30,7 @@ class MaxRoiPool(Operator):
         x, rois = required(inputs, 0), required(inputs, 1)
         if len(self.pooled_shape) != 2 or min(self.pooled_shape) < 1:
             raise OperatorError(f"pooled_shape is {list(self.pooled_shape)}, not two extents")
-        if x.type.rank != 4 or rois.type.rank != 2 or rois.shape[1] != 5:
+        if x.type.rank != 4 or not x.shape[0] or rois.type.rank != 2 or rois.shape[1] != 5:
             raise OperatorError(f"regions {rois.type} do not fit {x.type}")
         if x.dtype is not DType.FLOAT32 or rois.dtype is not DType.FLOAT32:
             raise OperatorError("is supported for float32 only", "E202")

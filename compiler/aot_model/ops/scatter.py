@@ -312,7 +312,7 @@ class _Rows(_Scatter):
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, indices, updates, count = (np.asarray(a) for a in arrays)
-        n = int(count[0])
+        n = max(int(count[0]), 0)
         y = x.copy()
         if isinstance(self, ScatterND):
             for place in np.ndindex(indices[:n].shape[:-1]):
