@@ -196,18 +196,25 @@ def test_results() -> None:
             np.testing.assert_allclose(got, expected, rtol=1e-6, err_msg=case.name)
 
 
-@pytest.mark.parametrize("name", ["of data", "without end"])
-def test_turns_that_cannot_be_counted(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sum of all results needs a size that is known."""
+def test_turns_without_an_end_cannot_be_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum of all results needs a size that is known, or a bound of the model's own."""
     monkeypatch.setattr(onnx_turns, "MAX_STEPS", 200)
-    state = [node("ReduceSum", ["state"], ["total"], keepdims=0), less("total", "limit")]
-    proto = (
-        looping(state, limit=np.float32(9))
-        if name == "of data"
-        else looping([less("start", "next_count")], most=None)
-    )
+    proto = looping([less("start", "next_count")], most=None)
     with pytest.raises(CompileError, match="E203"):
         compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", "c"))
+    # one of the user's may be too low, which no sum would say
+    with pytest.raises(CompileError, match="E203"):
+        compile_model(Request(tmp_path / "m.onnx", "m", "c", bounds={"all": 8}))
+
+
+def test_results_of_turns_that_depend_on_data_are_summed() -> None:
+    state = [node("ReduceSum", ["state"], ["total"], keepdims=0), less("total", "limit")]
+    model, x = looping(state, limit=np.float32(9)), np.asarray([1.5, 1, 1.25], np.float32)
+    (outcome,) = run_cases([Case("of data", model, (x,))], "c", jobs=1, sanitize=False, flags=("-O0",))
+    assert outcome.status == "ok", outcome.message
+    want = ReferenceEvaluator(model).run(None, {"x": x})
+    for got, expected in zip(outcome.outputs, want, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("go", [None, True, False])

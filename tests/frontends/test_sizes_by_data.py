@@ -237,12 +237,15 @@ def test_results() -> None:
 
 ROWS = [N("Compress", ["x", "c"], ["p"], axis=0)]
 REFUSED: dict[str, list[onnx.NodeProto]] = {
-    "a sum of all rows": [*ROWS, N("ReduceSum", ["p", "first"], ["y"])],
-    "more rows": [*ROWS, N("Concat", ["p", "x"], ["y"], axis=0)],
     "rows of fixed number": [*ROWS, N("Add", ["p", "x"], ["y"])],
-    "rows of another number": [*ROWS, N("Compress", ["x", "c"], ["q"], axis=0), N("Add", ["p", "q"], ["y"])],
-    "one row": [*ROWS, N("Gather", ["p", "first"], ["y"], axis=0)],
-    "a shape": [*ROWS, N("Shape", ["p"], ["y"])],
+    "rows of another number": [
+        *ROWS,
+        N("Not", ["c"], ["d"]),
+        N("Compress", ["x", "d"], ["q"], axis=0),
+        N("Add", ["p", "q"], ["y"]),
+    ],
+    "sums over the rows so far": [*ROWS, N("CumSum", ["p", "first"], ["y"])],
+    "the best of a number of rows": [*ROWS, N("TopK", ["p", "first"], ["y", "i"], axis=0)],
     "the rows backwards": [*ROWS, N("Slice", ["p", "last", "end", "first", "last"], ["y"])],
     "columns of a number": [N("Compress", ["x", "c"], ["p"], axis=1), N("Relu", ["p"], ["y"])],
     "turned": [*ROWS, N("Transpose", ["p"], ["y"])],

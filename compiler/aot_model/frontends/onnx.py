@@ -351,8 +351,8 @@ class Importer:
         """Add a node to the graph, or its results where they are known. OperatorError when the inputs do not
         fit.
         """
-        op, inputs = self._operator(place, domain)
-        types, axes, count = op.infer(inputs), op.sized_by_data(inputs), self.sizes.row_count(op, inputs)
+        op, inputs, count, lead = self.sizes.settled(*self._operator(place, domain), place.build)
+        types, axes = op.infer(inputs), op.sized_by_data(inputs)
         for why in filter(None, (shape_problem(t.shape, t.dtype.size) for t in types)):
             raise OperatorError(f"the result {why}", "E202")
         proto, wanted, most = place.proto, list(place.proto.output), len(types) - len(axes)
@@ -363,15 +363,15 @@ class Importer:
         outputs = [Value(n or f"{label}.{k}", t) for k, (n, t) in enumerate(zip(names, types, strict=False))]
         shapes = {k: Value(f"{outputs[k].name}.shape", t) for k, t in zip(axes, types[most:], strict=False)}
         node = Node(op, inputs, [*outputs, *shapes.values()], label)
-        data = folded(node)
+        data = folded(node) if count is None else None
         if data is not None:
             outputs = [constant(v.name, d) for v, d in zip(outputs, data, strict=False)]
         else:
             place.graph.nodes.append(node)
             for k, shape in shapes.items():
-                self.sizes.add(outputs[k], shape, axes[k], place.build)
-            for value in outputs if count is not None else ():
-                self.sizes.add_rows(value, count, place.build)
+                self.sizes.add(outputs[k], shape, axes[k], node, place.build)
+            if count is not None:
+                self.sizes.add_rows(outputs, count, lead, place.build)
         place.scope.update({n: v for n, v in zip(wanted, outputs, strict=False) if n})
 
     def _function(

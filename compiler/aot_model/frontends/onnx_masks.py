@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn
 
+from aot_model.frontends.onnx_extents import at_bound
 from aot_model.frontends.onnx_structure import Handler, Place
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
@@ -16,7 +17,9 @@ from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.dynamic import NonZeroRows
 from aot_model.ops.elementwise import op
+from aot_model.ops.movement import Expand
 from aot_model.ops.registry import static
+from aot_model.ops.views import Reshape
 
 
 @dataclass(frozen=True)
@@ -31,9 +34,11 @@ class _Repeated:
 
 
 def _expand(place: Place) -> bool:
-    """Of one element to a shape that depends on data."""
-    x = place.input(0)
+    """Of one element to a shape that depends on data, and is more than a number of rows."""
+    x, shape = place.input(0), place.input(1)
     if not isinstance(x, Value) or x.type.elements != 1:
+        return False
+    if isinstance(shape, Value) and at_bound(place.importer.sizes, place.build, shape) is not None:
         return False
     try:
         static(place.inputs, 1, "the shape")
@@ -52,27 +57,40 @@ def _reshape(place: Place) -> bool:
     return True
 
 
+def _repeated(place: Place, updates: object) -> Value | None:
+    """The one element that is in all rows of updates."""
+    made = {v: n for n in place.graph.nodes for v in n.outputs}
+    while isinstance(updates, Value) and updates in made and isinstance(made[updates].op, Reshape):
+        updates = made[updates].inputs[0]
+    if not isinstance(updates, Value) or updates not in place.importer.sizes.counts:
+        return None
+    node = made.get(updates)
+    one = node.inputs[0] if node is not None and isinstance(node.op, Expand) else None
+    return one if one is not None and one.type.elements == 1 else None
+
+
 def _scatter(place: Place) -> bool:
     x, places, updates = (place.input(k) for k in range(3))
-    if not isinstance(updates, _Repeated):
+    one = updates.one if isinstance(updates, _Repeated) else _repeated(place, updates)
+    if one is None:
         return False
     node = next((n for n in place.graph.nodes if places in n.outputs), None)
+    mask = node.inputs[0] if node is not None and isinstance(node.op, NonZeroRows) else None
     if (
-        node is None
-        or not isinstance(node.op, NonZeroRows)
-        or place.attribute("reduction") not in (None, b"none")
+        place.attribute("reduction") not in (None, b"none")
+        or not isinstance(x, Value)
+        or mask is None
+        or mask.shape != x.shape[: mask.type.rank]
+        or place.importer.sizes.among((x, one))  # Where would forget how many rows there are
     ):
-        raise updates.error
-    (mask,) = node.inputs
-    if not isinstance(x, Value) or mask is None or mask.shape != x.shape[: mask.type.rank]:
-        raise updates.error
-    if place.importer.sizes.among((x, updates.one)):  # Where would forget how many rows there are
-        raise updates.error
+        if isinstance(updates, _Repeated):
+            raise updates.error
+        return False
     build, rest = place.build, x.type.rank - mask.type.rank
     holds = mask if mask.dtype is DType.BOOL else build(Cast(DType.BOOL), mask)
     if rest:
         holds = build(op("Reshape"), holds, build.constant((*mask.shape, *[1] * rest), DType.INT64))
-    value = build(op("Reshape"), updates.one, build.constant((), DType.INT64))
+    value = build(op("Reshape"), one, build.constant((), DType.INT64))
     place.set(build(op("Where"), holds, value, x, output=place.proto.output[0]))
     return True
 

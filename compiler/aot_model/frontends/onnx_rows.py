@@ -12,30 +12,47 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
+from aot_model.frontends.onnx_row_ways import Way, other_way
 from aot_model.ir.expr import Expr, Index, load
+from aot_model.ir.graph import Node
 from aot_model.ir.index import index_variables
 from aot_model.ir.operator import Inputs, Operator, OperatorError
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.control import Loop
-from aot_model.ops.creation import Range
-from aot_model.ops.dynamic import RangeUpTo
-from aot_model.ops.movement import Concat, Slice
+from aot_model.ops.creation import ConstantOfShape, Range
+from aot_model.ops.dynamic import Compress, NonZeroRows, RangeUpTo
+from aot_model.ops.elementwise import op
+from aot_model.ops.movement import Concat, Expand, Gather, Slice
 from aot_model.ops.registry import Build
+from aot_model.ops.views import Reshape
+
+_OF_SHAPES = (ConstantOfShape, Expand, Gather, Range, Reshape, Slice)
 
 
 class Sizes:
     """What is known of the sizes in a model that depend on data.
 
     shapes: values of which an extent does, and the values that hold their actual shapes; counts: those of
-    which it is the number of rows alone, and the values that hold that; bounds: numbers of rows that the user
-    gave and nobody has taken.
+    which it is the number of rows alone, and the values that hold that; lifted: such ones with axes of
+    extent 1 before their rows, and how many; owners: whose a shape is; room: how many rows there can be,
+    beyond: or more;
+    picked: numbers of what masks pick; fewer: what is no more than a number; bounds: numbers of rows that
+    the user gave and nobody has taken.
     """
 
     def __init__(self, bounds: Mapping[str, int]) -> None:
         self.bounds = dict(bounds)
         self.shapes: dict[Value, Value] = {}
         self.counts: dict[Value, Value] = {}
+        self.lifted: dict[Value, tuple[Value, int]] = {}
+        self.owners: dict[Value, Value] = {}
+        self.room: dict[Value, int] = {}
+        self.beyond: set[Value] = set()
+        self.fewer: dict[Value, set[Value]] = {}
+        self.others: dict[tuple[str, Value, int], Value] = {}
+        self.sums: dict[tuple[Value | int, ...], Value] = {}
+        self.picked: dict[tuple[str, Value, int], Value] = {}
 
     def among(self, values: Iterable[object]) -> list[Value]:
         """Those values whose size depends on data."""
@@ -52,23 +69,94 @@ class Sizes:
             return RangeUpTo(most[0])
         raise OperatorError("--bound is for results of Range and Loop", "E203")
 
-    def add(self, value: Value, shape: Value, axis: int, build: Build) -> None:
-        """Note that the extent of a value along an axis depends on data."""
+    def add(self, value: Value, shape: Value, axis: int, node: Node, build: Build) -> None:
+        """Note that the extent of a value, which a node gives, along an axis depends on data."""
         self.shapes[value] = shape
-        if axis == 0:
-            self.counts[value] = build(
-                Slice(), shape, build.constant([0], DType.INT64), build.constant([1], DType.INT64)
-            )
-
-    def add_rows(self, value: Value, count: Value | None, build: Build) -> None:
-        """Note that a value has as many rows as `count` says."""
-        assert count is not None
-        self.shapes[value] = build(
-            Concat(0), count, build.constant(value.shape[1:], DType.INT32), output=f"{value.name}.shape"
-        )
+        self.owners[shape] = value
+        if axis != 0:
+            return
+        first = build.constant([0], DType.INT64), build.constant([1], DType.INT64)
+        count = build(Slice(), shape, *first)
+        if isinstance(node.op, Compress | NonZeroRows):
+            # What the same mask picks of several values are as many rows.
+            mask = node.inputs[1 if isinstance(node.op, Compress) else 0]
+            assert mask is not None
+            count = self.picked.setdefault((node.kind, mask, value.shape[0]), count)
         self.counts[value] = count
+        self.room[count] = value.shape[0]
+        if isinstance(node.op, RangeUpTo) or (isinstance(node.op, Loop) and node.op.most is not None):
+            self.beyond.add(count)
 
-    def row_count(self, op: Operator, inputs: Inputs) -> Value | None:
+    def add_rows(self, values: list[Value], count: Value, lead: int, build: Build) -> None:
+        """Note that values have as many rows as `count` says, behind so many axes of extent 1."""
+        for value in values:
+            ones = [build.constant([1] * lead, DType.INT32)] if lead else []
+            rest = build.constant(value.shape[lead + 1 :], DType.INT32)
+            shape = build(Concat(0), *ones, count, rest, output=f"{value.name}.shape")
+            self.shapes[value] = shape
+            self.owners[shape] = value
+            if lead:
+                self.lifted[value] = (count, lead)
+            else:
+                self.counts[value] = count
+                self.room.setdefault(count, value.shape[0])
+
+    def at_most(self, count: Value, rows: int, build: Build) -> Value:
+        """The lower one of a number of rows and a known one."""
+        if rows >= self.room[count]:
+            return count
+        made = self._other("Min", count, rows, build)
+        self.fewer.setdefault(count, {count}).add(made)
+        return made
+
+    def times(self, count: Value, factor: int, build: Build) -> Value:
+        """So many times a number of rows."""
+        if factor == 1:
+            return count
+        return self._other("Mul", count, factor, build)
+
+    def together(self, parts: list[Value], counts: list[Value], build: Build) -> Value:
+        """The number of rows of several values."""
+        known = [v.data for v in counts]
+        key = tuple(v if d is None else int(d[0]) for v, d in zip(counts, known, strict=True))
+        if key not in self.sums:
+            total = counts[0]
+            for v in counts[1:]:
+                total = build(op("Add"), total, v)
+            self.sums[key] = total
+            self.room[total] = sum(v.shape[0] for v in parts)
+        return self.sums[key]
+
+    def _other(self, name: str, count: Value, number: int, build: Build) -> Value:
+        """Made once, so that what has as many rows is known to."""
+        key = (name, count, number)
+        if key not in self.others:
+            made = build(op(name), count, build.constant([number], DType.INT32))
+            self.others[key] = made
+            self.room[made] = self.room[count] * number if name == "Mul" else number
+        return self.others[key]
+
+    def settled(self, node: Operator, inputs: list[Value | None], build: Build) -> Way:
+        """What is to be computed for an operator, and the number of rows of its results where it depends on
+        data. OperatorError E203 where there is no way.
+        """
+        if not self.shapes:
+            return node, inputs, None, 0
+        # Where the user's bound is too low, the shape of what has rows says so, but no sum of them.
+        hidden = any(self.counts.get(v) in self.beyond for v in self.among(inputs))
+        try:
+            # What is computed of shapes alone may say how many rows there are.
+            first = isinstance(node, _OF_SHAPES) and not hidden
+            way = other_way(self, node, inputs, build) if first else None
+            return way or (node, inputs, self._row_count(node, inputs), 0)
+        except OperatorError:
+            way = None if hidden else other_way(self, node, inputs, build)
+            if way is None:
+                node.infer(inputs)  # what is wrong beside that is said first
+                raise
+            return way
+
+    def _row_count(self, op: Operator, inputs: Inputs) -> Value | None:
         """The number of rows of an operator's results where it depends on data: that of such inputs.
         OperatorError E203 where the operator does more with them than rows."""
         sized = self.among(inputs)
@@ -93,7 +181,8 @@ class Sizes:
             op, [trial.get(v, v) if v is not None else None for v in inputs], set(trial.values()), rows
         ):
             hint = (
-                "operators that treat each row alone can read such a value; others need a size that is known"
+                "operators that treat each row alone, and some others (docs/shapes.md), can read such a "
+                "value; the rest need a size that is known"
             )
             raise OperatorError(
                 f"reads more than one row of '{sized[0].name}', whose number of rows depends on data",

@@ -106,11 +106,43 @@ Handler = Callable[[Place], bool]
 
 def _if(place: Place) -> bool:
     condition = place.input(0)
-    if not isinstance(condition, Value) or condition.data is None:
+    if not isinstance(condition, Value):
         return False
+    if condition.data is None:
+        return _if_any(place, condition)
     body = place.attribute("then_branch" if bool(condition.data.reshape(-1)[0]) else "else_branch")
     place.set(*place.importer.inline(body, place.graph, dict(place.scope)))
     return True
+
+
+def _if_any(place: Place, condition: Value) -> bool:
+    """Nothing in one case, in the other rows whose number depends on data, as batched_nms() of torchvision
+    has it: these, as many as there are or none.
+    """
+    branches = [place.attribute(f"{name}_branch") for name in ("then", "else")]
+    empty = [len(b.node) == 1 and _no_rows(b.node[0]) for b in branches]
+    if len(place.proto.output) != 1 or sum(empty) != 1:
+        return False
+    sizes, build = place.importer.sizes, place.build
+    found = place.importer.inline(branches[empty[0]], place.graph, dict(place.scope))
+    if place.importer.problems:
+        return True
+    (rows,) = found
+    if rows not in sizes.counts:
+        raise OperatorError("its branches give results of different shapes", "E203")
+    none = build.constant([0], DType.INT32)
+    way = (none, sizes.counts[rows]) if empty[0] else (sizes.counts[rows], none)
+    y = build(op("Identity"), rows, output=place.proto.output[0])
+    is_then = build(op("Reshape"), condition, build.constant((), DType.INT64))
+    sizes.add_rows([y], build(op("Where"), is_then, *way), 0, build)
+    place.set(y)
+    return True
+
+
+def _no_rows(proto: onnx.NodeProto) -> bool:
+    return proto.op_type == "Constant" and any(
+        a.name == "value" and a.t.dims[:1] == [0] for a in proto.attribute
+    )
 
 
 def _loop(place: Place) -> bool:
@@ -357,7 +389,7 @@ def _transpose(place: Place) -> bool:
         return False
     name, build = place.proto.output[0], place.build
     rows, shape = build.many(NonZeroRows(), *node.inputs, outputs=(name, f"{name}.shape"))
-    place.importer.sizes.add(rows, shape, 0, build)
+    place.importer.sizes.add(rows, shape, 0, place.graph.nodes[-1], build)
     place.set(rows)
     return True
 

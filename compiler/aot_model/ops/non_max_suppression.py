@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from aot_model.c.text import CText, block
-from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
+from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Scratch
@@ -53,7 +53,10 @@ class NonMaxSuppression(Operator):
         boxes, scores = site.input(0), site.input(1)
         batches, classes, spatial = scores.shape
         most = self._most(site.node.inputs)
-        given = {name: site.node.input(k) for k, name in ((2, "limit"), (3, "overlap"), (4, "least"))}
+        given = {
+            name: site.node.input(k)
+            for k, name in ((2, "limit"), (3, "overlap"), (4, "least"), (5, "number"))
+        }
         present = {n: v for n, v in given.items() if v is not None}
         measure, helper = (
             ("nms_centred_overlap", _CENTRE_OVERLAP)
@@ -65,16 +68,20 @@ class NonMaxSuppression(Operator):
         text.line(
             f"const int64_t most = {f'limit[0] < {most} ? limit[0] : {most}' if 'limit' in present else '0'};"
         )
+        live = str(spatial)
+        if "number" in present:
+            live = "live"
+            text.line(f"const int32_t live = number[0] < {spatial} ? number[0] : {spatial};")
         text.line(f"const float threshold = {'overlap[0]' if 'overlap' in present else '0.0f'};")
         with text.loop("b", str(batches)), text.loop("c", str(classes)):
             text.line(f"const float *const score = scores + (b * {classes} + c) * {spatial};")
             text.line(f"const float *const box = boxes + b * {spatial * 4};")
-            with text.loop("i", str(spatial)):
+            with text.loop("i", live):
                 text.line(f"gone[i] = {'!(score[i] > least[0])' if 'least' in present else 'false'};")
             with text.block("for (int64_t taken = 0; taken < most; taken++)"):
                 text.line("int32_t best = -1;")
                 with (
-                    text.loop("i", str(spatial)),
+                    text.loop("i", live),
                     text.block("if (!gone[i] && (best < 0 || score[i] > score[best]))"),
                 ):
                     text.line("best = i;")
@@ -85,7 +92,7 @@ class NonMaxSuppression(Operator):
                 text.line("++count;")
                 text.line("gone[best] = true;")
                 with (
-                    text.loop("i", str(spatial)),
+                    text.loop("i", live),
                     text.block(f"if (!gone[i] && {measure}(box + best * 4, box + i * 4) > threshold)"),
                 ):
                     text.line("gone[i] = true;")
@@ -129,6 +136,48 @@ class NonMaxSuppression(Operator):
             Sample((boxes, scores)),
             Sample((boxes, scores, limit, overlap, np.asarray([0.3125], np.float32))),  # one of the scores
         ]
+
+
+@operator("NonMaxSuppressionRows", domain="aot", stores_itself=True)
+class NonMaxSuppressionRows(NonMaxSuppression):
+    """NonMaxSuppression of as many boxes as the sixth input says."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        if required(inputs, 5).type != TensorType(DType.INT32, (1,)):
+            raise OperatorError("the number of boxes is not an int32")
+        return super().infer(inputs[:5])
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        boxes, scores, *numbers, count = (None if a is None else np.asarray(a) for a in arrays)
+        assert boxes is not None and scores is not None and count is not None
+        most, overlap, least = (
+            default if n is None else n.reshape(-1)[0]
+            for n, default in zip(numbers, (0, 0.0, -np.inf), strict=True)
+        )
+        if self.center_point_box:
+            middle, half = boxes[..., :2], boxes[..., 2:] / 2
+            boxes = np.concatenate([middle - half, middle + half], axis=-1)
+        chosen: list[list[int]] = []
+        for b, c in np.ndindex(scores.shape[:2]):
+            kept: list[int] = []
+            for i in np.argsort(-scores[b, c, : max(int(count[0]), 0)], kind="stable"):
+                apart = all(_overlap(boxes[b, i], boxes[b, k]) <= overlap for k in kept)
+                if len(kept) < most and scores[b, c, i] > least and apart:
+                    kept.append(int(i))
+            chosen += [[b, c, i] for i in kept]
+        return [np.asarray(chosen, np.int64).reshape(-1, 3)]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        full = super().samples()[4].inputs
+        return [Sample((*full, np.asarray([0.3], np.float32), np.asarray([n], np.int32))) for n in (5, 0, 8)]
+
+
+def _overlap(p: np.ndarray, q: np.ndarray) -> float:
+    """Intersection over union of boxes given by two opposite corners."""
+    (p0, p1), (q0, q1) = (np.sort(v.reshape(2, 2).astype(np.float64), axis=0) for v in (p, q))
+    both = np.prod(np.maximum(np.minimum(p1, q1) - np.maximum(p0, q0), 0))
+    return float(both / (np.prod(p1 - p0) + np.prod(q1 - q0) - both))
 
 
 _CORNER_OVERLAP = """\

@@ -15,7 +15,7 @@ from aot_model.c.names import snake_case
 from aot_model.c.text import CText, block, product, total
 from aot_model.ir.expr import Expr, Index, call, cast, const, select
 from aot_model.ir.index import sub
-from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
+from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.program import Overlap
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.ir.values import Value
@@ -74,6 +74,13 @@ class _Scatter(Operator, ABC):
         """Where constant indices write, if that is a box of x, in its order."""
         return None
 
+    def turns(self, text: CText, inputs: Inputs, rows: int) -> str:
+        """How many rows of updates there are, in C."""
+        if len(inputs) < 4:
+            return str(rows)
+        text.line(f"const int32_t live = count[0] < {rows} ? count[0] : {rows};")
+        return "live"
+
     def lower(self, site: Site) -> None:
         x, indices, updates = (site.input(k) for k in range(3))
         box = self.box(x, indices) if updates.type.elements else None
@@ -89,6 +96,7 @@ class _Scatter(Operator, ABC):
             Argument("x", x),
             *([Argument("indices", indices)] if box is None else []),
             Argument("updates", updates),
+            *(Argument("count", v) for v in site.node.inputs[3:] if v is not None),
             written("y", site.node.outputs[0]),
         ]
         includes = {"string.h", *(["aot_model/scalar.h"] if self.reduction in ("max", "min") else [])}
@@ -151,7 +159,10 @@ class ScatterElements(_Scatter):
         a, strides, rank = normal_axis(self.axis, x.type.rank), strides_of(x.shape), x.type.rank
         text = CText()
         text.line("int32_t n = 0;")
-        loops = [text.loop(f"i{k}", str(indices.shape[k])) for k in range(rank)]
+        loops = [
+            text.loop(f"i{k}", str(indices.shape[k]) if k else self.turns(text, inputs, indices.shape[0]))
+            for k in range(rank)
+        ]
         for loop in loops:
             loop.__enter__()
         clamped_index(text, "at", "indices[n]", x.shape[a])
@@ -222,7 +233,9 @@ class ScatterND(_Scatter):
         k, strides = indices.shape[-1], strides_of(x.shape)
         inner = math.prod(x.shape[k:])
         text = CText()
-        with text.loop("n", str(math.prod(indices.shape[:-1]))):
+        each = math.prod(indices.shape[1:-1])
+        turns = self.turns(text, inputs, indices.shape[0]) if len(indices.shape) > 1 else "1"
+        with text.loop("n", str(int(turns) * each) if turns.isdecimal() else product(turns, each)):
             for d in range(k):
                 clamped_index(text, f"i{d}", f"indices[n * {k} + {d}]", x.shape[d])
             place = " + ".join(f"i{d} * {strides[d]}" for d in range(k)) or "0"
@@ -282,6 +295,61 @@ class Scatter(ScatterElements):
     @classmethod
     def samples(cls) -> list[Sample]:
         return [s for s in super().samples() if "reduction" not in s.attributes]
+
+
+class _Rows(_Scatter):
+    """Of the rows of updates as many as the fourth input says."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        if required(inputs, 3).type != TensorType(DType.INT32, (1,)):
+            raise OperatorError("the number of rows is not an int32")
+        return super().infer(inputs[:3])
+
+    def fold(self, arrays: list[np.ndarray | None]) -> list[np.ndarray]:  # type: ignore[override]
+        x, indices, updates, count = arrays
+        assert indices is not None and updates is not None and count is not None
+        n = max(int(count[0]), 0)
+        return super().fold([x, indices[:n], updates[:n]])
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x, indices, updates, count = (np.asarray(a) for a in arrays)
+        n = max(int(count[0]), 0)
+        y = x.copy()
+        if isinstance(self, ScatterND):
+            for place in np.ndindex(indices[:n].shape[:-1]):
+                _put(y, tuple(indices[place]), updates[place], self.reduction)
+        elif isinstance(self, ScatterElements):
+            for place in np.ndindex(indices[:n].shape):
+                at = (*place[: self.axis], indices[place], *place[self.axis + 1 :])
+                _put(y, at, updates[place], self.reduction)
+        return [y]
+
+
+@operator("ScatterElementsRows", domain="aot", stores_itself=True, strings=True)
+class ScatterElementsRows(_Rows, ScatterElements):
+    """ScatterElements, of updates whose number of rows depends on data."""
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x, i, u = ramp(3, 4), int64([[0, 2, -1], [1, 1, 1]]), ramp(2, 3) + 100
+        return [
+            Sample((x, i, u, np.asarray([n], np.int32)), {"axis": a, "reduction": r})
+            for n, a, r in ((1, 0, "none"), (2, 1, "add"), (0, 0, "none"), (1, 1, "max"))
+        ]
+
+
+@operator("ScatterNDRows", domain="aot", stores_itself=True, strings=True)
+class ScatterNDRows(_Rows, ScatterND):
+    """ScatterND, of updates whose number of rows depends on data."""
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x, i = ramp(4, 3), int64([[[0], [-1]], [[0], [2]], [[1], [1]]])
+        flat = Sample((x, int64([[3, 1], [0, 2]]), ramp(2) + 9, np.asarray([1], np.int32)))
+        return [flat] + [
+            Sample((x, i, ramp(3, 2, 3) + 50, np.asarray([n], np.int32)), {"reduction": r})
+            for n, r in ((2, "add"), (3, "none"), (0, "none"), (1, "min"))
+        ]
 
 
 @operator("TensorScatter")

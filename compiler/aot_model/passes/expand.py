@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from aot_model.c.names import printable
 from aot_model.errors import CompileError, Problem
@@ -25,6 +25,15 @@ def _tables(node: Node, inner: list[Node]) -> None:
     bounded(sum(made.values()), sum(given.values()))
 
 
+def _is_what_it_reads(node: Node, kept: Collection[Value]) -> bool:
+    """Whether a node copies a value that may be read in its place, as branches that are known leave them, and
+    converters of Keras."""
+    x, y = node.inputs[0] if node.inputs else None, node.outputs[0]
+    if node.kind != "Identity" or x is None or x.state or y in kept:  # a state changes before it is read
+        return False
+    return x.quantisation == y.quantisation
+
+
 def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True, names: bool = True) -> bool:
     """Replace every composite that is wanted by its expansion, again and again. True when something changed.
 
@@ -35,7 +44,8 @@ def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True, nam
     problems: list[Problem] = []
     nodes: list[Node] = []
     renamed: dict[Value, Value] = {}
-    outputs = set(graph.outputs if names else ())
+    kept = set(graph.outputs)
+    outputs = kept if names else set[Value]()
     pending = list(reversed(graph.nodes))
     while pending:
         node = pending.pop()
@@ -44,6 +54,11 @@ def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True, nam
             for old, new in renamed.items():
                 body.replace(old, new)
             changed |= expand(body, wanted, names=False)
+        if _is_what_it_reads(node, kept):
+            renamed[node.outputs[0]] = node.inputs[0]  # type: ignore[assignment]
+            node.inputs[0].take_over(node.outputs[0])  # type: ignore[union-attr]
+            changed = True
+            continue
         if not node.op.has("expand") or not wanted(node):
             nodes.append(node)
             continue
