@@ -23,6 +23,8 @@ class ConcatRows(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         half = len(inputs) // 2
+        if not half or len(inputs) % 2:
+            raise OperatorError(f"{len(inputs)} inputs are not as many numbers of rows as values")
         parts, counts = ([required(inputs, k) for k in range(n, n + half)] for n in (0, half))
         first = parts[0]
         if any(v.type != TensorType(DType.INT32, (1,)) for v in counts):

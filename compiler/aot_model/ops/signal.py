@@ -216,8 +216,9 @@ class STFT(Operator):
         if step is None or (length is None and window is None):
             raise OperatorError("the frame step, or both the frame length and the window, are missing")
         size = ints(length)[0] if length is not None else window.shape[0] if window is not None else 0
-        if ints(step)[0] < 1 or size < 1 or size > required(inputs).shape[1]:
-            raise OperatorError(f"frames of {size} every {ints(step)[0]} do not fit {required(inputs).type}")
+        x = ranked(required(inputs), 2, 3)
+        if ints(step)[0] < 1 or not 1 <= size <= x.shape[1] or x.shape[2:] not in ((), (1,), (2,)):
+            raise OperatorError(f"frames of {size} every {ints(step)[0]} do not fit {x.type}")
         return ints(step)[0], size
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
