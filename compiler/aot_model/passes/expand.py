@@ -27,9 +27,11 @@ def _tables(node: Node, inner: list[Node]) -> None:
 
 def _is_what_it_reads(node: Node, kept: Collection[Value]) -> bool:
     """Whether a node copies a value that may be read in its place, as branches that are known leave them, and
-    converters of Keras."""
+    converters of Keras. Not a state, which changes before it is read, nor what a state becomes: a window of
+    another one, which may change first, is copied for it.
+    """
     x, y = node.inputs[0] if node.inputs else None, node.outputs[0]
-    if node.kind != "Identity" or x is None or x.state or y in kept:  # a state changes before it is read
+    if node.kind != "Identity" or x is None or x.state or y in kept:
         return False
     return x.quantisation == y.quantisation
 
@@ -45,7 +47,8 @@ def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True, nam
     nodes: list[Node] = []
     renamed: dict[Value, Value] = {}
     kept = set(graph.outputs)
-    outputs = kept if names else set[Value]()
+    outputs = set(kept) if names else set[Value]()
+    kept |= {v for node in graph.nodes if node.op.effects for v in node.inputs if v is not None}
     pending = list(reversed(graph.nodes))
     while pending:
         node = pending.pop()
