@@ -85,9 +85,9 @@ def test_logistic_and_tanh(bits: int) -> None:
 def test_reciprocals() -> None:
     for a in [abs(w) for w in WORDS if w != -(2**31)]:
         assert fixed_point.reciprocal_of_one_plus(a) == exact.inverse_of_one_plus(a), a
-        assert (
-            abs(fixed_point.ratio_of_one_minus_to_one_plus(a) / ONE - (1 - a / ONE) / (1 + a / ONE)) < 1e-6
-        ), a
+        ratio = fixed_point.ratio_of_one_minus_to_one_plus(a)
+        assert ratio == exact.ratio_of_one_minus_to_one_plus(a), a
+        assert abs(ratio / ONE - (1 - a / ONE) / (1 + a / ONE)) < 1e-6, a
         if a > 0:
             assert (fixed_point.reciprocal(a), fixed_point.leading_zeros(a)) == exact.normalised_inverse(a), a
 

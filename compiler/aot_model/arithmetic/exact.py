@@ -95,13 +95,23 @@ def exponential(a: int) -> int:
     return result
 
 
-def inverse_of_one_plus(a: int) -> int:
-    """1 / (1 + a) in Q0.31: Newton's method from 48/17 - 32/17 x in Q2.29, three steps."""
+def _newton(a: int) -> int:
+    """2 / (1 + a) in Q2.29 of a in Q0.31: Newton's method from 48/17 - 32/17 x, three steps."""
     half = away(Fraction(a + 2**31 - 1, 2))
     x = round(Fraction(48 * 2**29, 17)) + product(half, -round(Fraction(32 * 2**29, 17)))
     for _ in range(3):
         x += within(4 * product(x, 2**29 - product(half, x)), 32)
-    return within(2 * x, 32)
+    return x
+
+
+def inverse_of_one_plus(a: int) -> int:
+    """1 / (1 + a) in Q0.31."""
+    return within(2 * _newton(a), 32)
+
+
+def ratio_of_one_minus_to_one_plus(a: int) -> int:
+    """(1 - a) / (1 + a) in Q0.31."""
+    return within(4 * (_newton(a) - 2**29), 32)
 
 
 def exponential_of_difference(difference: int, factor: float) -> int:
