@@ -105,6 +105,9 @@ def float_convolutions(transposed: bool) -> list[Layer]:
     )
     for (batch, *size), outs, kernel, window in () if transposed else one_channel:
         add((batch, *size, 1), draw.tensor(np.float32, outs, *kernel, 1), **window)
+    for ins, of in () if transposed else ((2, 0), (3, 1), (4, 0), (4, 3), (5, 5), (8, 0)):  # few channels
+        (batch, *size), outs, kernel, window = one_channel[of]
+        add((batch, *size, ins), draw.tensor(np.float32, outs, *kernel, ins), **window)
     for kernel in ((2, 1, 2), (1, 3, 1), (3, 2, 1)) if transposed else ():  # phases without a tap
         three = {"strides": (2, 2, 2), "pads": (0,) * 6, "dilations": (1, 1, 1), "output_padding": (0, 0, 1)}
         add((1, 3, 4, 5, 16), draw.tensor(np.float32, 24, *kernel, 16), **three)

@@ -233,12 +233,12 @@ def _convolution(site: Site) -> None:
         _depthwise(site, shape, window)
         return
     name = f"conv_{_size(shape)}"
-    if shape.in_c == 1:
+    if shape.in_c <= dialect_of(site.target).sliding:
         tail, bias, dialect = _begin(site)
         how = _weights(w, shape, bias), tail, _of_size(dialect, site)
-        alone = pool_kernels.one_channel(shape, *how, vector_tail=tail.vector)
-        if alone is not None:
-            _emit(site, name, alone, tail, shape.macs, window)
+        few = pool_kernels.of_few_channels(shape, *how, vector_tail=tail.vector)
+        if few is not None:
+            _emit(site, name, few, tail, shape.macs, window)
             return
     row = conv_kernels.pixels_in_a_row(shape)
     tail, bias, dialect = _begin(site, flat_pixels=row is not None)

@@ -114,8 +114,8 @@ class VectorDialect:
     takes as long as a sixth of a row of three.
     """
 
-    one_channel_slides: bool = False
-    """Whether a convolution of one channel is faster as a depthwise one (pool.one_channel)."""
+    sliding: int = 0
+    """Most channels of a convolution that may be faster as a depthwise one (pool.of_few_channels)."""
 
     functions: bool = False
     """Whether there are functions of vectors (aot_model/float_vectors.h)."""

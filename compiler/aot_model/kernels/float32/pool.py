@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from aot_model.kernels.base import ConvShape, KernelCode, Tail
+import numpy as np
+
+from aot_model.kernels.base import ConvShape, Depth, KernelCode, Tail
 from aot_model.kernels.float32.axis import Axis, conv_axis, transposed_axis
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.planes import conv_planes, transposed_planes
@@ -16,6 +18,8 @@ _SIDE_BY_SIDE = 3
 """Fewest neighbouring outputs at once that are worth reading one channel's input again for every output
 channel.
 """
+_SHARED = 0.62
+"""Most loads for each product of a row of taps that are worth it where there are several channels."""
 
 
 @dataclass(frozen=True)
@@ -90,18 +94,26 @@ def depthwise(
     return _window(shape, weights, tail, dialect, vector_tail, transposed).emit()
 
 
-def one_channel(
+def of_few_channels(
     shape: ConvShape, weights: Weights, tail: Tail, dialect: VectorDialect, *, vector_tail: bool = True
 ) -> KernelCode | None:
-    """Convolution of one channel as a depthwise one of several outputs: a channel's taps are held while its
-    neighbouring windows slide over the input. None where conv.py is faster, on vectors of channels, and
-    where few windows lie side by side.
+    """Convolution of few channels as a depthwise one of several outputs: an output channel's taps are held
+    while its neighbouring windows slide over the input, channel by channel. None where conv.py is faster, on
+    vectors of channels, and where few windows lie side by side, or share little.
     """
-    if shape.in_c != 1 or not dialect.one_channel_slides:
+    several = shape.in_c > 1
+    if shape.groups > 1 or shape.in_c > dialect.sliding or (several and (shape.depth or weights.given)):
         return None
+    if several:  # they are the planes of one
+        n, h, w, c = shape.strides
+        planes = Depth(shape.in_c, out=1, kernel=shape.in_c, stride=1, dilation=1, pad=0, x_stride=c)
+        shape = replace(shape, in_c=1, x_strides=(n, h, w, 1), depth=planes)
+        weights = replace(weights, values=np.moveaxis(weights.values, -1, 1)[..., None])
     window = _window(shape, weights, tail, dialect, vector_tail)
-    blocks = window.column_blocks() or []
-    return window.emit() if max((b.pixels for b in blocks), default=0) >= _SIDE_BY_SIDE else None
+    widest = max(window.column_blocks() or [], key=lambda b: b.pixels, default=None)
+    if widest is None or widest.pixels < _SIDE_BY_SIDE:
+        return None
+    return window.emit() if not several or window.loads_for_each(widest) <= _SHARED else None
 
 
 def _window(

@@ -164,6 +164,11 @@ class WindowPlan:
         weights = len({k for k, _ in pairs}) if self.weights is not None else 0
         return weights + len({c for _, c in pairs}) + len(pairs)
 
+    def loads_for_each(self, b: Columns) -> float:
+        """Loads for each product of a row of taps."""
+        products = sum(len(self.taps(b.out + p)) for p in range(b.pixels))
+        return self._row_cost(b.out, b.pixels) / max(products, 1) - 1
+
     def column_blocks(self) -> list[Columns] | None:
         """The blocks of a row with the fewest instructions, or None where windows are too wide to be
         unrolled.
@@ -224,8 +229,12 @@ class WindowPlan:
         s = self.shape
         n_stride, h, w, _ = s.strides
         size = 1 + sum((e - 1) * t for e, t in zip((s.batch, s.in_h, s.in_w, s.in_c), s.strides, strict=True))
-        if s.batch * s.out_h * s.out_w > MANY_OUTPUTS or s.out_w > MANY_COLUMNS or s.depth:
+        if s.batch * s.out_h * s.out_w > MANY_OUTPUTS or s.out_w > MANY_COLUMNS:
             return None
+        if s.depth:
+            if s.depth.out > 1 or s.depth.pad:
+                return None
+            size += (s.depth.size - 1) * s.depth.x_stride  # each output begins in the first plane
         pieces = [(b.out + i * b.pixels, b.pixels) for b in blocks or () for i in range(b.repeat)]
         if not blocks:
             pieces = [(g.out + i * self.cols.out_step, 1) for g in self.cols.segments for i in range(g.count)]
