@@ -356,10 +356,11 @@ def _half(t: TensorType) -> TensorType:
 
 MOVERS = set(
     """
-    BitCast Compress Concat ConstantOfShape DequantizeLinear Expand EyeLike Flatten Gather
+    BitCast Compress Concat ConstantOfShape aot.ConcatRows DequantizeLinear Expand EyeLike Flatten Gather
     GatherElements GatherND Pad QuantizeLinear Reshape ReverseSequence Scatter ScatterElements
     ScatterND Slice Split Squeeze TensorScatter Tile Transpose Unsqueeze aot.Exponential aot.Frames
-    aot.Lookup aot.NearestSample aot.Quantise aot.ReshapeTo aot.SliceAt aot.UpdateAt
+    aot.Lookup aot.NearestSample aot.Quantise aot.ReshapeTo aot.ScatterElementsRows aot.ScatterNDRows
+    aot.SliceAt aot.UpdateAt
     """.split()
 )
 """Whose elements of 16 bits and less are not widened: they move them, or convert them themselves."""

@@ -95,7 +95,8 @@ class Shrink(Unary):
     lambd: float = 0.5
 
     def scalar(self, x: Expr) -> Expr:
-        real = x if x.dtype.is_float else cast(x, DType.FLOAT32)  # the attributes of integers are floats, too
+        # the attributes of integers are floats, too; a float has not the digits of words
+        real = x if x.dtype.is_float else cast(x, DType.FLOAT64 if x.dtype.bits > 16 else DType.FLOAT32)
         high = select(
             call("lt", one(real, self.lambd), real, dtype=DType.BOOL),
             call("sub", real, one(real, self.bias)),

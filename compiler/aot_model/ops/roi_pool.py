@@ -58,8 +58,8 @@ class MaxRoiPool(Operator):
                 text.loop("pw", str(self.pooled_shape[1])),
             ):
                 for axis, extent in zip("hw", extents, strict=True):
-                    for name, edge in (("first", f"floorf((float)p{axis} * {axis}_cell)"),
-                                       ("last", f"ceilf((float)(p{axis} + 1) * {axis}_cell)")):  # fmt: skip
+                    begin, end = f"(float)p{axis} * {axis}_cell", f"(float)(p{axis} + 1) * {axis}_cell"
+                    for name, edge in ("first", f"floorf({begin})"), ("last", f"ceilf({end})"):
                         place = f"roi_pool_within({axis} + (int32_t){edge}, {extent})"
                         text.line(f"const int32_t {axis}_{name} = {place};")
                 text.line("float most = (h_last <= h_first || w_last <= w_first) ? 0.0f : -FLT_MAX;")

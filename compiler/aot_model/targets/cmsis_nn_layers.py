@@ -20,7 +20,7 @@ from aot_model.ops.quantised import QuantisedMul, QuantisedSum
 from aot_model.ops.quantised_softmax import QuantisedSoftmax
 from aot_model.ops.registry import normal_axis
 from aot_model.partition.region import Match
-from aot_model.targets.float32 import conv_shape
+from aot_model.targets.geometry import conv_shape
 from aot_model.targets.int8_part import Integer, integer_part
 
 # --- what is in a match -------------------------------------------------------------------------------------

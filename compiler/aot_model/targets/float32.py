@@ -8,13 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, Leaf, const, leaf
+from aot_model.ir.expr import Expr
 from aot_model.ir.graph import Node
-from aot_model.ir.index import unflatten
 from aot_model.ir.strided import Strided, dense
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
-from aot_model.kernels.base import ConvShape, Depth, KernelCode
+from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.cases import too_many_borders, too_many_phases
 from aot_model.kernels.float32 import blocks, blocks_fpu, panels
 from aot_model.kernels.float32 import conv as conv_kernels
@@ -29,6 +28,7 @@ from aot_model.kernels.tail import Chain, FusedTail
 from aot_model.kernels.target import Kernel, Target
 from aot_model.ops.convolution import Convolution, ConvolutionTranspose
 from aot_model.ops.pool import Pool
+from aot_model.targets.geometry import conv_shape, coordinates_of, leading_indices, pixel_coordinates, planar
 from aot_model.targets.memory import memory_of_constants
 
 FEWEST_PIXELS = 4
@@ -41,102 +41,6 @@ _WRITTEN_FAST = 320
 
 def dialect_of(target: Target) -> VectorDialect:
     return DIALECTS[target.dialect()]
-
-
-def planar(values: tuple[int, ...], fill: int) -> tuple[int, int]:
-    """One or two spatial values as two: a 1-D operator has one row."""
-    return (fill, values[0]) if len(values) == 1 else (values[0], values[1])
-
-
-def coordinates_of(out: Value) -> object:
-    """(n, y, x, c) to the index of a 1-D or 2-D result."""
-    if out.type.rank == 3:
-        return lambda at: (at[0], at[2], at[3])
-    if out.type.rank == 5:  # the planes of all images are counted
-        return lambda at: (*_leading(at[0], out.shape[:2]), at[1], at[2], at[3])
-    return lambda at: at
-
-
-def _leading(position: Expr, shape: tuple[int, ...]) -> tuple[Expr, ...]:
-    """The indices of a position in several axes."""
-    if isinstance(position, Leaf):
-        position = leaf(position.name, position.dtype, 0, math.prod(shape) - 1)
-    return unflatten_leaf(position, shape)
-
-
-def conv_shape(
-    x: Value,
-    out: Value,
-    kernel: tuple[int, ...],
-    op: Convolution | ConvolutionTranspose | Pool,
-    groups: int,
-    window: Strided | None = None,
-) -> ConvShape:
-    """The geometry of a node, 1-D as 2-D with one row; strides where the input is read through a window."""
-    d = x.type.rank - 2
-    if d == 3:
-        return _deep(x, out, kernel, op, groups, window)
-    in_h, in_w = planar(x.shape[1:-1], 1)
-    out_h, out_w = planar(out.shape[1:-1], 1)
-    (kernel_h, kernel_w), (stride_h, stride_w) = planar(kernel, 1), planar(op.strides, 1)
-    (dilation_h, dilation_w), (pad_top, pad_left) = planar(op.dilations, 1), planar(op.pads[:d], 0)
-    strides = None
-    if window is not None and window.source is not x:
-        s = window.strides
-        strides = (s[0], *planar(s[1:-1], 0), s[-1])
-    return ConvShape(
-        x.shape[0],
-        in_h,
-        in_w,
-        x.shape[-1],
-        out_h,
-        out_w,
-        out.shape[-1],
-        kernel_h,
-        kernel_w,
-        stride_h,
-        stride_w,
-        dilation_h,
-        dilation_w,
-        pad_top,
-        pad_left,
-        groups,
-        strides,
-    )
-
-
-def _deep(
-    x: Value,
-    out: Value,
-    kernel: tuple[int, ...],
-    op: Convolution | ConvolutionTranspose | Pool,
-    groups: int,
-    window: Strided | None,
-) -> ConvShape:
-    """The geometry of a 3-D convolution."""
-    s = window.strides if window is not None else _dense(x)
-    depth = Depth(x.shape[1], out.shape[1], kernel[0], op.strides[0], op.dilations[0], op.pads[0], s[1])
-    (in_h, in_w, in_c), (out_h, out_w, out_c) = x.shape[2:], out.shape[2:]
-    return ConvShape(
-        x.shape[0],
-        in_h,
-        in_w,
-        in_c,
-        out_h,
-        out_w,
-        out_c,
-        kernel[1],
-        kernel[2],
-        op.strides[1],
-        op.strides[2],
-        op.dilations[1],
-        op.dilations[2],
-        op.pads[1],
-        op.pads[2],
-        groups,
-        (s[0], s[2], s[3], s[4]),
-        depth,
-    )
 
 
 def _windowed_reject(node: Node, chain: Chain, target: Target) -> str | None:
@@ -200,23 +104,6 @@ def _weights(w: Value, shape: ConvShape, bias: np.ndarray | None) -> Weights:
     if w.data is None:
         return Weights(np.broadcast_to(np.float32(0), sizes), bias, given=True)
     return Weights(w.data.reshape(sizes), bias)
-
-
-def pixel_coordinates(out: Value) -> object:
-    """(0, 0, pixel, c) to the index of a result whose leading axes are one row of pixels."""
-    leading = out.shape[:-1]
-
-    def at(index: Coordinates) -> tuple[Expr, ...]:
-        return (*_leading(index[2], leading), index[3])
-
-    return at
-
-
-def unflatten_leaf(position: Expr, shape: tuple[int, ...]) -> tuple[Expr, ...]:
-    long = [d for d in shape if d != 1]
-    if len(long) <= 1:
-        return tuple(const(0) if d == 1 else position for d in shape)
-    return unflatten(position, shape)
 
 
 def _shapes(site: Site) -> str:
@@ -407,18 +294,12 @@ def matmul_site(site: Site) -> tuple[tuple[Strided, ...], MatmulShape, Place]:
     def coordinates(at: Coordinates) -> tuple[Expr, ...]:
         leading = at[2 - len(batch) : 2]
         if len(batch) > 2:
-            leading = (*_leading(at[0], batch[:-1]), at[1])
+            leading = (*leading_indices(at[0], batch[:-1]), at[1])
         full = (*leading, at[2], at[3])
         full = full if a.type.rank > 1 else (*full[:-2], full[-1])
         return full if b.type.rank > 1 else full[:-1]
 
     return windows, shape, coordinates
-
-
-def _dense(value: Value) -> tuple[int, ...]:
-    from aot_model.ir.types import strides_of
-
-    return strides_of(value.shape)
 
 
 def _blocks_reject(node: Node, chain: Chain, target: Target) -> str | None:

@@ -36,7 +36,8 @@ from aot_model.kernels.transposed import phases
 from aot_model.ops.convolution import Convolution, ConvolutionTranspose
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.requantise import Requantise
-from aot_model.targets.float32 import cases_reject, conv_shape, matmul_site, pixel_coordinates
+from aot_model.targets.float32 import cases_reject, matmul_site
+from aot_model.targets.geometry import conv_shape, pixel_coordinates
 from aot_model.targets.row_tails import by_vectors
 
 Place = Callable[[Coordinates], tuple[Expr, ...]]

@@ -33,13 +33,8 @@ from aot_model.kernels.transposed import phases
 from aot_model.ops.convolution import Convolution, ConvolutionTranspose
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.pool import Pool
-from aot_model.targets.float32 import (
-    cases_reject,
-    conv_shape,
-    coordinates_of,
-    pixel_coordinates,
-    unflatten_leaf,
-)
+from aot_model.targets.float32 import cases_reject
+from aot_model.targets.geometry import conv_shape, coordinates_of, pixel_coordinates, unflatten_leaf
 from aot_model.targets.int8_families import PLAIN, Family
 from aot_model.targets.int8_part import BYTES, Integer, integer_part
 from aot_model.targets.memory import memory_of_constants

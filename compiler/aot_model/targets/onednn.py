@@ -24,7 +24,7 @@ from aot_model.ops.registry import normal_axis
 from aot_model.partition.lower import RegionSite
 from aot_model.partition.offload import Claim, Offload
 from aot_model.partition.region import Match, Region
-from aot_model.targets.float32 import planar
+from aot_model.targets.geometry import planar
 
 Ints = tuple[int, ...]
 _RANK = 5
