@@ -4,16 +4,21 @@ element by element.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from float32_cases import DenseTail
 from int8_cases import conv_case, random_shape
 from kernel_program import run_host
 from table import GROUPS, case_of
 
-from aot_model.kernels.base import ConvShape
+from aot_model.kernels.base import ConvShape, Depth
+from aot_model.kernels.float32 import pool
+from aot_model.kernels.float32.dialects import APART
+from aot_model.kernels.float32.repack import Weights
 from aot_model.kernels.overlap import by_pixels, by_rows, span
 from batch import compiled_case
 
@@ -171,3 +176,42 @@ def test_elements_of_different_sizes(sizes: tuple[int, int]) -> None:
             assert harmless(order, distance), (s, pixels, distance)
         tight += found >= span(s) * sizes[0] or not harmless(order, found + max(sizes))
     assert tight >= 15
+
+
+@pytest.mark.parametrize("channels", [2, 3])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_of_few_channels_that_slide(channels: int, stride: int) -> None:
+    """Harmless at the slack, in the order of blocks of a row, output channels, planes of a window."""
+    s = ConvShape(1, 7, 9, channels, 9 // stride, 9, 2, 3, 3, stride, 1, 1, 1, 2 if stride == 1 else 1, 1)
+    values = np.ones((s.out_c, 3, 3, channels), np.float32)
+    code = pool.of_few_channels(
+        s, Weights(values, None), DenseTail((s.batch, s.out_h, s.out_w, s.out_c), APART), APART
+    )
+    assert code is not None and code.slack is not None
+    blocks = [int(n) for n in re.findall(r"(\d+) outputs?", code.note)]
+    assert sum(blocks) == s.out_w, code.note
+    order: list[tuple[str, int]] = []
+    for y in range(s.out_h):
+        begin = 0
+        for width in blocks:
+            pixels = range(begin, begin + width)
+            read = [t + c for x in pixels for t in taps(s, 0, y, x) for c in range(channels)]
+            for oc in range(s.out_c):
+                order += [("r", e) for e in read]
+                order += [("w", (y * s.out_w + x) * s.out_c + oc) for x in pixels]
+            begin += width
+    distance = code.slack // 4
+    assert harmless(order, distance - 1) and harmless(order, distance)
+    assert not harmless(order, distance + s.out_c)  # a pixel further
+
+
+def test_several_planes_of_results_overlap_nothing() -> None:
+    """Each begins in the input of the one before it."""
+    for depth, free in ((Depth(3, 1, 3, 1, 1, 0, 24), True), (Depth(5, 3, 3, 1, 1, 0, 24), False),
+                        (Depth(3, 1, 3, 2, 1, 1, 24), False)):  # fmt: skip
+        s = ConvShape(1, 4, 6, 1, 2, 4, 2, 3, 3, x_strides=(24 * depth.size, 6, 1, 1), depth=depth)
+        weights = Weights(np.ones((2, 3, 3, 3, 1), np.float32), None)
+        assert (
+            pool.depthwise(s, weights, DenseTail((s.batch, s.out_h, s.out_w, s.out_c), APART), APART).slack
+            is not None
+        ) is free

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import onnx.reference
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as refusal
-from rows import RUNTIME, Row, onnx_model
+from rows import RUNTIME, Row, onnx_model, version_before
 
 TOLERANCE = {"float64": 1e-9, "float16": 2e-3, "bfloat16": 2e-2}
 """Relative and absolute, of element types; 2e-5 of the others."""
@@ -39,6 +39,9 @@ def expected(row: Row) -> Expected:
         if row.kind.domain != RUNTIME:
             _evaluate(row, found)
         _run(row, found)
+        if not found.outputs and (before := version_before(row)):
+            # nobody computes the newest version, whose types are more and whose meaning is the same
+            _run(replace(row, version=before), found)
     if row.kind.has("reference"):
         arrays = [None if x is None else np.asarray(x) for x in row.sample.inputs]
         outputs = [np.asarray(y) for y in row.operator.reference(arrays)]

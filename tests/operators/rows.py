@@ -279,3 +279,17 @@ def folded(row: Row) -> list[np.ndarray] | None:
     if sized or any(a is None for a in arrays):
         return None
     return [decoded(a) if a.dtype.kind == "S" else a for a in arrays if a is not None]
+
+
+def version_before(row: Row) -> int | None:
+    """The last opset with an older version of a row's operator; None where it has none, or the row says one.
+    Not of random numbers, which are not those of ONNX Runtime.
+    """
+    domain, name = row.kind.domain, row.kind.name
+    if domain or row.version or name == "Multinomial":
+        return None
+    newest = last_version(domain, name)
+    if not onnx.defs.has(name, newest, domain):
+        return None
+    before = onnx.defs.get_schema(name, newest, domain).since_version - 1
+    return before if before and onnx.defs.has(name, before, domain) else None

@@ -86,9 +86,8 @@ def _reduction(known: Counts, node: Operator, inputs: Inputs, build: Build) -> W
             _with(build, x, count, 0),
             *axes,
         )
-        count = build(
-            op("Min"), count, build.constant([x.shape[0]], DType.INT32)
-        )  # of ranges there may be more
+        # of ranges there may be more
+        count = build(op("Min"), count, build.constant([x.shape[0]], DType.INT32))
         number = build(op("Reshape"), build(Cast(x.dtype), count), build.constant((), DType.INT64))
         number = build(op("Mul"), number, build.constant(others, x.dtype))
         return op("Div"), [total, number], None, 0

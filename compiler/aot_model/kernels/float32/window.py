@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -214,8 +215,7 @@ class Window(WindowPlan):
                 text.line(f"w += {skip};")
         pointers = ["w"] if self.weights is not None else []
         with self._each_tap_plane(text, d, ["a"], pointers):
-            taps = self._rows.taps
-            written = self._written()
+            taps, written = self._rows.taps, self._written
             if not written:
                 self._loop_over_rows(text, d, pairs, left)
             elif taps.isdigit():
@@ -230,6 +230,7 @@ class Window(WindowPlan):
                 with text.block("else"):
                     self._loop_over_rows(text, d, pairs, left)
 
+    @cached_property
     def _written(self) -> int:
         """Rows of taps that are written out: those of most windows, if they are several and products few."""
         rows = max(self.rows.segments, key=lambda g: g.count).taps
