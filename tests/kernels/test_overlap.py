@@ -207,8 +207,11 @@ def test_of_few_channels_that_slide(channels: int, stride: int) -> None:
 
 def test_several_planes_of_results_overlap_nothing() -> None:
     """Each begins in the input of the one before it."""
-    for depth, free in ((Depth(3, 1, 3, 1, 1, 0, 24), True), (Depth(5, 3, 3, 1, 1, 0, 24), False),
-                        (Depth(3, 1, 3, 2, 1, 1, 24), False)):  # fmt: skip
+    for depth, free in (
+        (Depth(3, 1, 3, 1, 1, 0, 24), True),
+        (Depth(5, 3, 3, 1, 1, 0, 24), False),
+        (Depth(3, 1, 3, 2, 1, 1, 24), False),
+    ):
         s = ConvShape(1, 4, 6, 1, 2, 4, 2, 3, 3, x_strides=(24 * depth.size, 6, 1, 1), depth=depth)
         weights = Weights(np.ones((2, 3, 3, 3, 1), np.float32), None)
         assert (
