@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from aot_model.ir.bounds import bounds
-from aot_model.ir.expr import Expr, call, const, leaf
+from aot_model.ir.expr import Expr, call, const, leaf, select
 from aot_model.ir.types import DType
 
 RANGES = ((-128, 127), (-127, 5), (-9, -3), (0, 0), (3, 100), (-1, 0))
@@ -64,3 +64,19 @@ def test_of_a_quantisation_whose_limits_a_function_is_given(low: Expr, high: Exp
     x = leaf("x", DType.FLOAT32)
     least, most = bounds(call("quantise_rint", x, const(3), low, high, dtype=DType.INT32))
     assert least == min(bounds(low)[0] or 0, 0) and most == bounds(high)[1]
+
+
+def test_one_bound_of_what_is_chosen_is_as_good_without_the_other() -> None:
+    x, no = leaf("x", DType.INT32), leaf("no", DType.BOOL)
+    low, high = call("max", x, const(-3)), call("min", x, const(5))
+    assert bounds(low) == (-3, None) and bounds(high) == (None, 5)
+    assert (
+        bounds(call("min", low, const(27)))
+        == (-3, 27)
+        == bounds(call("max", call("min", x, const(27)), const(-3)))
+    )
+    assert bounds(select(no, low, const(-9))) == (-9, None)
+    # a sum may wrap, so that nothing is known of it
+    assert bounds(call("add", low, const(1))) == (None, None)
+    # small types have those of their own
+    assert bounds(call("max", leaf("b", DType.INT8), const(-3, DType.INT8))) == (-3, 127)

@@ -20,9 +20,8 @@ def hoistable(roots: Sequence[Expr], known: Collection[Expr] = ()) -> list[Expr]
         if uses[node] > 1 or node in known:
             return
         if not isinstance(node, Reduce):
-            for position, child in enumerate(node.children):
-                if position == 0 or not decides(node) or always_in_range(child):
-                    visit(child)
+            for child in run_anyway(node):
+                visit(child)
         order.append(node)
 
     for root in roots:
@@ -47,6 +46,11 @@ def branches(node: Expr) -> bool:
 def decides(node: Expr) -> bool:
     """Whether what the first operand is decides which of the others are computed."""
     return isinstance(node, Call) and node.op in ("select", "and", "or")
+
+
+def run_anyway(node: Expr) -> list[Expr]:
+    """The operands that may be computed whatever a condition among them says."""
+    return [c for k, c in enumerate(node.children) if k == 0 or not decides(node) or always_in_range(c)]
 
 
 def always_in_range(x: Expr) -> bool:

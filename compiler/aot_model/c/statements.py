@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from aot_model.c.byte_pairs import HEADER, LANES, Factor, products
 from aot_model.c.expr import PRECEDENCE, UNARY, ExprWriter, compute_label, value_type
-from aot_model.c.hoisting import always_in_range, branches, decides, hoistable
+from aot_model.c.hoisting import always_in_range, branches, hoistable, run_anyway
 from aot_model.c.literal import literal
 from aot_model.c.reading_order import ascends
 from aot_model.c.rounding import divided_by
@@ -119,7 +119,9 @@ class CWriter(ExprWriter):
             first = False
 
         before = IN_ORDER if node.dtype.is_float and infix_of(node) and not ascends(node) else ""
-        self.open_loops(node.over[:-1])
+        for k, v in enumerate(node.over):
+            self.steady(node.body, node.over[k:])
+            self.open_loops([v] if k < len(node.over) - 1 else [])
         turns = self.turns if is_short(node.body) else 1
         self.along(node.over[-1], (node.body,), combine, turns, before, sums=True)
         self.close_loops(len(node.over) - 1)
@@ -211,24 +213,30 @@ class CWriter(ExprWriter):
             self.line(f"const aot_model_divisor {name} = aot_model_divisor_of({self.text(by)});")
             self._divisors[by] = name
 
-    def steady(self, root: Expr, v: Var) -> None:
-        """A local for what takes a function and is the same for all turns of a loop over v: compilers do not
-        move it out of the loop where it has branches or loops of its own.
+    def steady(self, root: Expr, over: Collection[Var]) -> None:
+        """A local for what takes a function and is the same for all turns of loops: compilers do not move it
+        out of loops that have branches or loops of their own, or that keep an order.
         """
-        waiting, seen = [root], set[Expr]()
+        turning, costly = set[Expr](), set[Expr]()
+        for node in walk(root):  # arguments come first
+            if node in over or isinstance(node, Reduce) or not turning.isdisjoint(node.children):
+                turning.add(node)
+            if (isinstance(node, Call) and not is_plain(node)) or not costly.isdisjoint(node.children):
+                costly.add(node)
+        waiting, seen, found = [root], set[Expr](), list[Expr]()
         while waiting:
-            node = waiting.pop()
-            if node in seen or not isinstance(node, Call):
+            node = waiting.pop(0)
+            if node in seen or node not in costly or isinstance(node, Reduce):
                 continue
             seen.add(node)
-            parts = list(walk(node))
-            if v in parts or any(isinstance(n, Reduce) for n in parts) or not always_in_range(node):
-                waiting += node.children[:1] if decides(node) else node.children
-            elif any(isinstance(n, Call) and not is_plain(n) for n in parts):
-                (text,) = self.compute(node)
-                if node not in self._names:
-                    self._names[node] = self._local(node.dtype)
-                    self.line(f"const {value_type(node.dtype)} {self._names[node]} = {text};")
+            if node in turning or not always_in_range(node):
+                waiting += run_anyway(node)
+            else:
+                found.append(node)
+        for node, text in zip(found, self.compute(*found), strict=True):
+            if node not in self._names:
+                self._names[node] = self._local(node.dtype)
+                self.line(f"const {value_type(node.dtype)} {self._names[node]} = {text};")
 
     def open_loops(self, over: Sequence[Var]) -> None:
         for v in over:

@@ -38,6 +38,8 @@ def bounds(x: Expr) -> tuple[int | None, int | None]:
         low, high = _BOUNDS[x.op](x.args)
         least, most = x.dtype.limits
         wraps = (low is not None and low < least) or (high is not None and high > most)
+        if x.op in _CHOOSES:
+            return widest[0] if low is None else low, widest[1] if high is None else high
         return widest if wraps or low is None or high is None else (low, high)
     return widest
 
@@ -122,6 +124,10 @@ def _max_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
     (a, b), (c, d) = bounds(args[0]), bounds(args[1])
     lows = [v for v in (a, c) if v is not None]
     return max(lows) if lows else None, None if b is None or d is None else max(b, d)
+
+
+_CHOOSES = frozenset({"min", "max", "select"})
+"""What gives one of its operands: it cannot wrap, so that one bound is as good without the other."""
 
 
 def _union_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:

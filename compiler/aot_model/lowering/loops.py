@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from aot_model.c.statements import CWriter
 from aot_model.c.turns import is_better_whole, is_short
 from aot_model.c.vectors import vectors
-from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, var, walk
+from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, reduce, var, walk
 from aot_model.ir.index import add, flatten, floordiv, mod, mul, substitute
 from aot_model.ir.nibbles import element_text, read_parameter
 from aot_model.ir.program import Access, Function, Overlap, Param
@@ -82,7 +82,9 @@ class _Written:
 def _written(part: Section, to: DType, names: dict[Value, str], dialect: str, turns: int) -> _Written:
     headers: set[str] = set()
     parted = _parted(part)
-    loops, position, element = parted if parted and not _divisions(*parted[1:]) else part
+    loops, position, element = _folds_parted(
+        parted if parted and not _divisions(*parted[1:]) else part, turns
+    )
     writer = CWriter(lambda c, text: element_text(c, names[c.value], text, headers), turns=turns)
 
     def store(element: Expr, position: Expr) -> None:
@@ -94,7 +96,7 @@ def _written(part: Section, to: DType, names: dict[Value, str], dialect: str, tu
         writer.open_loops([v])
     if loops:
         writer.divisors(element, loops[:-1])
-        writer.steady(element, loops[-1])
+        writer.steady(element, loops[-1:])
         short = is_short(element, turns) and not is_better_whole(loops[-1], element, position)
         writer.along(loops[-1], (element, position), store, turns if short else 1)
         writer.close_loops(len(loops) - 1)
@@ -210,6 +212,31 @@ def _parted(nest: Section) -> Section | None:
         loops, waiting = [*loops[:k], *parts, *loops[k + 1 :]], [*waiting, *parts]
     fewer = _divisions(position, element) < before
     return _named(Section(loops, position, element)) if fewer else None
+
+
+def _folds_parted(nest: Section, turns: int) -> Section:
+    """As `_parted`, of the loops of reductions: those that are written out turn by turn have no divisions."""
+    loops, position, element = nest
+    waiting = [n for n in walk(element) if isinstance(n, Reduce)]
+    changed: dict[Expr, Expr] = {}
+    for node in waiting:  # those inside come first
+        body, over = substitute(node.body, changed), list(node.over)
+        k = 0
+        while k < len(over):
+            v = over[k]
+            sizes = [s for s in _parts(v, body) if 1 < s < v.extent and v.extent % s == 0]
+            if not sizes or v.extent <= turns:
+                k += 1
+                continue
+            outer, inner = var(f"{v.name}_of", v.extent // max(sizes)), var(f"{v.name}_in", max(sizes))
+            less = substitute(body, {v: add(mul(outer, max(sizes)), inner)})
+            if _divisions(less) >= _divisions(body):
+                k += 1
+                continue
+            body, over = less, [*over[:k], *(n for n in (outer, inner) if isinstance(n, Var)), *over[k + 1 :]]
+        if len(over) > len(node.over):
+            changed[node] = reduce(node.op, tuple(over), body)
+    return _named(Section(loops, position, substitute(element, changed))) if changed else nest
 
 
 def _parts(v: Var, *expressions: Expr) -> set[int]:

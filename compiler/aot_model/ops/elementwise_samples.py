@@ -63,9 +63,8 @@ def corners(name: str, arity: int) -> list[Sample]:
         found.append(Sample((_EDGES, _EDGES[::-1].copy())[: max(arity, 1) if arity > 0 else 2]))
     if name == "Pow":
         x = np.asarray([0.5, 1, 2, 3.25], np.float32)
-        found += [
-            Sample((x, np.asarray(p, np.float32)), constants=frozenset({1})) for p in (0.5, 1, 2, 3, -1, 2.5)
-        ]
+        exponents = (0.25, 0.5, 0.75, 1, 1.25, 1.75, 2, 2.5, 3, 3.25, -1, 0.3)
+        found += [Sample((x, np.asarray(p, np.float32)), constants=frozenset({1})) for p in exponents]
         found += [
             Sample((np.asarray([1, 2, 3, -2], np.int32), np.asarray([2.0], np.float32))),
             Sample((np.asarray([1, 2, 3, -2], np.int64), np.asarray([3], np.int64))),

@@ -16,7 +16,7 @@ from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
-from aot_model.ops.elementwise import Where, op
+from aot_model.ops.elementwise import Where, op, power
 from aot_model.ops.normalisation import reduction, scalar
 from aot_model.ops.pooling import draw
 from aot_model.ops.registry import OPERATORS, Build, axis_of, operator, required
@@ -24,15 +24,6 @@ from aot_model.ops.views import ReshapeTo
 
 MAX_NEIGHBOURS = 1 << 20
 """Channels that LRN sums over."""
-
-
-def _power(base: Expr, exponent: float) -> Expr:
-    """base ^ exponent; by roots where that can be: each is right to half a unit in the last place and takes a
-    fraction of the time.
-    """
-    root = call("sqrt", base)
-    known = {0.5: root, 0.75: call("mul", root, call("sqrt", root)), 1.0: base}
-    return known.get(exponent) or call("pow", base, const(exponent, base.dtype))
 
 
 @operator("LRN", reducing=True, rereads=True)
@@ -62,7 +53,7 @@ class LRN(Operator):
         base = call(
             "add", const(self.bias, x.dtype), call("mul", const(self.alpha / self.size, x.dtype), total)
         )
-        return call("div", at(x, index), _power(base, self.beta))
+        return call("div", at(x, index), power(base, self.beta))
 
     @classmethod
     def samples(cls) -> list[Sample]:

@@ -11,6 +11,7 @@ from aot_model.ir.bounds import bounds
 from aot_model.ir.expr import Expr, Index, call, cast, const, logical_and, select
 from aot_model.ir.index import add, less, mod, mul, sub
 from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
+from aot_model.ir.progressions import progression
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.registry import (
     axis_of,
@@ -338,8 +339,11 @@ class Pad(Operator):
 
 def bounded(i: Expr, extent: int) -> Expr:
     """An index read from memory made safe: negative ones count from the end, what is out of range is
-    clamped.
+    clamped. Those of constants that can be counted are.
     """
+    counted = progression(i, extent)
+    if counted is not None:
+        return counted
     low, high = bounds(i)
     if low is not None and high is not None and low >= 0 and high < extent:
         # smaller ones are int wherever they are computed with
