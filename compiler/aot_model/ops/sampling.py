@@ -1,4 +1,4 @@
-"""Operators that read images at computed places: GridSample, RoiAlign, DeformConv.
+"""Operators that read images at computed places: GridSample, RoiAlign, CropAndResize.
 
 Each result is a sum over the taps of an interpolation kernel around a place that is worked out from data.
 Places are clamped before they become indices. Source: ONNX operator specification.
@@ -6,14 +6,17 @@ Places are clamped before they become indices. Source: ONNX operator specificati
 
 from __future__ import annotations
 
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
 import numpy as np
 
-from aot_model.ir.expr import Expr, Index, call, cast, const, fresh, reduce, select
-from aot_model.ir.index import add, floordiv, mul
+from aot_model.ir.expr import Expr, Index, call, cast, const, fresh, logical_and, reduce, select
+from aot_model.ir.index import add
 from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
-from aot_model.ir.values import Value
-from aot_model.ops.channels_first import padding, spatial
 from aot_model.ops.movement import bounded
 from aot_model.ops.registry import ints, operator, required, static
 
@@ -42,10 +45,6 @@ def as_float(i: Expr, dtype: DType) -> Expr:
     return call("cast", i, dtype=dtype)
 
 
-def linear_weight(distance: Expr) -> Expr:
-    return call("max", call("sub", _num(distance, 1), call("abs", distance)), _num(distance, 0))
-
-
 def cubic_weight(distance: Expr, a: float = -0.75) -> Expr:
     """Keys' kernel."""
     d = call("abs", distance)
@@ -65,6 +64,40 @@ def cubic_weight(distance: Expr, a: float = -0.75) -> Expr:
 
 def clamp_index(i: Expr, extent: int) -> Expr:
     return call("min", call("max", i, const(0)), const(max(extent - 1, 0)))
+
+
+class Tap(NamedTuple):
+    """One of the neighbours of a place along an axis: which, and its share."""
+
+    place: Expr
+    weight: Expr | None
+
+
+def linear_taps(place: Expr) -> list[Tap]:
+    """The neighbours on both sides of a finite place."""
+    base = call("floor", place)
+    first, rest = cast(base, DType.INT32), call("sub", place, base)
+    return [Tap(first, call("sub", _num(rest, 1), rest)), Tap(add(first, 1), rest)]
+
+
+def within(i: Expr, extent: int) -> Expr:
+    return _both(_less(const(-1), i), _less(i, const(extent)))
+
+
+def of_taps(axes: Sequence[Sequence[Tap]], value: Callable[[list[Expr], Expr | None], Expr]) -> list[Expr]:
+    """What `value` makes of each choice of a neighbour along each axis, given where they are and the product
+    of their shares.
+    """
+    found = []
+    for taps in itertools.product(*axes):
+        shares = [t.weight for t in taps if t.weight is not None]
+        weight = functools.reduce(lambda a, b: call("mul", a, b), shares) if shares else None
+        found.append(value([t.place for t in taps], weight))
+    return found
+
+
+def total(terms: Sequence[Expr], op: str = "add") -> Expr:
+    return functools.reduce(lambda a, b: call(op, a, b), terms)
 
 
 @operator("GridSample", reducing=True, rereads=True)
@@ -93,11 +126,8 @@ class GridSample(Operator):
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, grid = required(inputs, 0), required(inputs, 1)
-        d, mode = x.type.rank - 2, self._mode()
-        place: list[Expr] = [index[0], index[1]]
-        over: list[Expr] = []
-        weight: Expr | None = None
-        inside: Expr = const(True, DType.BOOL)
+        d, over = x.type.rank - 2, list[Expr]()
+        axes: list[list[Tap]] = []
         for k in range(d):
             extent = x.shape[2 + k]
             n = at(grid, (index[0], *index[2:], const(d - 1 - k)))
@@ -106,28 +136,33 @@ class GridSample(Operator):
                 p = call("mul", up, _num(n, (extent - 1) / 2))
             else:
                 p = call("mul", call("sub", call("mul", up, _num(n, extent)), _num(n, 1)), _num(n, 0.5))
-            p = tame(p)
-            if mode == "nearest":
-                i = cast(call("rint", p), DType.INT32)
-            else:
-                low, taps = (0, 2) if mode == "linear" else (-1, 4)
-                tap = fresh("k", taps)
-                over.append(tap)
-                base = call("floor", p)
-                i = add(add(cast(base, DType.INT32), tap), low)
-                distance = call("sub", call("sub", p, base), as_float(add(tap, low), n.dtype))
-                own = linear_weight(distance) if mode == "linear" else cubic_weight(distance)
-                weight = own if weight is None else call("mul", weight, own)
-            if self.padding_mode == "reflection":
-                i = self._reflected(i, extent)
-            elif self.padding_mode == "zeros":
-                inside = _both(inside, _both(_less(const(-1), i), _less(i, const(extent))))
-            place.append(clamp_index(i, extent))
-        element = at(x, tuple(place))
-        element = element if weight is None else call("mul", element, cast(weight, x.dtype))
-        if self.padding_mode == "zeros":
-            element = select(inside, element, const(0, x.dtype))
+            axes.append(self._taps(tame(p), over))
+
+        def value(chosen: list[Expr], weight: Expr | None) -> Expr:
+            inside: Expr = const(True, DType.BOOL)
+            place: list[Expr] = [index[0], index[1]]
+            for i, extent in zip(chosen, x.shape[2:], strict=True):
+                i = self._reflected(i, extent) if self.padding_mode == "reflection" else i
+                inside = logical_and(inside, within(i, extent)) if self.padding_mode == "zeros" else inside
+                place.append(clamp_index(i, extent))
+            element = at(x, tuple(place))
+            element = element if weight is None else call("mul", element, cast(weight, x.dtype))
+            return select(inside, element, const(0, x.dtype))
+
+        element = total(of_taps(axes, value))
         return reduce("add", tuple(over), element) if over else element
+
+    def _taps(self, place: Expr, over: list[Expr]) -> list[Tap]:
+        """The neighbours of a place along an axis; four are one, of a loop that is added to `over`."""
+        mode = self._mode()
+        if mode == "nearest":
+            return [Tap(cast(call("rint", place), DType.INT32), None)]
+        if mode == "linear":
+            return linear_taps(place)
+        base, tap = call("floor", place), fresh("k", 4)
+        over.append(tap)
+        distance = call("sub", call("sub", place, base), as_float(add(tap, -1), place.dtype))
+        return [Tap(add(add(cast(base, DType.INT32), tap), -1), cubic_weight(distance))]
 
     def _reflected(self, i: Expr, extent: int) -> Expr:
         if self.align_corners:
@@ -153,106 +188,6 @@ class GridSample(Operator):
                 (np.asarray(rng.uniform(-1, 1, (2, 3, 1, 5)), np.float32), np.repeat(grid[:, :2], 2, 0)),
                 {"padding_mode": "reflection", "align_corners": 1},
             )
-        ]
-
-
-def bilinear(
-    at: At, x: Value, lead: Index, place: tuple[Expr, Expr], taps: tuple[Expr, Expr]
-) -> tuple[Expr, Expr]:
-    """(weight, element) of one of the four neighbours of a place in the last two axes; 0 outside."""
-    weight: Expr | None = None
-    inside: Expr = const(True, DType.BOOL)
-    index: list[Expr] = []
-    for k in range(2):
-        extent = x.shape[-2 + k]
-        p = tame(place[k])
-        base = call("floor", p)
-        i = add(cast(base, DType.INT32), taps[k])
-        own = linear_weight(call("sub", call("sub", p, base), as_float(taps[k], p.dtype)))
-        weight = own if weight is None else call("mul", weight, own)
-        inside = _both(inside, _both(_less(const(-1), i), _less(i, const(extent))))
-        index.append(clamp_index(i, extent))
-    assert weight is not None
-    return weight, select(inside, at(x, (*lead, *index)), const(0, x.dtype))
-
-
-@operator("DeformConv", reducing=True, rereads=True)
-class DeformConv(Operator):
-    """Convolution whose taps are shifted by offsets from data, and scaled by a mask."""
-
-    dilations: tuple[int, ...] | None = None
-    group: int = 1
-    kernel_shape: tuple[int, ...] | None = None
-    offset_group: int = 1
-    pads: tuple[int, ...] | None = None
-    strides: tuple[int, ...] | None = None
-
-    def _geometry(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-        return spatial(self.strides, 2), spatial(self.dilations, 2), padding(self.pads, 2)
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        x, w, offset = (required(inputs, k) for k in range(3))
-        if x.type.rank != 4 or w.type.rank != 4:
-            raise OperatorError(f"two spatial axes are supported, not those of {x.type}", "E202")
-        strides, dilations, pads = self._geometry()
-        out = [
-            (x.shape[2 + k] + pads[k] + pads[2 + k] - dilations[k] * (w.shape[2 + k] - 1) - 1) // strides[k]
-            + 1
-            for k in range(2)
-        ]
-        expected = (x.shape[0], 2 * self.offset_group * w.shape[2] * w.shape[3], *out)
-        if offset.shape != expected or w.shape[1] * self.group != x.shape[1]:
-            raise OperatorError(f"offset {offset.type} and weights {w.type} do not fit {x.type}")
-        bias, mask = (inputs[k] if len(inputs) > k else None for k in (3, 4))
-        if bias is not None and bias.shape != (w.shape[0],):
-            raise OperatorError(f"bias {bias.type} is not one number for each of {w.shape[0]} channels")
-        if mask is not None and mask.shape != (expected[0], expected[1] // 2, *out):
-            raise OperatorError(f"mask {mask.type} does not fit offset {offset.type}")
-        return [TensorType(x.dtype, (x.shape[0], w.shape[0], *out))]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
-        x, w, offset = (required(inputs, k) for k in range(3))
-        bias, mask = (inputs[k] if len(inputs) > k else None for k in (3, 4))
-        strides, dilations, pads = self._geometry()
-        n, o, *pixel = index
-        kh, kw = w.shape[2:]
-        c, ky, kx, ty, tx = (fresh("k", extent) for extent in (w.shape[1], kh, kw, 2, 2))
-        channel = add(mul(floordiv(o, w.shape[0] // self.group), w.shape[1]), c)
-        group = floordiv(channel, x.shape[1] // self.offset_group)
-        tap = add(add(mul(group, kh * kw), mul(ky, kw)), kx)
-        place = []
-        for d, k in enumerate((ky, kx)):
-            grid = add(add(mul(pixel[d], strides[d]), mul(k, dilations[d])), -pads[d])
-            place.append(call("add", as_float(grid, x.dtype), at(offset, (n, add(mul(tap, 2), d), *pixel))))
-        weight, element = bilinear(at, x, (n, channel), (place[0], place[1]), (ty, tx))
-        product = call("mul", call("mul", weight, element), at(w, (o, c, ky, kx)))
-        if mask is not None:
-            product = call("mul", product, at(mask, (n, tap, *pixel)))
-        total = reduce("add", (c, ky, kx, ty, tx), product)
-        return total if bias is None else call("add", total, at(bias, (o,)))
-
-    @classmethod
-    def samples(cls) -> list[Sample]:
-        rng = np.random.default_rng(13)
-
-        def draw(*shape: int) -> np.ndarray:
-            return np.asarray(rng.uniform(-1, 1, shape), np.float32)
-
-        grouped = {
-            "group": 2,
-            "offset_group": 2,
-            "strides": (2, 1),
-            "dilations": (1, 2),
-            "pads": (1, 0, 0, 1),
-        }
-        return [
-            Sample(
-                (draw(1, 2, 4, 4), draw(2, 2, 2, 2), draw(1, 8, 3, 3)),
-                {"kernel_shape": (2, 2), "pads": (0, 0, 0, 0)},
-            ),
-            Sample(
-                (draw(2, 4, 6, 5), draw(6, 2, 2, 3), draw(2, 24, 3, 2), draw(6), draw(2, 12, 3, 2)), grouped
-            ),
         ]
 
 
@@ -287,11 +222,9 @@ class RoiAlign(Operator):
         x, rois, batch = (required(inputs, k) for k in range(3))
         roi, channel, *bin_index = index
         half = self.coordinate_transformation_mode == "half_pixel"
-        taps = [fresh("t", 2), fresh("t", 2)]
         steps = [fresh("s", self.sampling_ratio), fresh("s", self.sampling_ratio)]
-        weight: Expr | None = None
         inside: Expr = const(True, DType.BOOL)
-        place: list[Expr] = []
+        axes: list[list[Tap]] = []
         for d, bins in enumerate((self.output_height, self.output_width)):
             extent = x.shape[2 + d]
             begin, end = (at(rois, (roi, const(k))) for k in (1 - d, 3 - d))
@@ -316,16 +249,20 @@ class RoiAlign(Operator):
                 ),
             )
             p = call("min", call("max", tame(p), _num(p, 0)), _num(p, extent - 1))
-            base = call("floor", p)
-            own = linear_weight(call("sub", call("sub", p, base), as_float(taps[d], p.dtype)))
-            weight = own if weight is None else call("mul", weight, own)
-            place.append(clamp_index(add(cast(base, DType.INT32), taps[d]), extent))
-        assert weight is not None
+            axes.append(linear_taps(p))
         image = bounded(at(batch, (roi,)), x.shape[0])
-        value = select(inside, call("mul", weight, at(x, (image, channel, *place))), const(0, x.dtype))
+
+        def value(chosen: list[Expr], weight: Expr | None) -> Expr:
+            assert weight is not None
+            place = (clamp_index(i, extent) for i, extent in zip(chosen, x.shape[2:], strict=True))
+            return call("mul", weight, at(x, (image, channel, *place)))
+
+        values = of_taps(axes, value)
+        nothing = const(0, x.dtype)
         if self.mode == "max":
-            return reduce("max", (*steps, *taps), value)
-        return call("div", reduce("add", (*steps, *taps), value), const(self.sampling_ratio**2, x.dtype))
+            return reduce("max", tuple(steps), select(inside, total(values, "max"), nothing))
+        whole = reduce("add", tuple(steps), select(inside, total(values), nothing))
+        return call("div", whole, const(self.sampling_ratio**2, x.dtype))
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -372,10 +309,8 @@ class CropAndResize(Operator):
         size = static(inputs, 3, "the size of the crops")
         assert size is not None
         roi, channel, *pixel = index
-        taps = [fresh("t", 2), fresh("t", 2)]
-        weight: Expr | None = None
         inside: Expr = const(True, DType.BOOL)
-        place: list[Expr] = []
+        axes: list[list[Tap]] = []
         for d, steps in enumerate(ints(size)):
             last = x.shape[2 + d] - 1
             begin, end = (at(boxes, (roi, const(k))) for k in (d, 2 + d))
@@ -398,21 +333,16 @@ class CropAndResize(Operator):
                 ),
             )
             p = call("min", call("max", tame(p), _num(p, 0)), _num(p, last))
-            if self.mode == "nearest":
-                place.append(clamp_index(cast(call("round", p), DType.INT32), last + 1))
-                continue
-            base = call("floor", p)
-            own = linear_weight(call("sub", call("sub", p, base), as_float(taps[d], p.dtype)))
-            weight = own if weight is None else call("mul", weight, own)
-            place.append(clamp_index(add(cast(base, DType.INT32), taps[d]), last + 1))
-        value = at(x, (bounded(at(batch, (roi,)), x.shape[0]), channel, *place))
-        if weight is None:
-            return select(inside, value, const(self.extrapolation_value, x.dtype))
-        return reduce(
-            "add",
-            tuple(taps),
-            select(inside, call("mul", weight, value), const(self.extrapolation_value / 4, x.dtype)),
-        )
+            nearest = self.mode == "nearest"
+            axes.append([Tap(cast(call("round", p), DType.INT32), None)] if nearest else linear_taps(p))
+        image = bounded(at(batch, (roi,)), x.shape[0])
+
+        def value(chosen: list[Expr], weight: Expr | None) -> Expr:
+            place = (clamp_index(i, extent) for i, extent in zip(chosen, x.shape[2:], strict=True))
+            element = at(x, (image, channel, *place))
+            return element if weight is None else call("mul", weight, element)
+
+        return select(inside, total(of_taps(axes, value)), const(self.extrapolation_value, x.dtype))
 
     @classmethod
     def samples(cls) -> list[Sample]:
