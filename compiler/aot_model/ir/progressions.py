@@ -13,11 +13,14 @@ from aot_model.ir.index import add, mul
 def progression(i: Expr, extent: int) -> Expr | None:
     """The index that `i`, an element of a constant, is by where it is read; None where that is no sum, or
     elements are outside of the extent. Negative ones count from the end.
+
+    A constant of one element stays: what it picks is copied, and the rest of the tensor need not live on (of
+    queries, keys and values in one tensor each attention would hold all, an eighth of its memory).
     """
     if not isinstance(i, Load) or i.value.data is None or i.value.data.dtype.kind not in "iu":
         return None
     data = i.value.data
-    if not data.size or int(data.min()) < -extent or int(data.max()) >= extent:
+    if data.size < 2 or int(data.min()) < -extent or int(data.max()) >= extent:
         return None
     places = data.astype(np.int64)
     places[places < 0] += extent

@@ -6,6 +6,7 @@ there is for a pixel is multiplied with the weights as in a convolution of one e
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -45,16 +46,17 @@ class DeformedColumns(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, offset = required(inputs, 0), required(inputs, 1)
         mask = inputs[2] if len(inputs) > 2 else None
-        taps = self.kernel[0] * self.kernel[1]
+        if x.type.rank != 4 or min(self.group, self.offset_group) < 1:
+            raise OperatorError(f"takes images in one group or more, not {x.type}")
+        kernel, strides, dilations = (spatial(v, 2) for v in (self.kernel, self.strides, self.dilations))
+        pads, taps = padding(self.pads, 2), math.prod(kernel)
         if x.shape[1] % self.group or x.shape[1] % self.offset_group:
             raise OperatorError(
                 f"{x.type} has not as many channels for each of {self.group} groups and {self.offset_group} "
                 "groups of offsets"
             )
         out = tuple(
-            (x.shape[2 + k] + self.pads[k] + self.pads[2 + k] - self.dilations[k] * (self.kernel[k] - 1) - 1)
-            // self.strides[k]
-            + 1
+            (x.shape[2 + k] + pads[k] + pads[2 + k] - dilations[k] * (kernel[k] - 1) - 1) // strides[k] + 1
             for k in range(2)
         )
         if offset.shape != (x.shape[0], 2 * self.offset_group * taps, *out):
@@ -132,11 +134,7 @@ class DeformConv(Operator):
             raise OperatorError(
                 f"kernel_shape {tuple(self.kernel_shape)} is not that of the weights {w.type}"
             )
-        if min(self.group, self.offset_group) < 1 or w.shape[0] % self.group:
-            raise OperatorError(
-                f"{self.group} groups and {self.offset_group} groups of offsets do not fit weights {w.type}"
-            )
-        if w.shape[1] * self.group != x.shape[1]:
+        if self.group < 1 or w.shape[0] % self.group or w.shape[1] * self.group != x.shape[1]:
             raise OperatorError(f"weights {w.type} do not fit {x.type} in {self.group} groups")
         shape = spatial(self.strides, 2), spatial(self.dilations, 2), padding(self.pads, 2)
         mask = inputs[4] if len(inputs) > 4 else None
