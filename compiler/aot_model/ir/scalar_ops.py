@@ -196,7 +196,6 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     **{
         name: _libm(name, fn)
         for name, fn in [
-            ("sqrt", np.sqrt),
             ("tan", np.tan),
             ("asin", np.arcsin),
             ("acos", np.arccos),
@@ -206,10 +205,14 @@ SCALAR_OPS: dict[str, ScalarOp] = {
             ("asinh", np.arcsinh),
             ("acosh", np.arccosh),
             ("atanh", np.arctanh),
-            ("floor", np.floor),
             ("ceil", np.ceil),
             ("trunc", np.trunc),
         ]
+    },
+    # by a core's instructions, where it has them
+    **{
+        name: ScalarOp(_by_doubles(fn), c_float=f"aot_model_{name}_{{d}}({{0}})", header="aot_model/roots.h")
+        for name, fn in (("sqrt", np.sqrt), ("floor", np.floor))
     },
     # in single precision on a Cortex-M, libm elsewhere
     **{
