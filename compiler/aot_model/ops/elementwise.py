@@ -61,16 +61,29 @@ def _chain(op: str) -> Callable[..., Expr]:
     return build
 
 
+HARDLY = 1e-6
+"""What an exponent may be beside a few quarters: exporters write a distance as the sum's power of
+1 / (2 + 1e-6).
+"""
+
+
 def power(base: Expr, exponent: float) -> Expr:
     """base ^ exponent of floats; by products and roots where the exponent is a few quarters: each is right to
-    half a unit in the last place, and all take a fraction of the function's time.
+    half a unit in the last place, and all take a fraction of the function's time. x ^ rest is
+    1 + rest log(x), to 4e-9, where an exponent is hardly more or less.
     """
-    quarters = exponent * 4
-    if quarters not in range(1, 13):
+    quarters = round(exponent * 4) if 0 < exponent < 4 else 0
+    rest = exponent - quarters / 4
+    if not 0 < quarters <= 12 or (rest and (abs(rest) > HARDLY or base.dtype is not DType.FLOAT32)):
         return call("pow", base, one(base, exponent))
     root = call("sqrt", base)
-    factors = [base] * (int(quarters) // 4) + [root] * (int(quarters) // 2 % 2)
-    return _chain("mul")(*factors, *([call("sqrt", root)] * (int(quarters) % 2)))
+    factors = [base] * (quarters // 4) + [root] * (quarters // 2 % 2) + [call("sqrt", root)] * (quarters % 2)
+    product = _chain("mul")(*factors)
+    if not rest:
+        return product
+    ends = np.finfo(np.float32)
+    log = call("log", clamp(base, one(base, float(ends.tiny)), one(base, float(ends.max))))
+    return call("mul", product, call("add", one(base, 1), call("mul", one(base, rest), log)))
 
 
 def _pow(a: Expr, b: Expr) -> Expr:
