@@ -29,7 +29,7 @@ from aot_model.lowering.loops import LoopNest, loop_nest
 from aot_model.lowering.storage import stored_values
 from aot_model.lowering.sums import Sums
 from aot_model.ops.movement import Concat
-from aot_model.ops.registry import normal_axis
+from aot_model.ops.registry import normal_axis, required
 from aot_model.ops.views import Reshaping
 
 PIECE_ALIGNMENT = 4
@@ -357,15 +357,10 @@ class Lowering:
         element = self._sums.rounded(node.op.express(self.at, node.inputs, index, number))
         if node.op.movement and out not in self.buffers and self._view(node, out, element, index):
             return None
-        if isinstance(node.op, Reshaping) and out in self.buffers and self._is_alias(node, out):
+        if isinstance(node.op, Reshaping) and self._in_place(required(node.inputs), out, 0):
             return None
         self._loops(node, snake_case(node.kind), out, (index, dense_position(index, out.shape), element))
         return None
-
-    def _is_alias(self, node: Node, out: Value) -> bool:
-        source = node.inputs[0]
-        found = self.buffers.get(source) if source is not None else None
-        return found is not None and found.root()[0] is self.buffers[out].root()[0]
 
     def _view(self, node: Node, out: Value, element: Expr, index: Index) -> bool:
         """Make `out` a window of a stored value when it is a contiguous piece of it."""
@@ -403,7 +398,7 @@ class Lowering:
             begin += value.shape[axis]
 
     def _in_place(self, value: Value, out: Value, offset: int) -> bool:
-        """Whether a piece of a concatenation was computed where it belongs."""
+        """Whether a piece of a concatenation, or what a view is of, was computed where it belongs."""
         if value not in self.buffers:
             return False
         (root, own), (target, base) = self.buffers[value].root(), self.buffer(out).root()
