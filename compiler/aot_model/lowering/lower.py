@@ -365,11 +365,7 @@ class Lowering:
     def _view(self, node: Node, out: Value, element: Expr, index: Index) -> bool:
         """Make `out` a window of a stored value when it is a contiguous piece of it."""
         piece = flatten(element)
-        if (
-            not isinstance(piece, Cell)
-            or piece.value.is_const
-            or (piece.value in self.graph.inputs and out in self.graph.outputs)
-        ):
+        if not isinstance(piece, Cell) or piece.value.is_const:
             return False
         offset = sub(piece.position, dense_position(index, out.shape))
         if not isinstance(offset, Const):
@@ -434,7 +430,6 @@ class Lowering:
         if not value.type.elements:
             return
         index = index_variables(value.shape)
-        element = load(value, index) if value.data is not None else self.at(value, index)
-        nest = loop_nest("copy", value, index, dense_position(index, value.shape), element)
+        nest = loop_nest("copy", value, index, dense_position(index, value.shape), load(value, index))
         buffers = (*(self.read_buffer(v) for v in nest.reads), buffer)
         self.add(Call(nest.function, buffers, (), value.name, "Identity"))

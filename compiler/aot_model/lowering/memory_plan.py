@@ -205,10 +205,8 @@ def _occupied(places: Iterable[tuple[str, int, int]]) -> int:
     total, end, current = 0, 0, ""
     for pool, offset, size in spans:
         begin = max(offset, end) if pool == current else offset
-        if offset + size > begin or pool != current:
-            total += max(offset + size - begin, 0)
-            end = offset + size
-        current = pool
+        total += max(offset + size - begin, 0)
+        end, current = max(begin, offset + size), pool
     return total
 
 
@@ -244,8 +242,9 @@ def _loop(step: Loop, at: int, ranges: dict[Buffer, _Range], order: list[tuple[i
     loop.
     """
     begin = at
-    before = {b: (r.first, r.last) for b, r in ranges.items()}
-    for buffer in (step.limit_from, step.condition, step.counter, *step.kept):
+    if step.limit_from is not None:
+        _touch(ranges, step.limit_from, begin, False)
+    for buffer in (step.condition, step.counter, *step.kept):
         if buffer is not None:
             _touch(ranges, buffer, begin, True)
     inner: dict[Buffer, _Range] = {}
@@ -254,7 +253,7 @@ def _loop(step: Loop, at: int, ranges: dict[Buffer, _Range], order: list[tuple[i
         if buffer is not None:
             _touch(ranges, buffer, at, False)
     for buffer, span in inner.items():
-        whole = buffer in before or buffer in ranges or not span.written_first or buffer.view_of is not None
+        whole = buffer in ranges or not span.written_first or buffer.view_of is not None
         _touch(ranges, buffer, begin if whole else span.first, span.written_first)
         _touch(ranges, buffer, at if whole else span.last, False)
     return at + 1
