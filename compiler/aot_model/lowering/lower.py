@@ -142,7 +142,7 @@ class Lowering:
             return const(0, value.dtype)
         if value.data is not None:
             if value.data.size == 1:
-                return const(value.data.reshape(-1)[0].item(), value.dtype)
+                return const(value.data.item(), value.dtype)
             return load(value, index)
         node = self._producer.get(value)
         if value in self.stored or node is None:
