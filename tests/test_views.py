@@ -78,6 +78,27 @@ def test_a_kernel_reads_a_slice_of_bytes_that_begins_between_words(begin: int, t
     _check(proto, {"x": values[:60], "y": values[60:72]}, tmp_path)
 
 
+def test_elements_that_a_concatenation_holds_twice_are_written_twice(tmp_path: Path) -> None:
+    """The second time in another shape, among others, where it is computed in its place too."""
+    constants = {
+        "axis": np.asarray(0),
+        "4x2": np.asarray([4, 2]),
+        "3x4": np.asarray([3, 4]),
+        "w": RNG.standard_normal((2, 2)).astype(np.float32),
+    }
+    nodes = [
+        helper.make_node("CumSum", ["x", "axis"], ["a"]),
+        helper.make_node("Reshape", ["a", "4x2"], ["b"]),
+        helper.make_node("Concat", ["b", "w"], ["c"], axis=0),
+        helper.make_node("Reshape", ["c", "3x4"], ["d"]),
+        helper.make_node("Concat", ["a", "d"], ["y"], axis=0),
+        *(helper.make_node("CumSum", [v, "axis"], [f"sums of {v}"]) for v in "bcd"),
+    ]
+    shapes = {"y": (5, 4), "sums of b": (4, 2), "sums of c": (6, 2), "sums of d": (3, 4)}
+    proto = model(nodes, [tensor("x", (2, 4))], [tensor(n, s) for n, s in shapes.items()], constants)
+    _check(proto, {"x": RNG.standard_normal((2, 4)).astype(np.float32)}, tmp_path)
+
+
 @pytest.mark.parametrize("width", [10, 30, 13])
 def test_states_are_slices_that_begin_between_words(width: int, tmp_path: Path) -> None:
     """The streams of wake words: state = concat(state, new)[1:], of an odd number of bytes each."""

@@ -273,3 +273,37 @@ def test_a_condition_that_becomes_a_constant_later(below: int) -> None:
     turns = 3 if below > 5 else 0
     assert outcome.outputs[0].tolist() == (x * 2**turns).tolist()
     assert outcome.outputs[1].tolist() == [(x * 2**k).tolist() for k in range(turns)]
+
+
+def test_the_number_of_turns_of_an_inner_loop_is_there_in_every_outer_turn() -> None:
+    """It is an input in the workspace: nothing lies over it before the outer loop ends."""
+    inner = helper.make_graph(
+        [node("Identity", ["on2"], ["again2"]), node("Mul", ["u", "two"], ["v"])],
+        "inner",
+        [tensor("turn2", [], INT), tensor("on2", [], BOOL), tensor("u", [4])],
+        [tensor("again2", [], BOOL), tensor("v", [4])],
+    )
+    nodes = [
+        node("Identity", ["on"], ["again"]),
+        node("Loop", ["count", "", "state"], ["last"], body=inner),
+        node("CumSum", ["last", "axis"], ["sums"]),
+        node("CumSum", ["sums", "axis"], ["more"]),
+        node("Add", ["more", "x"], ["next"]),
+    ]
+    outer = helper.make_graph(
+        nodes,
+        "outer",
+        [tensor("turn", [], INT), tensor("on", [], BOOL), tensor("state", [4])],
+        [tensor("again", [], BOOL), tensor("next", [4])],
+    )
+    proto = model(
+        [node("Loop", ["three", "", "x"], ["y"], body=outer)],
+        [tensor("x", [4]), tensor("count", [], INT)],
+        [tensor("y", [4])],
+        {"three": np.asarray(3), "two": np.asarray(2, np.float32), "axis": np.asarray(0)},
+    )
+    given = {"x": np.asarray([1, -2, 3, 4], np.float32), "count": np.asarray(2)}
+    wanted = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, given)
+    (outcome,) = run_cases([Case("loops", proto, tuple(given.values()), io="workspace")], "c", jobs=1)
+    assert outcome.status == "ok", outcome.message
+    np.testing.assert_array_equal(outcome.outputs[0], wanted[0])

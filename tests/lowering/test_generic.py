@@ -25,7 +25,7 @@ from aot_model.ir.values import Value, constant
 from aot_model.lowering.lower import lower
 from aot_model.ops.convolution import Convolution
 from aot_model.ops.matmul import MatMul
-from aot_model.ops.registry import Build, load_all
+from aot_model.ops.registry import OPERATORS, Build, load_all
 from aot_model.passes.manager import run_passes
 from aot_model.targets.registry import parse_target
 from turns import commit_number
@@ -123,6 +123,22 @@ def test_product_that_no_kernel_takes_says_why() -> None:
     words = call.generic.why
     assert words.startswith("MatMul 'product'") and "the activations are not int8 or uint8" in words
     assert "the operands are not integers of 8 or 16 bits" in words and "float32" in words
+
+
+@pytest.mark.parametrize("count", [4, 5, 6])
+def test_four_products_of_a_loop_are_named(count: int) -> None:
+    load_all()
+    graph = Graph("g", [Value("x", TensorType(DType.INT32, (4, 24)))])
+    total = None
+    for k in range(count):
+        build = Build(graph.nodes, f"product {k}")
+        one = build(MatMul(), graph.inputs[0], constant(f"w{k}", np.full((24, 5), k, np.int32)))
+        total = one if total is None else build(OPERATORS["", "Add"](), total, one)
+    assert total is not None
+    graph.outputs = [total]
+    (call,) = lower(graph, parse_target(TARGET, {})).calls()
+    assert call.generic is not None and call.generic.why.count("MatMul 'product ") == 4
+    assert call.generic.why.partition("; and ")[2] == (f"{count - 4} more" if count > 4 else "")
 
 
 def test_loop_without_products_has_no_reason() -> None:

@@ -90,6 +90,25 @@ def test_a_contiguous_slice_is_a_window() -> None:
 
     program = lowered(make, X)
     assert "Slice" not in calls(program)
+    assert {b.root()[1] for c in program.calls() for b in c.arguments} == {0, 4 * 8}
+
+
+def test_a_state_stays_where_it_is() -> None:
+    """A view of it that is an output is a copy, although views are computed in the place of their source."""
+    state = Value("state", X.type, state=True)
+
+    def make(m: Any, x: Value) -> list[Value]:
+        view = m.Reshape(state, constant("to", np.asarray([16], np.int64)))
+        joined = m.Concat(state, m.Exp(x), axis=0)
+        m.Assign(state, x)
+        return [view, joined]
+
+    g = graph(make, X)
+    expand(g)
+    program = lower(g, parse_target("c"))
+    assert [s.root()[0].role for s in program.states] == [Role.STATE]
+    roles = [c.arguments[-1].root()[0].role for c in program.calls()]
+    assert roles == [Role.OUTPUT, Role.OUTPUT, Role.OUTPUT, Role.STATE]
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,20 @@ def test_when_a_nest_stays_whole() -> None:
         assert len(sections(whole(element))) == 1, element.__name__
 
 
+@pytest.mark.parametrize(("extent", "ends", "expected"), [
+    (63, (9,), 1), (64, (9,), 2),  # so few elements are not worth it
+    (120, range(1, 12), 12), (120, range(1, 13), 1),  # nor are so many parts
+    (120, (0,), 1), (120, (120,), 1), (120, (1,), 2), (120, (119,), 2),
+])  # fmt: skip
+def test_edges_of_what_is_parted(extent: int, ends: Sequence[int], expected: int) -> None:
+    (v,) = index_variables((extent,))
+    assert isinstance(v, Var)
+    element: Expr = const(0)
+    for end in reversed(ends):
+        element = select(call("lt", v, const(end), dtype=DType.BOOL), const(end + 1), element)
+    assert len(sections(Section([v], v, element))) == expected
+
+
 @pytest.mark.parametrize("factor", [-7, -3, -1, 1, 2, 5])
 @pytest.mark.parametrize("base", [-14, -6, -1, 0, 1, 6, 14])
 def test_turning_points(factor: int, base: int) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from aot_model.ir.graph import Graph
+from aot_model.ir.types import DType
 from aot_model.ir.values import Value, constant
 from aot_model.lowering.lower import lower
 from aot_model.lowering.storage import MAX_FUSED_DEPTH, MAX_FUSED_OPERATIONS, stored_values
@@ -167,6 +168,45 @@ def test_long_chains_are_cut(kind: str, limit: int) -> None:
     assert len(stored_kinds(g)) >= 1
     between = [k for k, n in enumerate(g.nodes) if n.outputs[0] in stored_values(g, lambda n: None, set())]
     assert max(b - a for a, b in zip([-1, *between], between, strict=False)) <= limit + 1
+
+
+def test_a_result_of_a_kernel_is_in_memory_wherever_it_meets() -> None:
+    stored = inner_stored(lambda m, x: meeting(m, m.MatMul(x, weights("w", 6, 6))), X, calls=["MatMul"])
+    assert stored == ["MatMul"]
+
+
+def test_every_33rd_of_a_chain_is_stored() -> None:
+    def chain(m: Any, x: Value) -> Value:
+        for _ in range(40):
+            x = m.Neg(x)
+        return x
+
+    g = graph(chain, X)
+    found = stored_values(g, lambda n: None, set())
+    assert [k for k, n in enumerate(g.nodes) if n.outputs[0] in found] == [32, 39]
+
+
+def summed(m: Any, terms: Sequence[Value]) -> Value:
+    """Their sum, each two at a time."""
+    while len(terms) > 1:
+        pairs = [m.Add(*terms[k : k + 2]) for k in range(0, len(terms) - 1, 2)]
+        terms = [*pairs, *terms[2 * len(pairs) :]]
+    return terms[0]
+
+
+GIVEN = value("index", 2, dtype=DType.INT64)
+
+
+@pytest.mark.parametrize(("make", "expected"), [
+    (lambda m, x, i: summed(m, [x] * 48), []),
+    (lambda m, x, i: summed(m, [x] * 49), ["Add"]),
+    (lambda m, x, i: summed(m, [m.Gather(x, i)] * 6), []),
+    (lambda m, x, i: summed(m, [m.Gather(x, i)] * 7), ["Add"]),
+    (lambda m, x, i: summed(m, [*(m.Neg(x) for _ in range(23)), m.Neg(m.Neg(x))]), []),
+    (lambda m, x, i: summed(m, [*(m.Neg(x) for _ in range(22)), *(m.Neg(m.Neg(x)) for _ in "ab")]), ["Add"]),
+], ids=["48 loads", "49 loads", "6 looked up", "7 looked up", "48 operations", "49 operations"])  # fmt: skip
+def test_how_long_an_expression_is(make: Callable[..., Any], expected: list[str]) -> None:
+    assert inner_stored(lambda m, x, i: m.Abs(make(m, x, i)), X, GIVEN) == expected
 
 
 @pytest.mark.parametrize("reader", [

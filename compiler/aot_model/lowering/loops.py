@@ -201,7 +201,7 @@ def _parted(nest: Section) -> Section | None:
     waiting = list(loops)
     while waiting:
         v = waiting.pop()
-        sizes = [s for s in _parts(v, position, element) if 1 < s < v.extent and v.extent % s == 0]
+        sizes = [s for s in _parts(v, position, element) if s < v.extent and v.extent % s == 0]
         if not sizes:
             continue
         outer, inner = var(f"{v.name}_of", v.extent // max(sizes)), var(f"{v.name}_in", max(sizes))
@@ -248,7 +248,7 @@ def _parts(v: Var, *expressions: Expr) -> set[int]:
             if isinstance(n, Call) and n.op in ("idiv", "imod") and isinstance(n.args[1], Const):
                 size = of.get(n.args[0], 0) * int(n.args[1].value)
                 sizes |= {size} - {0}
-                if n.op == "idiv" and size:
+                if n.op == "idiv":
                     of[n] = size
     return sizes
 

@@ -29,7 +29,7 @@ from aot_model.lowering.loops import LoopNest, loop_nest
 from aot_model.lowering.storage import stored_values
 from aot_model.lowering.sums import Sums
 from aot_model.ops.movement import Concat
-from aot_model.ops.registry import normal_axis
+from aot_model.ops.registry import normal_axis, required
 from aot_model.ops.views import Reshaping
 
 PIECE_ALIGNMENT = 4
@@ -142,7 +142,7 @@ class Lowering:
             return const(0, value.dtype)
         if value.data is not None:
             if value.data.size == 1:
-                return const(value.data.reshape(-1)[0].item(), value.dtype)
+                return const(value.data.item(), value.dtype)
             return load(value, index)
         node = self._producer.get(value)
         if value in self.stored or node is None:
@@ -357,24 +357,15 @@ class Lowering:
         element = self._sums.rounded(node.op.express(self.at, node.inputs, index, number))
         if node.op.movement and out not in self.buffers and self._view(node, out, element, index):
             return None
-        if isinstance(node.op, Reshaping) and out in self.buffers and self._is_alias(node, out):
+        if isinstance(node.op, Reshaping) and self._in_place(required(node.inputs), out, 0):
             return None
         self._loops(node, snake_case(node.kind), out, (index, dense_position(index, out.shape), element))
         return None
 
-    def _is_alias(self, node: Node, out: Value) -> bool:
-        source = node.inputs[0]
-        found = self.buffers.get(source) if source is not None else None
-        return found is not None and found.root()[0] is self.buffers[out].root()[0]
-
     def _view(self, node: Node, out: Value, element: Expr, index: Index) -> bool:
         """Make `out` a window of a stored value when it is a contiguous piece of it."""
         piece = flatten(element)
-        if (
-            not isinstance(piece, Cell)
-            or piece.value.is_const
-            or (piece.value in self.graph.inputs and out in self.graph.outputs)
-        ):
+        if not isinstance(piece, Cell) or piece.value.is_const:
             return False
         offset = sub(piece.position, dense_position(index, out.shape))
         if not isinstance(offset, Const):
@@ -403,7 +394,7 @@ class Lowering:
             begin += value.shape[axis]
 
     def _in_place(self, value: Value, out: Value, offset: int) -> bool:
-        """Whether a piece of a concatenation was computed where it belongs."""
+        """Whether a piece of a concatenation, or what a view is of, was computed where it belongs."""
         if value not in self.buffers:
             return False
         (root, own), (target, base) = self.buffers[value].root(), self.buffer(out).root()
@@ -439,7 +430,6 @@ class Lowering:
         if not value.type.elements:
             return
         index = index_variables(value.shape)
-        element = load(value, index) if value.data is not None else self.at(value, index)
-        nest = loop_nest("copy", value, index, dense_position(index, value.shape), element)
+        nest = loop_nest("copy", value, index, dense_position(index, value.shape), load(value, index))
         buffers = (*(self.read_buffer(v) for v in nest.reads), buffer)
         self.add(Call(nest.function, buffers, (), value.name, "Identity"))

@@ -42,7 +42,8 @@ class Addresses:
 class _Range:
     first: int
     last: int
-    written_first: bool
+    written_first: bool = False
+    """What is not is there when a turn of a loop begins."""
 
 
 def plan_memory(
@@ -63,20 +64,17 @@ def plan_memory(
     ranges: dict[Buffer, _Range] = {}
     order: list[tuple[int, Call]] = []
     end = _visit(program.body, 1, ranges, order)
-    for buffer in program.inputs:
-        _touch(ranges, buffer, 0, True)
-    for buffer in program.outputs:
-        _touch(ranges, buffer, end, False)
-    for buffer in program.states:
-        _touch(ranges, buffer, 0, True)
-        _touch(ranges, buffer, end, False)
+    for buffer in (*program.inputs, *program.states):
+        _touch(ranges, buffer, 0)
+    for buffer in (*program.outputs, *program.states):
+        _touch(ranges, buffer, end)
     chosen = [b for b in ranges if b.root()[0].role in planned]
     parents = {b.root()[0] for b in chosen} - set(chosen)
     for parent in parents:
         # Its windows live as long as they are used; the parent itself is needed when the last of them is
         # written.
         born = max(ranges[b].first for b in chosen if b.root()[0] is parent)
-        ranges[parent] = _Range(born, born, True)
+        ranges[parent] = _Range(born, born)
     every = [*chosen, *sorted(parents, key=lambda b: (ranges[b].first, b.name))]
     ids = {
         b: f"{k:05d} {b.name}"
@@ -92,9 +90,10 @@ def plan_memory(
         same = {late: early for late, early in same.items() if kept.get(late) == kept.get(early)}
         how = [around({ids[b]: Placement(*place) for b, place in kept.items() if b in ids})]
 
+    overlaps = _overlaps(order, ids)
+
     def answered(in_place: dict[Buffer, Buffer]) -> MemoryPlan:
         own = [View(ids[late], ids[early], 0) for late, early in in_place.items()]
-        overlaps = _overlaps(order, ranges, ids, in_place)
         return plan(blocks, overlaps, [*views, *own], pools, *how)
 
     try:
@@ -202,17 +201,15 @@ def live_bytes(program: Program, addresses: Addresses) -> list[tuple[int, int]]:
 def _occupied(places: Iterable[tuple[str, int, int]]) -> int:
     """Length of the union of (pool, offset, size)."""
     spans = sorted(places)
-    total, end, current = 0, 0, ""
+    total, ends = 0, dict[str, int]()
     for pool, offset, size in spans:
-        begin = max(offset, end) if pool == current else offset
-        if offset + size > begin or pool != current:
-            total += max(offset + size - begin, 0)
-            end = offset + size
-        current = pool
+        begin = max(offset, ends.get(pool, 0))
+        ends[pool] = max(begin, offset + size)
+        total += ends[pool] - begin
     return total
 
 
-def _touch(ranges: dict[Buffer, _Range], buffer: Buffer, step: int, write: bool) -> None:
+def _touch(ranges: dict[Buffer, _Range], buffer: Buffer, step: int, write: bool = False) -> None:
     found = ranges.get(buffer)
     if found is None:
         ranges[buffer] = _Range(step, step, write)
@@ -231,7 +228,7 @@ def _visit(steps: list[Step], at: int, ranges: dict[Buffer, _Range], order: list
         elif isinstance(step, Once):
             at = _visit([step.call], at, ranges, order)
         elif isinstance(step, Branch):
-            _touch(ranges, step.condition, at, False)
+            _touch(ranges, step.condition, at)
             at = _visit(step.then, at + 1, ranges, order)
             at = _visit(step.otherwise, at, ranges, order)
         else:
@@ -244,19 +241,20 @@ def _loop(step: Loop, at: int, ranges: dict[Buffer, _Range], order: list[tuple[i
     loop.
     """
     begin = at
-    before = {b: (r.first, r.last) for b, r in ranges.items()}
-    for buffer in (step.limit_from, step.condition, step.counter, *step.kept):
+    if step.limit_from is not None:
+        _touch(ranges, step.limit_from, begin)
+    for buffer in (step.condition, step.counter, *step.kept):
         if buffer is not None:
             _touch(ranges, buffer, begin, True)
     inner: dict[Buffer, _Range] = {}
     at = _visit(step.body, at + 1, inner, order)
     for buffer in (step.condition, step.counter):
         if buffer is not None:
-            _touch(ranges, buffer, at, False)
+            _touch(ranges, buffer, at)
     for buffer, span in inner.items():
-        whole = buffer in before or buffer in ranges or not span.written_first or buffer.view_of is not None
+        whole = buffer in ranges or not span.written_first or buffer.view_of is not None
         _touch(ranges, buffer, begin if whole else span.first, span.written_first)
-        _touch(ranges, buffer, at if whole else span.last, False)
+        _touch(ranges, buffer, at if whole else span.last)
     return at + 1
 
 
@@ -293,29 +291,15 @@ def _same_address(
     return result
 
 
-def _overlaps(
-    order: list[tuple[int, Call]],
-    ranges: dict[Buffer, _Range],
-    ids: dict[Buffer, str],
-    same: dict[Buffer, Buffer],
-) -> list[Overlap]:
-    """Permissions of the calls, for pairs of which one dies where the other is born."""
-    result = []
-    for at, call in order:
+def _overlaps(order: list[tuple[int, Call]], ids: dict[Buffer, str]) -> list[Overlap]:
+    """Permissions of the calls. Those of pairs of which one does not die where the other is born are void."""
+    found = []
+    for _, call in order:
         for overlap in call.overlaps:
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
-            if (
-                not _alone(call, overlap)
-                or early not in ids
-                or late not in ids
-                or early is late
-                or overlap.step != 1
-                or late in same
-            ):
-                continue
-            if ranges[early].last == at and ranges[late].first == at:
-                result.append(Overlap(ids[early], ids[late], overlap.slack))
-    return result
+            if overlap.step == 1 and early in ids and late in ids and _alone(call, overlap):
+                found.append(Overlap(ids[early], ids[late], overlap.slack))
+    return found
 
 
 def _alone(call: Call, overlap: CallOverlap) -> bool:
