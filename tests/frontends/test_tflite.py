@@ -197,11 +197,13 @@ def test_all_unsupported_operators_are_named_at_once(tmp_path: Path) -> None:
         Op("HASHTABLE", (0,), (3,)),
         CONV,
         Op("CUSTOM:Whisper", (0,), (3,)),
+        Op("CUSTOM:FlexWhisper", (0,), (3,)),
     ]
     text = errors_of(tmp_path, build(CONVOLUTION, operators, [0], [3]))
     assert "custom operator 'Whisper' is not supported (operator 0, 3)" in text
     assert "operator HASHTABLE is not supported (operator 1)" in text
     assert "look up before the model" in text
+    assert "converts without SELECT_TF_OPS" in text
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,16 @@ WRONG: dict[str, tuple[onnx.ModelProto, str, tuple[str, ...]]] = {
         ("'add'", "(2,)", "(3,)"),
     ),
     "types that differ": (_two([node("Add", ["x", "i"], ["y"], name="add")]), "E301", ("'add'", "int64")),
+    "a type that the operator has had since a later opset": (
+        model(
+            [node("Elu", ["x"], ["y"])],
+            [tensor("x", [2], TensorProto.BFLOAT16)],
+            [tensor("y", None, TensorProto.BFLOAT16)],
+            opset=20,
+        ),
+        "E301",
+        ("opset 20 has double, float, float16", "export the model with opset 22 or later"),
+    ),
     "declared type of an output": (
         model([node("Relu", ["x"], ["y"])], [tensor("x", [2])], [tensor("y", [2], TensorProto.INT8)]),
         "E301",

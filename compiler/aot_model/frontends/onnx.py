@@ -300,7 +300,7 @@ class Importer:
             proto, domain, self.version(domain), [v.dtype if isinstance(v, Value) else None for v in inputs]
         )
         if why:
-            self._problem("E301", why, proto)
+            self._problem("E301", why[0], proto, why[1])
             return
         place = Place(self, proto, graph, scope, inputs)
         try:

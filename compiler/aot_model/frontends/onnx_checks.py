@@ -228,19 +228,31 @@ def _schema(domain: str, name: str, version: int) -> onnx.defs.OpSchema | None:
 
 def type_problem(
     node: onnx.NodeProto, domain: str, version: int, dtypes: Sequence[DType | None]
-) -> str | None:
-    """Which input has an element type that the standard does not give the operator; None when all fit."""
+) -> tuple[str, str] | None:
+    """Which input has an element type that the standard does not give the operator, and what to do; None when
+    all fit.
+    """
+
+    def types(schema: onnx.defs.OpSchema, k: int) -> set[str]:
+        formal = list(schema.inputs)
+        return set(formal[min(k, len(formal) - 1)].types) if formal else set()
+
     schema = _schema(domain, node.op_type, version)
     if schema is None:
         return None
-    formal = list(schema.inputs)
     for k, dtype in enumerate(dtypes):
-        allowed = formal[min(k, len(formal) - 1)].types if formal else ()
-        if dtype is not None and allowed and not _spellings(dtype) & set(allowed):
-            names = sorted(
-                t.removeprefix("tensor(").removesuffix(")") for t in allowed if t.startswith("tensor(")
-            )
-            return f"input {k} is {dtype.label}; opset {version} has {', '.join(names)}"
+        allowed = types(schema, k)
+        if dtype is None or not allowed or _spellings(dtype) & allowed:
+            continue
+        names = sorted(
+            t.removeprefix("tensor(").removesuffix(")") for t in allowed if t.startswith("tensor(")
+        )
+        why = f"input {k} is {dtype.label}; opset {version} has {', '.join(names)}"
+        for at in range(version + 1, onnx.defs.onnx_opset_version() + 1):
+            later = _schema(domain, node.op_type, at)
+            if later is not None and _spellings(dtype) & types(later, k):
+                return why, f"export the model with opset {at} or later, which has {dtype.label}"
+        return why, ""
     return None
 
 

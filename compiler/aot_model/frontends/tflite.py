@@ -52,6 +52,7 @@ _DRAWN = "let the random numbers be an input: LiteRT draws them with a state tha
 NEVER = {
     **dict.fromkeys(("RANDOM_", "MULTINOMIAL", "STABLEHLO_RNG_"), _DRAWN),
     "HASHTABLE": "look up before the model: tables are filled while a program runs, by another signature",
+    "CUSTOM:Flex": "it is of TensorFlow itself: replace it, so that the model converts without SELECT_TF_OPS",
     "UNIQUE": "how many values it gives depends on data, so its result has no fixed size",
 }
 """Operators that will not be supported, by how their names begin, and what to do."""
