@@ -141,6 +141,17 @@ def test_four_products_of_a_loop_are_named(count: int) -> None:
     assert call.generic.why.partition("; and ")[2] == (f"{count - 4} more" if count > 4 else "")
 
 
+def test_a_product_of_another_is_named_alone() -> None:
+    load_all()
+    graph = Graph("g", [Value("x", TensorType(DType.INT32, (4, 5)))])
+    [y] = graph.inputs
+    for name in ("first", "second"):
+        y = Build(graph.nodes, name)(MatMul(), y, constant(name, np.ones((5, 5), np.int32)))
+    graph.outputs = [y]
+    why = [c.generic.why for c in lower(graph, parse_target(TARGET, {})).calls() if c.generic]
+    assert ["'first'" in w for w in why] == [True, False] and ["'second'" in w for w in why] == [False, True]
+
+
 def test_loop_without_products_has_no_reason() -> None:
     load_all()
     x = Value("x", TensorType(DType.INT8, (1, 4, 4, 2)))

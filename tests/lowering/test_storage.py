@@ -186,6 +186,37 @@ def test_every_33rd_of_a_chain_is_stored() -> None:
     assert [k for k, n in enumerate(g.nodes) if n.outputs[0] in found] == [32, 39]
 
 
+def negated(m: Any, x: Value, times: int) -> Value:
+    for _ in range(times):
+        x = m.Neg(x)
+    return x
+
+
+def test_the_deepest_of_several_counts() -> None:
+    found = inner_stored(lambda m, x: negated(m, m.Add(negated(m, x, 20), m.Abs(x)), 20), X)
+    assert found == ["Neg"]
+
+
+AXIS = constant("axis", np.asarray([1]))
+
+
+@pytest.mark.parametrize(("make", "expected"), [
+    (lambda m, x: m.Transpose(m.Exp(m.ReduceSum(x, AXIS)), perm=(1, 0)), ["Exp"]),
+    (lambda m, x: m.Transpose(m.Exp(m.Neg(x)), perm=(1, 0)), []),
+    (lambda m, x: m.Concat(m.Exp(x), x, axis=0), []),
+    (lambda m, x: m.Abs(two_ways(m, x, 22)), []),
+    (lambda m, x: m.Neg(m.Abs(two_ways(m, x, 22))), ["Exp"]),
+], ids=["a sum", "no sum", "joined", "48 operations", "49 operations"])  # fmt: skip
+def test_what_is_read_once_is_an_expression_unless_it_is_a_sum(
+    make: Callable[..., Any], expected: list[str]
+) -> None:
+    assert inner_stored(make, X) == expected
+
+
+def test_what_meets_by_way_of_a_call_is_in_memory() -> None:
+    assert inner_stored(meeting, X, calls=["Sqrt"]) == ["Exp", "Sqrt"]
+
+
 def summed(m: Any, terms: Sequence[Value]) -> Value:
     """Their sum, each two at a time."""
     while len(terms) > 1:
@@ -200,11 +231,12 @@ GIVEN = value("index", 2, dtype=DType.INT64)
 @pytest.mark.parametrize(("make", "expected"), [
     (lambda m, x, i: summed(m, [x] * 48), []),
     (lambda m, x, i: summed(m, [x] * 49), ["Add"]),
+    (lambda m, x, i: m.Mul(summed(m, [x] * 48), weights("w", 2, 6)), []),
     (lambda m, x, i: summed(m, [m.Gather(x, i)] * 6), []),
     (lambda m, x, i: summed(m, [m.Gather(x, i)] * 7), ["Add"]),
     (lambda m, x, i: summed(m, [*(m.Neg(x) for _ in range(23)), m.Neg(m.Neg(x))]), []),
     (lambda m, x, i: summed(m, [*(m.Neg(x) for _ in range(22)), *(m.Neg(m.Neg(x)) for _ in "ab")]), ["Add"]),
-], ids=["48 loads", "49 loads", "6 looked up", "7 looked up", "48 operations", "49 operations"])  # fmt: skip
+], ids=["48 loads", "49 loads", "a constant", "6 looked up", "7 looked up", "48", "49"])  # fmt: skip
 def test_how_long_an_expression_is(make: Callable[..., Any], expected: list[str]) -> None:
     assert inner_stored(lambda m, x, i: m.Abs(make(m, x, i)), X, GIVEN) == expected
 

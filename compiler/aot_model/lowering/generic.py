@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 
 from aot_model.c.names import printable
 from aot_model.ir.graph import Node
-from aot_model.ir.operator import Operator
 from aot_model.ir.values import Value
 from aot_model.kernels.tail import Chain
 from aot_model.kernels.target import Target
@@ -41,14 +40,9 @@ def reasons(
 
 def _of(node: Node, target: Target, chain_of: Callable[[Node], Chain]) -> str:
     kernels = [k for t in target.lineage() for k in t.kernels if k.operator == node.kind]
-    if not kernels or not has_call(node.op):
+    if not kernels:
         return f"{node.kind} '{printable(node.name, 40)}': there is no kernel for it"
     chain = chain_of(node)
     found = {k.name: k.reject(node, chain, target) for k in kernels}
     words = "; ".join(f"{name}: {why}" for name, why in found.items())
     return f"{node.kind} '{printable(node.name, 40)}': {words}"
-
-
-def has_call(op: Operator) -> bool:
-    """Whether kernels are asked for an operator."""
-    return op.has("lower") and not op.stores_itself

@@ -36,7 +36,7 @@ def sections(whole: Section) -> list[Section]:
     if math.prod(v.extent for v in whole.loops) < FEWEST:
         return [whole]
     parts = _parts(whole, MOST)
-    if len(parts) == 1 or len(parts) > MOST:
+    if len(parts) > MOST:
         return [whole]
     return parts if sum(_size(p.element) for p in parts) <= GROWTH * _size(whole.element) else [whole]
 
@@ -70,4 +70,4 @@ def _ends(loop: Var, element: Expr) -> Iterator[int]:
 
 
 def _size(element: Expr) -> int:
-    return sum(1 for _ in walk(element))
+    return len(tuple(walk(element)))

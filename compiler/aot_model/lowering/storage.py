@@ -37,7 +37,7 @@ def stored_values(
     for node in graph.nodes:
         reads = memory_reads(node)
         if reads is not None:
-            stored.update(v for v in reads if not v.is_const)
+            stored.update(reads)
             stored.update(node.outputs)
         else:
             made.update(dict.fromkeys(node.outputs, node))
