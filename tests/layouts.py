@@ -19,10 +19,11 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -72,15 +73,16 @@ def network_cases(largest: int) -> list[Case]:
         for folder in folders
         for row in json.loads((folder / "index.json").read_text())
         if (path := folder / row["file"]).stat().st_size <= largest
-        and (case := _network(path, row.get("verify", []))) is not None
+        and (case := _network(path, row)) is not None
     ]
 
 
-def _network(path: Path, words: Sequence[str]) -> Case | None:
-    """None: no vectors. words: arguments of `verify` that its vectors need."""
+def _network(path: Path, row: Mapping[str, Any]) -> Case | None:
+    """None: no vectors. row: of the index, with the arguments of `verify` that its vectors need."""
     vectors = path.with_name(path.name + ".npz")
     if not vectors.exists():
         return None
+    words = row.get("verify") or []
     dims = dict(
         text.rpartition("=")[::2]
         for flag, text in zip(words[::2], words[1::2], strict=True)
@@ -88,6 +90,9 @@ def _network(path: Path, words: Sequence[str]) -> Case | None:
     )
     with np.load(vectors) as data:
         inputs = tuple(data[f"in_{k}"][0] for k in range(sum(name.startswith("in_") for name in data.files)))
+    for given, array in zip(row["inputs"], inputs, strict=False):
+        shape = given["shape"] if isinstance(given, dict) else ()
+        dims |= {name: size for name, size in zip(shape, array.shape, strict=False) if isinstance(name, str)}
     return Case(
         path.name, path.read_bytes(), inputs, {name: int(size) for name, size in dims.items()}, runs=2
     )

@@ -16,6 +16,7 @@ from aot_model.ir.expr import Call, Const, Expr, Index, call, cast, const, selec
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise_samples import samples
+from aot_model.ops.powers import power
 from aot_model.ops.registry import OPERATORS, broadcast, broadcast_index, operator, required
 
 
@@ -59,31 +60,6 @@ def _chain(op: str) -> Callable[..., Expr]:
         return total
 
     return build
-
-
-HARDLY = 1e-6
-"""What an exponent may be beside a few quarters: exporters write a distance as the sum's power of
-1 / (2 + 1e-6).
-"""
-
-
-def power(base: Expr, exponent: float) -> Expr:
-    """base ^ exponent of floats; by products and roots where the exponent is a few quarters: each is right to
-    half a unit in the last place, and all take a fraction of the function's time. x ^ rest is
-    1 + rest log(x), to 4e-9, where an exponent is hardly more or less.
-    """
-    quarters = round(exponent * 4) if 0 < exponent < 4 else 0
-    rest = exponent - quarters / 4
-    if not 0 < quarters <= 12 or (rest and (abs(rest) > HARDLY or base.dtype is not DType.FLOAT32)):
-        return call("pow", base, one(base, exponent))
-    root = call("sqrt", base)
-    factors = [base] * (quarters // 4) + [root] * (quarters // 2 % 2) + [call("sqrt", root)] * (quarters % 2)
-    product = _chain("mul")(*factors)
-    if not rest:
-        return product
-    ends = np.finfo(np.float32)
-    log = call("log", clamp(base, one(base, float(ends.tiny)), one(base, float(ends.max))))
-    return call("mul", product, call("add", one(base, 1), call("mul", one(base, rest), log)))
 
 
 def _pow(a: Expr, b: Expr) -> Expr:

@@ -16,9 +16,10 @@ from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
-from aot_model.ops.elementwise import Where, op, power
+from aot_model.ops.elementwise import Where, op
 from aot_model.ops.normalisation import reduction, scalar
 from aot_model.ops.pooling import draw
+from aot_model.ops.powers import power
 from aot_model.ops.registry import OPERATORS, Build, axis_of, operator, required
 from aot_model.ops.views import ReshapeTo
 
