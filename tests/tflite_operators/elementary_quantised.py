@@ -62,6 +62,11 @@ def _integers() -> list[OpCase]:
         ["litert-all"],
         tag="-many",
     )
+    roots = np.arange(32768, dtype=np.int16).reshape(256, 128)
+    for k, (scale, of_roots) in enumerate(((7e-5, 5e-5), (1.1e-4, 2.3e-6))):
+        found += quantised(
+            "SQRT", [(roots, scale, 0)], roots.shape, of_roots, 0, oracles=["litert"], tag=f"-{k}"
+        )
     # a quotient of floats and one of doubles differ in one number
     every = np.arange(-32768, 32768, dtype=np.int16).reshape(256, 256)
     found += quantised(

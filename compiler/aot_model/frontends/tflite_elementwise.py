@@ -82,6 +82,7 @@ def div(n: Conversion) -> Value:
             "division of int16 tensors is not supported: LiteRT shifts by more bits than there are, so that "
             "its results depend on the processor, and TensorFlow Lite Micro has none",
             "E202",
+            "let the quantiser leave the division in floats",
         )
     factor = rescale(float(f32(n.scale(0)) / (f32(n.scale(1)) * f32(n.scale_out()))), n.zero_out())
     return n.build(

@@ -50,6 +50,8 @@ def one(n: Conversion) -> Value:
         return n.add(name, n.x())
     if function is None:
         raise OperatorError(f"{n.x().type} is not supported", "E202")
+    if n.x().dtype is DType.INT16 and n.operator.kind == "SQRT":
+        return _root_of_words(n)
     if n.x().dtype is DType.INT16 and n.operator.kind in ("EXP", "LOG"):
         return _interpolated(
             n,
@@ -75,6 +77,20 @@ def flex(n: Conversion) -> Value:
     if n.quantised() or not n.x().dtype.is_float:
         raise OperatorError(f"{n.x().type} is not supported", "E202")
     return n.add(n.operator.kind.removeprefix("CUSTOM:Flex"), n.x())
+
+
+def _root_of_words(n: Conversion) -> Value:
+    """Square roots of int16, in single precision and without what is behind the point, as LiteRT computes
+    them; of negative numbers, which it refuses when it runs, 0.
+    """
+    if n.out_dtype() is not DType.INT16 or n.zero() or n.zero_out():
+        raise OperatorError(
+            f"{n.x().type} with zero points {n.zero()} and {n.zero_out()} is not supported", "E202"
+        )
+    real = n.build(Cast(DType.FLOAT32), n.x())
+    real = n.add("Mul", n.clip(real, 0.0, 32767.0), n.constant([n.scale()], DType.FLOAT32))
+    steps = n.add("Div", n.add("Sqrt", real), n.constant([n.scale_out()], DType.FLOAT32))
+    return n.build(Cast(DType.INT16), n.clip(steps, 0.0, 32767.0))
 
 
 def _interpolated(n: Conversion, function: Callable[[Any], Any]) -> Value:
