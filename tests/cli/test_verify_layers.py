@@ -15,6 +15,7 @@ from onnx import TensorProto, helper
 
 from aot_model.cli import main
 from aot_model.emit.view import Options
+from aot_model.errors import CompileError
 from aot_model.host import program as host_run
 from aot_model.host.comparison import Tolerance, share_of
 from aot_model.ir.types import DType
@@ -300,6 +301,21 @@ def test_what_a_loop_of_litert_does_not_write(tmp_path: Path) -> None:
     assert reference.unwritten == {3}
     assert set(reference.run(given, range(2, 7))) == {2, 4, 5, 6}
     assert _measured(path, tmp_path / "b", reference, given).first_off is None
+
+
+def test_a_reference_that_ends_its_process_is_an_error(tmp_path: Path) -> None:
+    """As LiteRT does with files that it cannot take; the next run has a process of its own."""
+    path = _tflite(tmp_path)
+    reference = LiteRT(path, {})
+    given = [RNG.standard_normal((1, 6)).astype(np.float32)]
+    before = reference.run(given, reference.outputs)
+    running = reference._process._running
+    assert running is not None
+    running[0].kill()
+    with pytest.raises(CompileError, match=r"its process ended \(signal SIGKILL\)"):
+        reference.run(given, reference.outputs)
+    after = reference.run(given, reference.outputs)
+    assert [after[k].tobytes() for k in reference.outputs] == [before[k].tobytes() for k in reference.outputs]
 
 
 # --- the command --------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from aot_model.errors import fail
 from aot_model.frontends.tflite_file import File, parse
 from aot_model.frontends.tflite_tensors import Tensor
 from aot_model.ir.types import DType
+from aot_model.layers.litert_process import Died, Process, Request
 from aot_model.layers.reference import FileNode, Key, Tensors, missing
 
 
@@ -62,15 +64,13 @@ class LiteRT:
 
     def __init__(self, path: Path, constants: Tensors) -> None:
         try:
-            from ai_edge_litert import interpreter
+            import ai_edge_litert  # noqa: F401
         except ImportError:
             raise missing("ai-edge-litert", "a reference for TFLite files") from None
-        from importlib.metadata import version
-
+        self._version = version("ai-edge-litert")
         self.path = path
         self.constants = constants
-        self._version = version("ai-edge-litert")
-        self._module = interpreter
+        self._process = Process()
         data = path.read_bytes()
         self.nodes = file_nodes(path)
         file = parse(data, str(path))
@@ -85,47 +85,15 @@ class LiteRT:
         return f"LiteRT {self._version}, {kind} kernels"
 
     def run(self, inputs: Sequence[np.ndarray], wanted: Sequence[Key]) -> Tensors:
+        keys = [key for key in wanted if key not in self.unwritten]
         try:
-            return self._run(inputs, wanted)
-        except (RuntimeError, ValueError) as error:
+            return self._process.run(Request(self._data, self._kernels, self.constants, inputs, keys))
+        except (RuntimeError, Died) as error:
             if "Didn't find op" in str(error) and self._kernels == "BUILTIN_REF":
                 # Some have no reference kernel: CEIL, ROUND, ELU.
                 self._kernels = OPTIMISED
                 return self.run(inputs, wanted)
             raise fail("E603", f"{self.title}: {str(error)[:500]}", where=str(self.path)) from None
-
-    def _run(self, inputs: Sequence[np.ndarray], wanted: Sequence[Key]) -> Tensors:
-        # An interpreter of its own for each vector: variables start afresh.
-        run = self._module.Interpreter(
-            model_content=self._data,
-            experimental_op_resolver_type=self._module.OpResolverType[self._kernels],
-            experimental_preserve_all_tensors=True,
-            num_threads=1,
-        )
-        given = iter(inputs)
-        feeds = {
-            d["index"]: (
-                d["shape"],
-                self.constants[d["index"]] if d["index"] in self.constants else next(given),
-            )
-            for d in run.get_input_details()
-        }
-        for index, (shape, array) in feeds.items():
-            if tuple(shape) != array.shape:
-                run.resize_tensor_input(index, array.shape)
-        run.allocate_tensors()
-        for index, (_, array) in feeds.items():
-            run.set_tensor(index, array)
-        run.invoke()
-        found = {}
-        for key in wanted:
-            if key in self.unwritten:
-                continue
-            try:
-                found[key] = np.array(run.get_tensor(key))
-            except ValueError:  # it has no data: unused, or of a delegate
-                continue
-        return found
 
     def run_apart(self, inputs: Sequence[np.ndarray], given: Tensors) -> Tensors | None:
         return None
