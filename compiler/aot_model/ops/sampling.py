@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from aot_model.ir.expr import Expr, Index, call, cast, const, fresh, logical_and, reduce, select
-from aot_model.ir.index import add
+from aot_model.ir.index import add, mul
 from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.movement import bounded
@@ -64,6 +64,10 @@ def cubic_weight(distance: Expr, a: float = -0.75) -> Expr:
 
 def clamp_index(i: Expr, extent: int) -> Expr:
     return call("min", call("max", i, const(0)), const(max(extent - 1, 0)))
+
+
+WRITTEN_AXES = 3
+"""Axes of images whose neighbours, two for each, are written one by one; of more they are turns of loops."""
 
 
 class Tap(NamedTuple):
@@ -136,7 +140,7 @@ class GridSample(Operator):
                 p = call("mul", up, _num(n, (extent - 1) / 2))
             else:
                 p = call("mul", call("sub", call("mul", up, _num(n, extent)), _num(n, 1)), _num(n, 0.5))
-            axes.append(self._taps(tame(p), over))
+            axes.append(self._taps(tame(p), d, over))
 
         def value(chosen: list[Expr], weight: Expr | None) -> Expr:
             inside: Expr = const(True, DType.BOOL)
@@ -152,17 +156,24 @@ class GridSample(Operator):
         element = total(of_taps(axes, value))
         return reduce("add", tuple(over), element) if over else element
 
-    def _taps(self, place: Expr, over: list[Expr]) -> list[Tap]:
-        """The neighbours of a place along an axis; four are one, of a loop that is added to `over`."""
+    def _taps(self, place: Expr, axes: int, over: list[Expr]) -> list[Tap]:
+        """The neighbours of a place along one of so many axes; those of a loop, which is added to `over`, are
+        one.
+        """
         mode = self._mode()
         if mode == "nearest":
             return [Tap(cast(call("rint", place), DType.INT32), None)]
-        if mode == "linear":
+        if mode == "linear" and axes <= WRITTEN_AXES:
             return linear_taps(place)
-        base, tap = call("floor", place), fresh("k", 4)
+        base, tap = call("floor", place), fresh("k", 2 if mode == "linear" else 4)
         over.append(tap)
-        distance = call("sub", call("sub", place, base), as_float(add(tap, -1), place.dtype))
-        return [Tap(add(add(cast(base, DType.INT32), tap), -1), cubic_weight(distance))]
+        first, rest = cast(base, DType.INT32), call("sub", place, base)
+        if mode == "linear":
+            weight = call("abs", call("sub", as_float(add(mul(tap, -1), 1), place.dtype), rest))
+            return [Tap(add(first, tap), weight)]
+        return [
+            Tap(add(add(first, tap), -1), cubic_weight(call("sub", rest, as_float(add(tap, -1), rest.dtype))))
+        ]
 
     def _reflected(self, i: Expr, extent: int) -> Expr:
         if self.align_corners:
@@ -175,6 +186,10 @@ class GridSample(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(12)
+
+        def draw(*shape: int) -> np.ndarray:
+            return np.asarray(rng.uniform(-1.2, 1.2, shape), np.float32)
+
         x = np.asarray(rng.uniform(-1, 1, (1, 2, 4, 5)), np.float32)
         grid = np.asarray(rng.uniform(-1.4, 1.4, (1, 3, 4, 2)), np.float32)
         return [
@@ -183,11 +198,16 @@ class GridSample(Operator):
             for p in ("zeros", "border", "reflection")
             for a in (0, 1)
         ] + [
+            # so many axes that neighbours are turns of loops, and as many as are not
+            *(
+                Sample((draw(1, 2, *(3,) * d), draw(1, *(2,) * d, d)), {"mode": "linear"})
+                for d in (1, WRITTEN_AXES, WRITTEN_AXES + 1)
+            ),
             # one row: a place beside it is reflected to it
             Sample(
                 (np.asarray(rng.uniform(-1, 1, (2, 3, 1, 5)), np.float32), np.repeat(grid[:, :2], 2, 0)),
                 {"padding_mode": "reflection", "align_corners": 1},
-            )
+            ),
         ]
 
 
