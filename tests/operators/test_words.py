@@ -10,6 +10,7 @@ from onnx import helper
 from rows import OPERATORS, label_of, onnx_model, rows_of
 
 from aot_model.errors import CompileError
+from aot_model.ops.registry import listed
 from aot_model.pipeline import Request, compile_model
 
 FREE = {"pattern", "delimiter", "default_string", "locale"}
@@ -36,3 +37,10 @@ def test_bogus(kind: type, attribute: str, tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(proto.SerializeToString())
     with pytest.raises(CompileError, match=r"bogus|E20[12]"):
         compile_model(Request(tmp_path / "m.onnx", "m", "c"))
+
+
+@pytest.mark.parametrize(
+    ("count", "end"), [(15, "14]"), (16, "15]"), (17, "15 and 1 more]"), (1016, "15 and 1,000 more]")]
+)
+def test_long_lists_of_messages_end(count: int, end: str) -> None:
+    assert listed(range(count)).endswith(f", {end}")

@@ -79,6 +79,7 @@ CASES = [
         _lstm("major", oracle, 2.0**-12, 0.01, major=True, units=8),
         _lstm("fine-cell", oracle, 2.0**-15, 0.004),
         _lstm("coarse-cell", oracle, 2.0**-9, 0.02, units=5),
+        _lstm("six", oracle, 2.0**-11, 0.01, units=6),
         _lstm("saturated", oracle, 2.0**-10, 0.2, units=4),
         _lstm("beyond", oracle, 2.0**-11, 3.0, units=13),
         _lstm("bits", oracle, 2.0**-11, 0.01, units=48, steps=24, fine=2e-5),

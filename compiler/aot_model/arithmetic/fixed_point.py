@@ -170,6 +170,9 @@ def softmax_exponentials(scale: float, beta: float, count: int = 256) -> list[in
     return [exp_negative(requantise(-k, multiplier, shift), 5) if k <= radius else 0 for k in range(count)]
 
 
+LOG_2 = round(math.log(2) * 2**31)
+
+
 def natural_log(z: int) -> int:
     """log(z) in Q5.26 for z >= 1 in Q12.19: z is brought near to 1 by powers of sqrt 2, then a rational
     function.
@@ -184,7 +187,7 @@ def natural_log(z: int) -> int:
     inner = wrap(1057819769 + q + high_multiply(127690142, square))
     denominator = wrap(high_multiply(p, inner) + high_multiply(638450708, q))
     quotient = high_multiply(rounding_shift(numerator, 6), reciprocal_of_one_plus(denominator))
-    return shift_left(wrap(high_multiply(power, 1488522236) + quotient), 1)
+    return shift_left(wrap(high_multiply(power, LOG_2) + quotient), 1)
 
 
 def scaled_differences(scale: float, beta: float, least: int, count: int = 256) -> list[int]:
