@@ -32,7 +32,7 @@ def test_functions_are_called_in_the_outermost_loop_that_they_depend_on() -> Non
     place, scale = call("floor", load(x, index)), call("exp", load(w, (*index, r)))
     turn = call("mul", call("add", place, cast(s, DType.FLOAT32)), scale)
     text = text_of(y, reduce("add", (r, s), turn), index)
-    assert loops_before(text, "floorf(") == 1
+    assert loops_before(text, "aot_model_floor_float32(") == 1
     assert loops_before(text, "aot_model_exp_float32(") == 2
     assert loops_before(text, "(float)") == 3
 
