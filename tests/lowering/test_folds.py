@@ -37,6 +37,13 @@ def test_functions_are_called_in_the_outermost_loop_that_they_depend_on() -> Non
     assert loops_before(text, "(float)") == 3
 
 
+def test_functions_of_outer_elements_are_called_before_the_last_loop() -> None:
+    x, z, y = tensor("x", 5, 4), tensor("z", 3), tensor("y", 4, 5, 3)
+    index = index_variables(y.shape)
+    element = call("add", call("floor", load(x, (index[1], index[0]))), load(z, index[2:]))
+    assert loops_before(text_of(y, element, index), "aot_model_floor_float32(") == 2
+
+
 def test_what_reads_out_of_range_stays_behind_its_condition() -> None:
     x, y = tensor("x", 5), tensor("y", 6)
     index, r = index_variables(y.shape), var("r", 3)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from aot_model.c.turns import LONGEST, is_short
-from aot_model.ir.expr import Expr, call, cast, const, load, reduce, var
-from aot_model.ir.index import add, dense_position, floordiv, index_variables, mod, mul
+from aot_model.ir.expr import Expr, call, cast, const, load, reduce, select, var
+from aot_model.ir.index import add, dense_position, floordiv, index_variables, less, mod, mul
 from aot_model.ir.program import Overlap
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
@@ -118,6 +118,19 @@ def test_wider_results_run_over_inputs_that_are_still_needed(of: DType, to: DTyp
     assert nest_of(y, lambda i: call("cast", load(x, i), dtype=to)).overlaps == (Overlap(0, 1, slack),)
 
 
+@pytest.mark.parametrize(("of", "expected"), [(DType.INT8, ()), (DType.FLOAT32, (Overlap(0, 1, 0, 320),))])
+def test_parts_of_a_tensor_do_not_run_over_inputs(of: DType, expected: tuple[Overlap, ...]) -> None:
+    """The left half is written before the right one is read: in the very place of the input, or nowhere."""
+    x, y = tensor("x", 8, 10, dtype=of), tensor("y", 8, 10)
+
+    def element(i: tuple[Expr, ...]) -> Expr:
+        value = call("cast", load(x, i), dtype=DType.FLOAT32)
+        return select(less(i[1], 5), value, call("neg", value))
+
+    nest = nest_of(y, element)
+    assert loops(nest) == 4 and nest.overlaps == expected
+
+
 def test_multiply_accumulates_are_counted() -> None:
     x, w, y = tensor("x", 4, 6), tensor("w", 6, 5), tensor("y", 4, 5)
     k = var("k", 6)
@@ -198,6 +211,19 @@ def test_as_many_terms_as_turns_begin_with_the_first() -> None:
     element = reduce("add", (k,), call("mul", value, value))
     text = loop_nest("f", y, index, index[0], element, turns=4).function.body
     assert "0.0f" not in text and text.count("for (") == 1
+
+
+def test_what_compilers_do_better_stays_a_loop() -> None:
+    """Of rows that are moved to rows of another tensor, and of long turns; what is computed is not moved."""
+    x, y = tensor("x", 4, 9), tensor("y", 4, 12)
+    index = index_variables(x.shape)
+    long = load(x, index)
+    for n in range(LONGEST):
+        long = call("add", long, const(float(n + 1), DType.FLOAT32))
+    for element, turns in ((load(x, index), 1), (long, 1), (call("neg", load(x, index)), 4)):
+        text = loop_nest("f", y, index, dense_position(index, y.shape), element, turns=4).function.body
+        assert [text.count("i++"), text.count("j++") == 1] == [1, turns == 1]
+        assert text.count("for (") == text.count("}") == 2 and ("j += 4" in text) == (turns == 4)
 
 
 def test_each_term_of_a_short_sum_counts() -> None:
