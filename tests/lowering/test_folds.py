@@ -101,3 +101,9 @@ def test_turns_that_are_written_out_stay_one_loop() -> None:
     element = reduce("add", (r,), call("mul", value, value))
     text = text_of(y, element, index, turns=4)
     assert "/" not in text and "%" not in text and text.count("for (") == 1
+
+
+def test_the_names_of_one_nest_have_no_block() -> None:
+    x, y, r = tensor("x", 9), tensor("y", 1), var("r", 9)
+    text = text_of(y, reduce("max", (r,), load(x, (r,))), index_variables(y.shape))
+    assert text.count("{") == text.count("for (") == 1

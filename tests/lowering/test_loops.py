@@ -138,8 +138,26 @@ def test_multiply_accumulates_are_counted() -> None:
     def product(i: tuple[Expr, ...]) -> Expr:
         return reduce("add", (k,), call("mul", load(x, (i[0], k)), load(w, (k, i[1]))))
 
-    assert nest_of(y, product).macs == 4 * 5 * 6
+    nothing = const(0.0, DType.FLOAT32)
+
+    def padded(i: tuple[Expr, ...]) -> Expr:
+        return reduce("add", (k,), select(less(const(0), i[0]), product(i).children[0], nothing))
+
+    assert nest_of(y, product).macs == nest_of(y, padded).macs == 4 * 5 * 6
     assert nest_of(tensor("z", 4, 6), lambda i: load(x, i)).macs == 0
+
+
+def test_loads_and_operations_are_counted() -> None:
+    """Neither numbers nor indices; what is used twice once, what is in a sum as often as it has terms."""
+    x, b, y, k = tensor("x", 4, 6), tensor("b", 8), tensor("y", 4), var("k", 6)
+    two = const(2.0, DType.FLOAT32)
+
+    def element(i: tuple[Expr, ...]) -> Expr:
+        other = call("neg", load(b, (add(mul(i[0], 2), 1),)))
+        terms = reduce("add", (k,), call("mul", load(x, (i[0], k)), two))
+        return call("add", call("mul", other, other), terms)
+
+    assert nest_of(y, element).operations == 4 * (4 + 6 * 3)
 
 
 # --- what divides floats that are rounded ------------------------------------------------------------------

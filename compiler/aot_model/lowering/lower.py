@@ -308,29 +308,21 @@ class Lowering:
     def _forward(self, value: Value, buffer: Buffer) -> None:
         """What `buffer`, the place of `value`, is made of is computed there: the source of a view, the pieces
         of a concatenation that lie one behind the other."""
-        node = self._producer.get(value)
-        if node is None:
-            return
+        node = self._producer[value]
         if isinstance(node.op, Reshaping):
-            self._claim(node.inputs[0], buffer, 0)
+            self._claim(required(node.inputs), buffer, 0)
         elif isinstance(node.op, Concat):
             axis = normal_axis(node.op.axis, value.type.rank)
             offset = 0
-            for piece in node.inputs:
-                assert piece is not None
+            for k in range(len(node.inputs)):
+                piece = required(node.inputs, k)
                 if all(d == 1 for d in value.shape[:axis]) and offset % PIECE_ALIGNMENT == 0:
                     self._claim(piece, buffer, offset)
                 offset += piece.type.nbytes
 
-    def _claim(self, value: Value | None, parent: Buffer, offset: int) -> None:
+    def _claim(self, value: Value, parent: Buffer, offset: int) -> None:
         """Let a stored value that has no place yet be computed at an offset of a buffer."""
-        if (
-            value is None
-            or value not in self.stored
-            or value in self.buffers
-            or value not in self._producer
-            or not value.type.elements
-        ):
+        if value not in self.stored or value in self.buffers or value not in self._producer:
             return
         self.buffers[value] = Buffer(
             value.name, value.type, Role.WORKSPACE, view_of=(parent, offset), quantisation=value.quantisation
