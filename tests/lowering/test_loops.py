@@ -68,6 +68,17 @@ def test_a_tensor_that_gets_another_shape_has_the_loops_of_its_own() -> None:
     assert [n in nest.function.body for n in ("< 4", "< 6")] == [True, True]
 
 
+def test_loops_beside_the_one_that_is_parted_stay() -> None:
+    a, b, c, y = tensor("a", 4), tensor("b", 6), tensor("c", 3, 5), tensor("y", 5, 24, 3)
+
+    def element(i: tuple[Expr, ...]) -> Expr:
+        parted = call("add", load(a, (floordiv(i[1], 6),)), load(b, (mod(i[1], 6),)))
+        return call("add", parted, load(c, (i[2], i[0])))
+
+    text = nest_of(y, element).function.body
+    assert [line.split(" < ")[1][0] for line in text.splitlines() if "for (" in line] == ["5", "4", "6", "3"]
+
+
 @pytest.mark.parametrize("sizes", [(8, 6), (5, 7), (7, 7)])
 def test_parts_of_an_index_that_do_not_nest_stay_divisions(sizes: tuple[int, int]) -> None:
     a, b, y = tensor("a", sizes[0]), tensor("b", sizes[1]), tensor("y", 24)
