@@ -228,12 +228,10 @@ def _folds_parted(nest: Section, turns: int) -> Section:
             if not sizes or v.extent <= turns:
                 k += 1
                 continue
-            outer, inner = var(f"{v.name}_of", v.extent // max(sizes)), var(f"{v.name}_in", max(sizes))
-            less = substitute(body, {v: add(mul(outer, max(sizes)), inner)})
-            if _divisions(less) >= _divisions(body):
-                k += 1
-                continue
-            body, over = less, [*over[:k], *(n for n in (outer, inner) if isinstance(n, Var)), *over[k + 1 :]]
+            size = max(sizes)
+            outer, inner = var(f"{v.name}_of", v.extent // size), var(f"{v.name}_in", size)
+            body = substitute(body, {v: add(mul(outer, size), inner)})
+            over = [*over[:k], *(n for n in (outer, inner) if isinstance(n, Var)), *over[k + 1 :]]
         changed[node] = reduce(node.op, tuple(over), body)
     return _named(Section(loops, position, substitute(element, changed))) if changed else nest
 
