@@ -118,6 +118,15 @@ def test_an_input_that_is_read_elsewhere_may_not() -> None:
     assert nest_of(y, lambda i: load(x, i[::-1])).overlaps == ()
     backwards = nest_of(y, lambda i: load(x, (i[0], add(const(5), mul(i[1], -1)))))
     assert backwards.overlaps == ()
+    assert nest_of(y, lambda i: call("add", load(x, i), load(x, i[::-1]))).overlaps == ()
+
+
+@pytest.mark.parametrize("rank", [6, 7, 8])
+def test_every_loop_has_a_name(rank: int) -> None:
+    shape = tuple(range(2, 2 + rank))
+    text = nest_of(tensor("y", *shape), lambda i: load(tensor("x", *shape[::-1]), i[::-1])).function.body
+    names = [line.split()[2] for line in text.splitlines() if "for (" in line]
+    assert len(set(names)) == len(names) == rank
 
 
 @pytest.mark.parametrize(

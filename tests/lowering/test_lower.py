@@ -75,6 +75,16 @@ def test_pieces_at_odd_places_are_copied() -> None:
     assert all(offset % 4 == 0 for offset in offsets) and "Concat" in calls(program)
 
 
+def test_what_stores_its_results_itself_has_nothing_behind_it() -> None:
+    two = constant("two", np.asarray([2], np.int64))
+    for make, name in (
+        (lambda m, x: [m.Neg(v) for v in m.TopK(x, two, axis=1)], "TopK"),
+        (lambda m, x: m.Neg(m.Unique(x)[0]), "Unique"),
+    ):
+        found = calls(lowered(make, X))
+        assert found == [name, *["Neg"] * (len(found) - 1)] and len(found) > 1
+
+
 def test_a_view_is_the_memory_of_its_source() -> None:
     program = lowered(
         lambda m, x: m.Reshape(product(m, x, "w"), constant("to", np.asarray([16], np.int64))), X

@@ -84,11 +84,8 @@ class Lowering:
         self.kernels: dict[Node, Kernel] = {}
         self._chains = self._find_chains()
         self._sums = Sums(graph, self.kernels, DIALECTS[target.dialect()])
-        absorbed = {
-            v: n for n, c in self._chains.items() for v in [*n.outputs[:1], *c.inner] if v is not c.result
-        }
-        self._absorbed = set(absorbed)
-        self.stored = stored_values(graph, self._memory_reads, self._absorbed)
+        absorbed = {v for n, c in self._chains.items() for v in (*n.outputs, *c.inner) if v is not c.result}
+        self.stored = stored_values(graph, self._memory_reads, absorbed)
         for chain in self._chains.values():
             self.stored.add(chain.result)
 
