@@ -293,5 +293,5 @@ def _overlaps(
             if in_order:
                 result.append(Overlap(k, len(reads), slack))
             elif value.dtype.size == out.dtype.size:
-                result.append(Overlap(k, len(reads), 0, max(value.type.nbytes, 2)))
+                result.append(Overlap(k, len(reads), 0, value.type.nbytes))
     return result
