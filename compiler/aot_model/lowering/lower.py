@@ -255,14 +255,13 @@ class Lowering:
             )
         self._place_outputs(outputs)
         self._place_concatenations()
-        ends = {c.nodes[-1] if c.nodes else n: n for n, c in self._chains.items()}
-        inside = {n for anchor, c in self._chains.items() for n in (anchor, *c.nodes)}
+        tails = {n for c in self._chains.values() for n in c.nodes}
         problems: list[Problem] = []
         for node in self.graph.nodes:
-            if node in inside and node not in ends:
+            if node in tails:
                 continue
             try:
-                self._lower_node(ends.get(node, node))
+                self._lower_node(node)
             except OperatorError as error:
                 problems.append(
                     Problem(
