@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper
@@ -97,6 +98,48 @@ def test_elements_that_a_concatenation_holds_twice_are_written_twice(tmp_path: P
     shapes = {"y": (5, 4), "sums of b": (4, 2), "sums of c": (6, 2), "sums of d": (3, 4)}
     proto = model(nodes, [tensor("x", (2, 4))], [tensor(n, s) for n, s in shapes.items()], constants)
     _check(proto, {"x": RNG.standard_normal((2, 4)).astype(np.float32)}, tmp_path)
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_what_a_branch_joins_to_its_own_was_computed_outside_of_it(taken: bool, tmp_path: Path) -> None:
+    """And read by a kernel in it: it stays where it is. What has no elements is joined to it, too."""
+
+    def branch(name: str, nodes: list[onnx.NodeProto]) -> onnx.GraphProto:
+        outputs = [tensor(f"{name} {n}", s) for n, s in (("y", (4, 4)), ("sums", (2, 4)), ("none", (0, 4)))]
+        for node, output in zip(nodes, outputs, strict=True):
+            node.output.append(output.name)
+        return helper.make_graph(nodes, name, [], outputs)
+
+    then = [
+        helper.make_node("Concat", ["a", "x"], [], axis=0),
+        helper.make_node("CumSum", ["a", "axis"], []),
+        helper.make_node("Slice", ["x", "2", "2"], []),
+    ]
+    other = [
+        helper.make_node("Concat", ["x", "a"], [], axis=0),
+        helper.make_node("Neg", ["a"], []),
+        helper.make_node("Slice", ["a", "2", "2"], []),
+    ]
+    nodes = [
+        helper.make_node("CumSum", ["x", "axis"], ["a"]),
+        helper.make_node(
+            "If",
+            ["taken"],
+            ["y", "sums", "none"],
+            then_branch=branch("then", then),
+            else_branch=branch("else", other),
+        ),
+        helper.make_node("Concat", ["sums", "none"], ["z"], axis=0),
+        helper.make_node("CumSum", ["z", "axis"], ["w"]),
+    ]
+    proto = model(
+        nodes,
+        [tensor("x", (2, 4)), tensor("taken", (), TensorProto.BOOL)],
+        [tensor("y", (4, 4)), tensor("z", (2, 4)), tensor("w", (2, 4)), tensor("none", (0, 4))],
+        {"axis": np.asarray(0), "2": np.asarray([2])},
+    )
+    x = RNG.standard_normal((2, 4)).astype(np.float32)
+    _check(proto, {"x": x, "taken": np.asarray(taken)}, tmp_path)
 
 
 @pytest.mark.parametrize("width", [10, 30, 13])

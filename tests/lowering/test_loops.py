@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from aot_model.c.turns import LONGEST, is_short
-from aot_model.ir.expr import Expr, call, cast, const, load, reduce, var
-from aot_model.ir.index import add, dense_position, floordiv, index_variables, mod, mul
+from aot_model.ir.expr import Expr, call, cast, const, load, reduce, select, var
+from aot_model.ir.index import add, dense_position, floordiv, index_variables, less, mod, mul
 from aot_model.ir.program import Overlap
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
@@ -68,6 +68,17 @@ def test_a_tensor_that_gets_another_shape_has_the_loops_of_its_own() -> None:
     assert [n in nest.function.body for n in ("< 4", "< 6")] == [True, True]
 
 
+def test_loops_beside_the_one_that_is_parted_stay() -> None:
+    a, b, c, y = tensor("a", 4), tensor("b", 6), tensor("c", 3, 5), tensor("y", 5, 24, 3)
+
+    def element(i: tuple[Expr, ...]) -> Expr:
+        parted = call("add", load(a, (floordiv(i[1], 6),)), load(b, (mod(i[1], 6),)))
+        return call("add", parted, load(c, (i[2], i[0])))
+
+    text = nest_of(y, element).function.body
+    assert [line.split(" < ")[1][0] for line in text.splitlines() if "for (" in line] == ["5", "4", "6", "3"]
+
+
 @pytest.mark.parametrize("sizes", [(8, 6), (5, 7), (7, 7)])
 def test_parts_of_an_index_that_do_not_nest_stay_divisions(sizes: tuple[int, int]) -> None:
     a, b, y = tensor("a", sizes[0]), tensor("b", sizes[1]), tensor("y", 24)
@@ -107,6 +118,15 @@ def test_an_input_that_is_read_elsewhere_may_not() -> None:
     assert nest_of(y, lambda i: load(x, i[::-1])).overlaps == ()
     backwards = nest_of(y, lambda i: load(x, (i[0], add(const(5), mul(i[1], -1)))))
     assert backwards.overlaps == ()
+    assert nest_of(y, lambda i: call("add", load(x, i), load(x, i[::-1]))).overlaps == ()
+
+
+@pytest.mark.parametrize("rank", [6, 7, 8])
+def test_every_loop_has_a_name(rank: int) -> None:
+    shape = tuple(range(2, 2 + rank))
+    text = nest_of(tensor("y", *shape), lambda i: load(tensor("x", *shape[::-1]), i[::-1])).function.body
+    names = [line.split()[2] for line in text.splitlines() if "for (" in line]
+    assert len(set(names)) == len(names) == rank
 
 
 @pytest.mark.parametrize(
@@ -118,6 +138,19 @@ def test_wider_results_run_over_inputs_that_are_still_needed(of: DType, to: DTyp
     assert nest_of(y, lambda i: call("cast", load(x, i), dtype=to)).overlaps == (Overlap(0, 1, slack),)
 
 
+@pytest.mark.parametrize(("of", "expected"), [(DType.INT8, ()), (DType.FLOAT32, (Overlap(0, 1, 0, 320),))])
+def test_parts_of_a_tensor_do_not_run_over_inputs(of: DType, expected: tuple[Overlap, ...]) -> None:
+    """The left half is written before the right one is read: in the very place of the input, or nowhere."""
+    x, y = tensor("x", 8, 10, dtype=of), tensor("y", 8, 10)
+
+    def element(i: tuple[Expr, ...]) -> Expr:
+        value = call("cast", load(x, i), dtype=DType.FLOAT32)
+        return select(less(i[1], 5), value, call("neg", value))
+
+    nest = nest_of(y, element)
+    assert loops(nest) == 4 and nest.overlaps == expected
+
+
 def test_multiply_accumulates_are_counted() -> None:
     x, w, y = tensor("x", 4, 6), tensor("w", 6, 5), tensor("y", 4, 5)
     k = var("k", 6)
@@ -125,8 +158,26 @@ def test_multiply_accumulates_are_counted() -> None:
     def product(i: tuple[Expr, ...]) -> Expr:
         return reduce("add", (k,), call("mul", load(x, (i[0], k)), load(w, (k, i[1]))))
 
-    assert nest_of(y, product).macs == 4 * 5 * 6
+    nothing = const(0.0, DType.FLOAT32)
+
+    def padded(i: tuple[Expr, ...]) -> Expr:
+        return reduce("add", (k,), select(less(const(0), i[0]), product(i).children[0], nothing))
+
+    assert nest_of(y, product).macs == nest_of(y, padded).macs == 4 * 5 * 6
     assert nest_of(tensor("z", 4, 6), lambda i: load(x, i)).macs == 0
+
+
+def test_loads_and_operations_are_counted() -> None:
+    """Neither numbers nor indices; what is used twice once, what is in a sum as often as it has terms."""
+    x, b, y, k = tensor("x", 4, 6), tensor("b", 8), tensor("y", 4), var("k", 6)
+    two = const(2.0, DType.FLOAT32)
+
+    def element(i: tuple[Expr, ...]) -> Expr:
+        other = call("neg", load(b, (add(mul(i[0], 2), 1),)))
+        terms = reduce("add", (k,), call("mul", load(x, (i[0], k)), two))
+        return call("add", call("mul", other, other), terms)
+
+    assert nest_of(y, element).operations == 4 * (4 + 6 * 3)
 
 
 # --- what divides floats that are rounded ------------------------------------------------------------------
@@ -198,6 +249,19 @@ def test_as_many_terms_as_turns_begin_with_the_first() -> None:
     element = reduce("add", (k,), call("mul", value, value))
     text = loop_nest("f", y, index, index[0], element, turns=4).function.body
     assert "0.0f" not in text and text.count("for (") == 1
+
+
+def test_what_compilers_do_better_stays_a_loop() -> None:
+    """Of rows that are moved to rows of another tensor, and of long turns; what is computed is not moved."""
+    x, y = tensor("x", 4, 9), tensor("y", 4, 12)
+    index = index_variables(x.shape)
+    long = load(x, index)
+    for n in range(LONGEST):
+        long = call("add", long, const(float(n + 1), DType.FLOAT32))
+    for element, turns in ((load(x, index), 1), (long, 1), (call("neg", load(x, index)), 4)):
+        text = loop_nest("f", y, index, dense_position(index, y.shape), element, turns=4).function.body
+        assert [text.count("i++"), text.count("j++") == 1] == [1, turns == 1]
+        assert text.count("for (") == text.count("}") == 2 and ("j += 4" in text) == (turns == 4)
 
 
 def test_each_term_of_a_short_sum_counts() -> None:

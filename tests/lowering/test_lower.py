@@ -15,7 +15,7 @@ from aot_model.ir.graph import Graph, Node
 from aot_model.ir.operator import Inputs, Operator, OperatorError
 from aot_model.ir.program import Call, Program, Role
 from aot_model.ir.types import DType, TensorType
-from aot_model.ir.values import Value, constant
+from aot_model.ir.values import ModelTensor, Value, constant
 from aot_model.lowering.lower import lower
 from aot_model.ops.registry import required
 from aot_model.passes.expand import expand
@@ -75,6 +75,16 @@ def test_pieces_at_odd_places_are_copied() -> None:
     assert all(offset % 4 == 0 for offset in offsets) and "Concat" in calls(program)
 
 
+def test_what_stores_its_results_itself_has_nothing_behind_it() -> None:
+    two = constant("two", np.asarray([2], np.int64))
+    for make, name in (
+        (lambda m, x: [m.Neg(v) for v in m.TopK(x, two, axis=1)], "TopK"),
+        (lambda m, x: m.Neg(m.Unique(x)[0]), "Unique"),
+    ):
+        found = calls(lowered(make, X))
+        assert found == [name, *["Neg"] * (len(found) - 1)] and len(found) > 1
+
+
 def test_a_view_is_the_memory_of_its_source() -> None:
     program = lowered(
         lambda m, x: m.Reshape(product(m, x, "w"), constant("to", np.asarray([16], np.int64))), X
@@ -109,6 +119,28 @@ def test_a_state_stays_where_it_is() -> None:
     assert [s.root()[0].role for s in program.states] == [Role.STATE]
     roles = [c.arguments[-1].root()[0].role for c in program.calls()]
     assert roles == [Role.OUTPUT, Role.OUTPUT, Role.OUTPUT, Role.STATE]
+
+
+def test_tensors_of_the_file_are_found_in_memory() -> None:
+    """Through moves where they are not themselves; what the caller has, and what lasts, is no result."""
+    state = Value("state", X.type, state=True)
+
+    def make(m: Any, x: Value) -> list[Value]:
+        first, second = product(m, x, "a"), product(m, m.Add(x, state), "b")
+        moved = m.Transpose(first, perm=(1, 0))
+        result, both = m.Exp(moved), m.Transpose(second, perm=(1, 0))
+        hidden = m.Transpose(second, perm=(1, 0))
+        m.Assign(state, x)
+        named = {"x": x, "s": state, "first": first, "moved": moved, "result": result, "both": both}
+        for name, v in named.items():
+            v.stands_for = (ModelTensor(name, name),)
+        hidden.stands_for = both.stands_for
+        return [result, both, m.Neg(hidden)]
+
+    g = graph(make, X)
+    expand(g)
+    found = [[(t.key, len(t.through)) for t in h.tensors] for h in lower(g, parse_target("c")).held]
+    assert sorted(found) == [[("both", 0)], [("first", 0), ("moved", 1)], [("result", 0)]]
 
 
 @pytest.mark.parametrize(

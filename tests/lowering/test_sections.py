@@ -108,7 +108,7 @@ def test_no_question_is_left(element: Made, expected: int) -> None:
     assert np.array_equal(stored(parts)[1], stored([whole(element)])[1])
     index, out = index_variables(SHAPE), Value("y", TensorType(DType.INT32, SHAPE))
     body = loop_nest("f", out, index, dense_position(index, SHAPE), element(index)).function.body
-    assert "?" not in body and "if" not in body
+    assert "?" not in body and "if" not in body and body.count("{") == body.count("for (")
 
 
 @pytest.mark.parametrize("turns", [1, 4])

@@ -83,7 +83,7 @@ def _written(part: Section, to: DType, names: dict[Value, str], dialect: str, tu
     headers: set[str] = set()
     parted = _parted(part)
     loops, position, element = _folds_parted(
-        parted if parted and not _divisions(*parted[1:]) else part, turns
+        parted if parted and not _divisions(parted.element) else part, turns
     )
     writer = CWriter(lambda c, text: element_text(c, names[c.value], text, headers), turns=turns)
 
@@ -224,18 +224,15 @@ def _folds_parted(nest: Section, turns: int) -> Section:
         k = 0
         while k < len(over):
             v = over[k]
-            sizes = [s for s in _parts(v, body) if 1 < s < v.extent and v.extent % s == 0]
+            sizes = [s for s in _parts(v, body) if s < v.extent and v.extent % s == 0]
             if not sizes or v.extent <= turns:
                 k += 1
                 continue
-            outer, inner = var(f"{v.name}_of", v.extent // max(sizes)), var(f"{v.name}_in", max(sizes))
-            less = substitute(body, {v: add(mul(outer, max(sizes)), inner)})
-            if _divisions(less) >= _divisions(body):
-                k += 1
-                continue
-            body, over = less, [*over[:k], *(n for n in (outer, inner) if isinstance(n, Var)), *over[k + 1 :]]
-        if len(over) > len(node.over):
-            changed[node] = reduce(node.op, tuple(over), body)
+            size = max(sizes)
+            outer, inner = var(f"{v.name}_of", v.extent // size), var(f"{v.name}_in", size)
+            body = substitute(body, {v: add(mul(outer, size), inner)})
+            over = [*over[:k], *(n for n in (outer, inner) if isinstance(n, Var)), *over[k + 1 :]]
+        changed[node] = reduce(node.op, tuple(over), body)
     return _named(Section(loops, position, substitute(element, changed))) if changed else nest
 
 
@@ -296,5 +293,5 @@ def _overlaps(
             if in_order:
                 result.append(Overlap(k, len(reads), slack))
             elif value.dtype.size == out.dtype.size:
-                result.append(Overlap(k, len(reads), 0, max(value.type.nbytes, 2)))
+                result.append(Overlap(k, len(reads), 0, value.type.nbytes))
     return result

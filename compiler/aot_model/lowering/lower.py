@@ -84,11 +84,8 @@ class Lowering:
         self.kernels: dict[Node, Kernel] = {}
         self._chains = self._find_chains()
         self._sums = Sums(graph, self.kernels, DIALECTS[target.dialect()])
-        absorbed = {
-            v: n for n, c in self._chains.items() for v in [*n.outputs[:1], *c.inner] if v is not c.result
-        }
-        self._absorbed = set(absorbed)
-        self.stored = stored_values(graph, self._memory_reads, self._absorbed)
+        absorbed = {v for n, c in self._chains.items() for v in (*n.outputs, *c.inner) if v is not c.result}
+        self.stored = stored_values(graph, self._memory_reads, absorbed)
         for chain in self._chains.values():
             self.stored.add(chain.result)
 
@@ -258,14 +255,13 @@ class Lowering:
             )
         self._place_outputs(outputs)
         self._place_concatenations()
-        ends = {c.nodes[-1] if c.nodes else n: n for n, c in self._chains.items()}
-        inside = {n for anchor, c in self._chains.items() for n in (anchor, *c.nodes)}
+        tails = {n for c in self._chains.values() for n in c.nodes}
         problems: list[Problem] = []
         for node in self.graph.nodes:
-            if node in inside and node not in ends:
+            if node in tails:
                 continue
             try:
-                self._lower_node(ends.get(node, node))
+                self._lower_node(node)
             except OperatorError as error:
                 problems.append(
                     Problem(
@@ -308,29 +304,21 @@ class Lowering:
     def _forward(self, value: Value, buffer: Buffer) -> None:
         """What `buffer`, the place of `value`, is made of is computed there: the source of a view, the pieces
         of a concatenation that lie one behind the other."""
-        node = self._producer.get(value)
-        if node is None:
-            return
+        node = self._producer[value]
         if isinstance(node.op, Reshaping):
-            self._claim(node.inputs[0], buffer, 0)
+            self._claim(required(node.inputs), buffer, 0)
         elif isinstance(node.op, Concat):
             axis = normal_axis(node.op.axis, value.type.rank)
             offset = 0
-            for piece in node.inputs:
-                assert piece is not None
+            for k in range(len(node.inputs)):
+                piece = required(node.inputs, k)
                 if all(d == 1 for d in value.shape[:axis]) and offset % PIECE_ALIGNMENT == 0:
                     self._claim(piece, buffer, offset)
                 offset += piece.type.nbytes
 
-    def _claim(self, value: Value | None, parent: Buffer, offset: int) -> None:
+    def _claim(self, value: Value, parent: Buffer, offset: int) -> None:
         """Let a stored value that has no place yet be computed at an offset of a buffer."""
-        if (
-            value is None
-            or value not in self.stored
-            or value in self.buffers
-            or value not in self._producer
-            or not value.type.elements
-        ):
+        if value not in self.stored or value in self.buffers or value not in self._producer:
             return
         self.buffers[value] = Buffer(
             value.name, value.type, Role.WORKSPACE, view_of=(parent, offset), quantisation=value.quantisation
