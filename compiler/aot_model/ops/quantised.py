@@ -67,17 +67,13 @@ class QuantisedSum(Operator):
         """
         factors: list[int] = []
         for r in (self.a, self.b):
-            wide, places = (
-                r.multiplier << max(self.left_shift + r.shift, 0),
-                min(self.left_shift + r.shift, 0),
-            )
-            if (
-                r.multiplier <= 0
-                or bits + self.left_shift + max(r.shift, 0) > 31
-                or wide % (1 << 31 - places)
-            ):
+            places = self.left_shift + r.shift
+            if r.multiplier <= 0 or places < 0 or bits + self.left_shift + max(r.shift, 0) > 31:
                 return None
-            factors.append(wide >> 31 - places)
+            factor, rest = divmod(r.multiplier << places, 1 << 31)
+            if rest:
+                return None
+            factors.append(factor)
         shared = (factors[0] | factors[1]) & -(factors[0] | factors[1])
         shift = self.result.shift + shared.bit_length() - 1
         fine = self.result.multiplier == 1 << 30 and shift == 1
