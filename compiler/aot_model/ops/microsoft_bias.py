@@ -43,7 +43,7 @@ class BiasDropout(Composition):
     seed: int | None = None
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        training = static(inputs, 4, "training_mode") if present(inputs, 4) is not None else None
+        training = static(inputs, 4, "training_mode")
         if training is not None and training.any():
             raise OperatorError(
                 "dropout in training is not supported", "E202", "export the model for inference"
