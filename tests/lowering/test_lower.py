@@ -57,6 +57,23 @@ def test_pieces_of_a_concatenation_are_computed_in_it() -> None:
     ]
 
 
+def test_a_concatenation_that_a_kernel_reads_is_computed_where_it_is_read() -> None:
+    program = lowered(
+        lambda m, x, y: product(m, m.Concat(product(m, x, "a"), product(m, y, "b"), axis=0), "c"), X, Y
+    )
+    first, second, last = program.calls()
+    assert [writes(c)[1] for c in (first, second)] == [0, 64]
+    assert {writes(c)[0] for c in (first, second)} == {last.arguments[0].root()[0].name}
+
+
+@pytest.mark.parametrize(("rows", "copies"), [(1, 0), (2, 2)])
+def test_pieces_that_lie_beside_each_other_are_copied(rows: int, copies: int) -> None:
+    """Those of one row lie one behind the other."""
+    both = value("x", rows, 8), value("y", rows, 8)
+    program = lowered(lambda m, x, y: m.Concat(product(m, x, "a"), product(m, y, "b"), axis=1), *both)
+    assert calls(program) == ["MatMul", "MatMul", *["Concat"] * copies]
+
+
 def test_pieces_that_are_expressions_are_written_by_it() -> None:
     program = lowered(lambda m, x, y: m.Concat(m.Exp(x), m.Neg(y), axis=1), X, Y)
     assert calls(program) == ["Concat", "Concat"] and {writes(c)[0] for c in program.calls()} == {
