@@ -120,6 +120,28 @@ def test_a_contiguous_slice_is_a_window() -> None:
     assert {b.root()[1] for c in program.calls() for b in c.arguments} == {0, 4 * 8}
 
 
+@pytest.mark.parametrize(("dtype", "begin", "copies"), [
+    (DType.FLOAT32, 1, 0), (DType.FLOAT32, 0, 0), (DType.INT8, 4, 0), (DType.INT8, 2, 1), (DType.INT8, 1, 1),
+])  # fmt: skip
+def test_what_is_cut_off_begins_at_a_word(dtype: DType, begin: int, copies: int) -> None:
+    """Of kernels that read no strides: a window of what is there, or a copy."""
+    ends = (constant(n, np.asarray([v], np.int64)) for n, v in (("s", begin), ("e", begin + 4), ("a", 0)))
+    axis = constant("axis", np.asarray(0, np.int64))
+
+    def make(m: Any, x: Value) -> list[Value]:
+        sums = m.CumSum(x, axis)
+        return [m.CumSum(m.Slice(sums, *ends), axis), m.CumSum(sums, axis)]
+
+    program = lowered(make, value("x", 16, dtype=dtype))
+    assert calls(program).count("Slice") == copies and calls(program).count("CumSum") == 3
+    last = next(c for c in program.calls() if c.arguments[-1].root()[0] is program.outputs[0])
+    assert last.arguments[0].root()[1] == (0 if copies else begin * dtype.size)
+
+
+def test_a_number_alone_is_computed() -> None:
+    assert calls(lowered(lambda m, x: m.Neg(x), value("x"))) == ["Neg"]
+
+
 def test_a_state_stays_where_it_is() -> None:
     """A view of it that is an output is a copy, although views are computed in the place of their source."""
     state = Value("state", X.type, state=True)
