@@ -138,6 +138,16 @@ def test_what_is_cut_off_begins_at_a_word(dtype: DType, begin: int, copies: int)
     assert last.arguments[0].root()[1] == (0 if copies else begin * dtype.size)
 
 
+@pytest.mark.parametrize(("move", "name"), [
+    (lambda m, x: m.Transpose(x, perm=(1, 0)), "Transpose"),
+    (lambda m, x: m.Pad(x, constant("pads", np.asarray([1, 0, 0, 0], np.int64))), "Pad"),
+])  # fmt: skip
+def test_what_is_no_window_is_copied(move: Callable[..., Any], name: str) -> None:
+    axis = constant("axis", np.asarray(0, np.int64))
+    program = lowered(lambda m, x: m.CumSum(move(m, m.CumSum(x, axis)), axis), X)
+    assert calls(program) == ["CumSum", name, "CumSum"]
+
+
 def test_a_number_alone_is_computed() -> None:
     assert calls(lowered(lambda m, x: m.Neg(x), value("x"))) == ["Neg"]
 
