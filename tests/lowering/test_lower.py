@@ -57,6 +57,12 @@ def test_pieces_of_a_concatenation_are_computed_in_it() -> None:
     ]
 
 
+def test_a_piece_begins_where_the_one_before_it_ends() -> None:
+    both = value("x", 2, 3, 8), value("y", 2, 5, 8)
+    first, second = lowered(lambda m, x, y: m.Concat(m.Exp(x), m.Exp(y), axis=1), *both).calls()
+    assert "y[i * 64 + j]" in first.function.body and "y[i * 64 + j + 24]" in second.function.body
+
+
 def test_a_concatenation_that_a_kernel_reads_is_computed_where_it_is_read() -> None:
     program = lowered(
         lambda m, x, y: product(m, m.Concat(product(m, x, "a"), product(m, y, "b"), axis=0), "c"), X, Y
