@@ -57,6 +57,29 @@ def test_pieces_of_a_concatenation_are_computed_in_it() -> None:
     ]
 
 
+def test_a_piece_begins_where_the_one_before_it_ends() -> None:
+    both = value("x", 2, 3, 8), value("y", 2, 5, 8)
+    first, second = lowered(lambda m, x, y: m.Concat(m.Exp(x), m.Exp(y), axis=1), *both).calls()
+    assert "y[i * 64 + j]" in first.function.body and "y[i * 64 + j + 24]" in second.function.body
+
+
+def test_a_concatenation_that_a_kernel_reads_is_computed_where_it_is_read() -> None:
+    program = lowered(
+        lambda m, x, y: product(m, m.Concat(product(m, x, "a"), product(m, y, "b"), axis=0), "c"), X, Y
+    )
+    first, second, last = program.calls()
+    assert [writes(c)[1] for c in (first, second)] == [0, 64]
+    assert {writes(c)[0] for c in (first, second)} == {last.arguments[0].root()[0].name}
+
+
+@pytest.mark.parametrize(("rows", "copies"), [(1, 0), (2, 2)])
+def test_pieces_that_lie_beside_each_other_are_copied(rows: int, copies: int) -> None:
+    """Those of one row lie one behind the other."""
+    both = value("x", rows, 8), value("y", rows, 8)
+    program = lowered(lambda m, x, y: m.Concat(product(m, x, "a"), product(m, y, "b"), axis=1), *both)
+    assert calls(program) == ["MatMul", "MatMul", *["Concat"] * copies]
+
+
 def test_pieces_that_are_expressions_are_written_by_it() -> None:
     program = lowered(lambda m, x, y: m.Concat(m.Exp(x), m.Neg(y), axis=1), X, Y)
     assert calls(program) == ["Concat", "Concat"] and {writes(c)[0] for c in program.calls()} == {
@@ -101,6 +124,38 @@ def test_a_contiguous_slice_is_a_window() -> None:
     program = lowered(make, X)
     assert "Slice" not in calls(program)
     assert {b.root()[1] for c in program.calls() for b in c.arguments} == {0, 4 * 8}
+
+
+@pytest.mark.parametrize(("dtype", "begin", "copies"), [
+    (DType.FLOAT32, 1, 0), (DType.FLOAT32, 0, 0), (DType.INT8, 4, 0), (DType.INT8, 2, 1), (DType.INT8, 1, 1),
+])  # fmt: skip
+def test_what_is_cut_off_begins_at_a_word(dtype: DType, begin: int, copies: int) -> None:
+    """Of kernels that read no strides: a window of what is there, or a copy."""
+    ends = (constant(n, np.asarray([v], np.int64)) for n, v in (("s", begin), ("e", begin + 4), ("a", 0)))
+    axis = constant("axis", np.asarray(0, np.int64))
+
+    def make(m: Any, x: Value) -> list[Value]:
+        sums = m.CumSum(x, axis)
+        return [m.CumSum(m.Slice(sums, *ends), axis), m.CumSum(sums, axis)]
+
+    program = lowered(make, value("x", 16, dtype=dtype))
+    assert calls(program).count("Slice") == copies and calls(program).count("CumSum") == 3
+    last = next(c for c in program.calls() if c.arguments[-1].root()[0] is program.outputs[0])
+    assert last.arguments[0].root()[1] == (0 if copies else begin * dtype.size)
+
+
+@pytest.mark.parametrize(("move", "name"), [
+    (lambda m, x: m.Transpose(x, perm=(1, 0)), "Transpose"),
+    (lambda m, x: m.Pad(x, constant("pads", np.asarray([1, 0, 0, 0], np.int64))), "Pad"),
+])  # fmt: skip
+def test_what_is_no_window_is_copied(move: Callable[..., Any], name: str) -> None:
+    axis = constant("axis", np.asarray(0, np.int64))
+    program = lowered(lambda m, x: m.CumSum(move(m, m.CumSum(x, axis)), axis), X)
+    assert calls(program) == ["CumSum", name, "CumSum"]
+
+
+def test_a_number_alone_is_computed() -> None:
+    assert calls(lowered(lambda m, x: m.Neg(x), value("x"))) == ["Neg"]
 
 
 def test_a_state_stays_where_it_is() -> None:

@@ -41,6 +41,19 @@ LATER = [
     helper.make_node("Mul", ["t", "p"], ["m"]),
     helper.make_node("Concat", ["m", "two"], ["y"], axis=0),
 ]
+BEHIND_A_TAIL = [
+    PRODUCT,
+    helper.make_node("Add", ["p", "x"], ["q"]),
+    helper.make_node("MatMul", ["q", "w"], ["r"]),
+    helper.make_node("Tanh", ["q"], ["t"]),
+    helper.make_node("Mul", ["r", "t"], ["y"]),
+]
+BESIDE = [
+    helper.make_node("Abs", ["x"], ["a"]),
+    helper.make_node("MatMul", ["a", "w"], ["p"]),
+    helper.make_node("Tanh", ["a"], ["t"]),
+    helper.make_node("Add", ["p", "t"], ["y"]),
+]
 BEFORE = [helper.make_node("Tanh", ["x"], ["t"]), helper.make_node("Mul", ["t", "two"], ["y"])]
 QUANTISED = [
     helper.make_node("DequantizeLinear", ["x", "scale", "zero"], ["d"]),
@@ -49,7 +62,7 @@ QUANTISED = [
 ]
 
 
-@pytest.mark.parametrize("nodes", [BEHIND, LATER])
+@pytest.mark.parametrize("nodes", [BEHIND, LATER, BEHIND_A_TAIL])
 def test_of_sums(nodes: list[NodeProto], tmp_path: Path) -> None:
     assert "_apart_float32(" in _text(nodes, "cortex-m4", tmp_path)
     for target in ("c", "cortex-m7", "cortex-m55"):
@@ -57,5 +70,6 @@ def test_of_sums(nodes: list[NodeProto], tmp_path: Path) -> None:
 
 
 def test_of_other_numbers(tmp_path: Path) -> None:
-    assert "_apart_float32(" not in _text(BEFORE, "cortex-m4", tmp_path)
+    for nodes in (BEFORE, BESIDE):
+        assert "_apart_float32(" not in _text(nodes, "cortex-m4", tmp_path)
     assert "_apart_float32(" not in _text(QUANTISED, "cortex-m4", tmp_path, TensorProto.INT8)
