@@ -17,12 +17,14 @@ from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, S
 from aot_model.ir.types import TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.channels_first import channels_first, padding, spatial
+from aot_model.ops.composition import present
 from aot_model.ops.convolution import Convolution
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Transpose
 from aot_model.ops.registry import Build, operator, required
 from aot_model.ops.sampling import as_float, clamp_index, linear_taps, of_taps, tame, total, within
 from aot_model.ops.views import ReshapeTo
+from aot_model.ops.windows import window
 
 Ints = tuple[int, ...]
 
@@ -45,7 +47,7 @@ class DeformedColumns(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, offset = required(inputs, 0), required(inputs, 1)
-        mask = inputs[2] if len(inputs) > 2 else None
+        mask = present(inputs, 2)
         if x.type.rank != 4 or min(self.group, self.offset_group) < 1:
             raise OperatorError(f"takes images in one group or more, not {x.type}")
         kernel, strides, dilations = (spatial(v, 2) for v in (self.kernel, self.strides, self.dilations))
@@ -56,7 +58,7 @@ class DeformedColumns(Operator):
                 "groups of offsets"
             )
         out = tuple(
-            (x.shape[2 + k] + pads[k] + pads[2 + k] - dilations[k] * (kernel[k] - 1) - 1) // strides[k] + 1
+            window(x.shape[2 + k], kernel[k], strides[k], dilations[k], pads[k], pads[2 + k])
             for k in range(2)
         )
         if offset.shape != (x.shape[0], 2 * self.offset_group * taps, *out):
@@ -67,7 +69,7 @@ class DeformedColumns(Operator):
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, offset = required(inputs, 0), required(inputs, 1)
-        mask = inputs[2] if len(inputs) > 2 else None
+        mask = present(inputs, 2)
         n, *pixel, column = index
         taps, each = self.kernel[0] * self.kernel[1], x.shape[1] // self.group
         channel = add(mul(floordiv(column, taps * each), each), mod(column, each))
@@ -137,21 +139,21 @@ class DeformConv(Operator):
         if self.group < 1 or w.shape[0] % self.group or w.shape[1] * self.group != x.shape[1]:
             raise OperatorError(f"weights {w.type} do not fit {x.type} in {self.group} groups")
         shape = spatial(self.strides, 2), spatial(self.dilations, 2), padding(self.pads, 2)
-        mask = inputs[4] if len(inputs) > 4 else None
+        mask = present(inputs, 4)
         columns = DeformedColumns(w.shape[2:], *shape, self.group, self.offset_group)
         return columns, [x, offset] if mask is None else [x, offset, mask]
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         columns, given = self._columns(inputs)
         (found,) = columns.infer(given)
-        w, bias = required(inputs, 1), inputs[3] if len(inputs) > 3 else None
+        w, bias = required(inputs, 1), present(inputs, 3)
         if bias is not None and bias.shape != (w.shape[0],):
             raise OperatorError(f"bias {bias.type} is not one number for each of {w.shape[0]} channels")
         return [TensorType(found.dtype, (found.shape[0], w.shape[0], *found.shape[1:3]))]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         columns, given = self._columns(inputs)
-        w, bias = required(inputs, 1), inputs[3] if len(inputs) > 3 else None
+        w, bias = required(inputs, 1), present(inputs, 3)
         flat = (w.shape[0], 1, 1, w.shape[1] * w.shape[2] * w.shape[3])
         weights = build(ReshapeTo(flat), build(Transpose((0, 2, 3, 1)), w))
         y = build(Convolution(group=self.group), build(columns, *given), weights)

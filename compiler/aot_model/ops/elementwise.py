@@ -63,7 +63,7 @@ def _chain(op: str) -> Callable[..., Expr]:
 
 
 def _pow(a: Expr, b: Expr) -> Expr:
-    if isinstance(b, Const) and a.dtype.is_float and not isinstance(b.value, bytes):
+    if isinstance(b, Const) and a.dtype.is_float:
         return power(a, float(b.value))
     if a.dtype.is_integer and b.dtype.is_float:
         return cast(call("pow", cast(a, b.dtype), b), a.dtype)

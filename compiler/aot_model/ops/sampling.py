@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from aot_model.ir.expr import Expr, Index, call, cast, const, fresh, logical_and, reduce, select
-from aot_model.ir.index import add, mul
+from aot_model.ir.index import add, less, mul
 from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.movement import bounded
@@ -26,14 +26,6 @@ FAR = float(1 << 22)
 
 def _num(x: Expr, value: float) -> Expr:
     return const(value, x.dtype)
-
-
-def _less(a: Expr, b: Expr) -> Expr:
-    return call("lt", a, b, dtype=DType.BOOL)
-
-
-def _both(a: Expr, b: Expr) -> Expr:
-    return call("and", a, b, dtype=DType.BOOL)
 
 
 def tame(x: Expr) -> Expr:
@@ -58,7 +50,9 @@ def cubic_weight(distance: Expr, a: float = -0.75) -> Expr:
     near = poly(a + 2, -(a + 3), 0, 1)
     far = poly(a, -5 * a, 8 * a, -4 * a)
     return select(
-        call("le", d, _num(d, 1), dtype=DType.BOOL), near, select(_less(d, _num(d, 2)), far, _num(d, 0))
+        call("le", d, _num(d, 1), dtype=DType.BOOL),
+        near,
+        select(call("lt", d, _num(d, 2), dtype=DType.BOOL), far, _num(d, 0)),
     )
 
 
@@ -85,7 +79,7 @@ def linear_taps(place: Expr) -> list[Tap]:
 
 
 def within(i: Expr, extent: int) -> Expr:
-    return _both(_less(const(-1), i), _less(i, const(extent)))
+    return logical_and(less(const(-1), i), less(i, extent))
 
 
 def of_taps(axes: Sequence[Sequence[Tap]], value: Callable[[list[Expr], Expr | None], Expr]) -> list[Expr]:
@@ -95,8 +89,7 @@ def of_taps(axes: Sequence[Sequence[Tap]], value: Callable[[list[Expr], Expr | N
     found = []
     for taps in itertools.product(*axes):
         shares = [t.weight for t in taps if t.weight is not None]
-        weight = functools.reduce(lambda a, b: call("mul", a, b), shares) if shares else None
-        found.append(value([t.place for t in taps], weight))
+        found.append(value([t.place for t in taps], total(shares, "mul") if shares else None))
     return found
 
 
@@ -261,9 +254,9 @@ class RoiAlign(Operator):
                 _num(size, self.sampling_ratio),
             )
             p = call("add", begin, call("mul", width, call("add", as_float(bin_index[d], size.dtype), step)))
-            inside = _both(
+            inside = logical_and(
                 inside,
-                _both(
+                logical_and(
                     call("le", _num(p, -1), p, dtype=DType.BOOL),
                     call("le", p, _num(p, extent), dtype=DType.BOOL),
                 ),
@@ -345,9 +338,9 @@ class CropAndResize(Operator):
                 )
             else:
                 p = call("mul", call("mul", _num(begin, 0.5), call("add", begin, end)), _num(begin, last))
-            inside = _both(
+            inside = logical_and(
                 inside,
-                _both(
+                logical_and(
                     call("le", _num(p, 0), p, dtype=DType.BOOL),
                     call("le", p, _num(p, last), dtype=DType.BOOL),
                 ),
