@@ -349,8 +349,15 @@ def rotated(a: Algebra, x: Value, cosine: Value, sine: Value, interleaved: int) 
     return y if 2 * half == x.shape[3] else a.concat(3, y, a.cut(x, 3, 2 * half, x.shape[3]))
 
 
-def angles(a: Algebra, cache: Value, positions: Value) -> Value:
-    """Rows of a cache of cosines or sines for positions (B, S), as (B, 1, S, half)."""
+def angles(a: Algebra, cache: Value, positions: Value, x: Value) -> Value:
+    """Rows of a cache of cosines or sines for positions (B, S) or (1, S) of x (B, N, S, H), as (B, 1, S,
+    half).
+
+    Raises OperatorError where positions do not fit x.
+    """
+    batch, _, steps, _ = x.shape
+    if positions.shape not in ((batch, steps), (1, steps)):
+        raise OperatorError(f"positions {positions.type} are not one for each of {batch} x {steps} rows")
     rows = a.gather(cache, positions)
     return a.reshape(rows, rows.shape[0], 1, *rows.shape[1:])
 
@@ -383,7 +390,8 @@ class RotaryEmbedding(Composition):
         if positions.type.elements == 1 and positions.type.rank == 1:
             steps = build.constant(np.arange(y.shape[2], dtype=np.int64).reshape(1, -1))
             positions = a.add(steps, positions)
-        y = rotated(a, y, angles(a, cosine, positions), angles(a, sine, positions), self.interleaved)
+        by = angles(a, cosine, positions, y), angles(a, sine, positions, y)
+        y = rotated(a, y, *by, self.interleaved)
         return [joined(a, y) if flat else y]
 
     @classmethod

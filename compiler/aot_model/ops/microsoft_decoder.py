@@ -161,7 +161,7 @@ class GroupQueryAttention(Composition):
         if positions is None:
             steps = a.build.constant(np.arange(query.shape[2], dtype=np.int32).reshape(1, -1))
             positions = a.add(a.reshape(length, length.shape[0], 1), steps)
-        by = angles(a, cosine, positions), angles(a, sine, positions)
+        by = angles(a, cosine, positions, query), angles(a, sine, positions, query)
         return rotated(a, query, *by, self.rotary_interleaved), rotated(a, key, *by, self.rotary_interleaved)
 
     def _attend(
