@@ -180,11 +180,11 @@ def test_elements_of_different_sizes(sizes: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("channels", [2, 3])
 @pytest.mark.parametrize("stride", [1, 2])
-def test_of_few_channels_that_slide(channels: int, stride: int) -> None:
+def test_that_slide(channels: int, stride: int) -> None:
     """Harmless at the slack, in the order of blocks of a row, output channels, planes of a window."""
     s = ConvShape(1, 7, 9, channels, 9 // stride, 9, 2, 3, 3, stride, 1, 1, 1, 2 if stride == 1 else 1, 1)
     values = np.ones((s.out_c, 3, 3, channels), np.float32)
-    code = pool.of_few_channels(
+    code = pool.sliding(
         s, Weights(values, None), DenseTail((s.batch, s.out_h, s.out_w, s.out_c), APART), APART
     )
     assert code is not None and code.slack is not None

@@ -120,12 +120,12 @@ def _convolution(site: Site) -> None:
         _depthwise(site, shape, window)
         return
     name = f"conv_{_size(shape)}"
-    if shape.in_c <= dialect_of(site.target).sliding:
+    if dialect_of(site.target).slides(shape.in_c):
         tail, bias, dialect = _begin(site)
         how = _weights(w, shape, bias), tail, _of_size(dialect, site)
-        few = pool_kernels.of_few_channels(shape, *how, vector_tail=tail.vector)
-        if few is not None:
-            _emit(site, name, few, tail, shape.macs, window)
+        slid = pool_kernels.sliding(shape, *how, vector_tail=tail.vector)
+        if slid is not None:
+            _emit(site, name, slid, tail, shape.macs, window)
             return
     row = conv_kernels.pixels_in_a_row(shape)
     tail, bias, dialect = _begin(site, flat_pixels=row is not None)

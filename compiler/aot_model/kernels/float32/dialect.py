@@ -55,6 +55,10 @@ class Costs:
         )
 
 
+_SHARED_BY_FEW = 0.62
+"""VectorDialect.shared of a few channels."""
+
+
 @dataclass(frozen=True)
 class VectorDialect:
     """C of vector operations. The format strings take expressions: {p} pointer, {a} {b} {acc} vectors, {s}
@@ -114,14 +118,25 @@ class VectorDialect:
     takes as long as a sixth of a row of three.
     """
 
-    sliding: int = 0
-    """Most channels of a convolution that may be faster as a depthwise one (pool.of_few_channels)."""
+    few: int = 0
+    """Most channels of a convolution that is faster as a depthwise one (pool.sliding) wherever neighbouring
+    windows share much of what they read.
+    """
+
+    shared: float = 0.0
+    """Most loads for each product of a row of taps where that is so for any number of channels."""
 
     functions: bool = False
     """Whether there are functions of vectors (aot_model/float_vectors.h)."""
 
     quantises: bool = False
     """Whether floats that become integers are stored as vectors (aot_model/float_vectors.h)."""
+
+    def slides(self, channels: int) -> float:
+        """Most loads for each product with which a convolution of so many channels is faster as a depthwise
+        one; 0: it never is.
+        """
+        return _SHARED_BY_FEW if channels <= self.few else self.shared
 
     def load(self, p: str) -> str:
         return self.load_text.format(p=p)

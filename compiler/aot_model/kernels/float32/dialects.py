@@ -62,7 +62,7 @@ SCALAR = VectorDialect(
     "scalar", 1, "float", 28, Costs(in_order=True), fma_scalar_text="f32_fma({a}, {s}, {acc})"
 )
 
-FPV5 = replace(SCALAR, name="fpv5", halves=True, divides_together=True, written=48, sliding=8)
+FPV5 = replace(SCALAR, name="fpv5", halves=True, divides_together=True, written=48, few=8, shared=0.45)
 
 # Products and sums rounded one by one; on a Cortex-M4 VMUL and VADD take two cycles, VFMA three.
 APART = VectorDialect(
@@ -79,7 +79,8 @@ APART = VectorDialect(
     rounds_apart=True,
     divides_together=True,
     written=48,
-    sliding=4,
+    few=4,
+    shared=0.42,
 )
 
 V4 = VectorDialect(

@@ -18,8 +18,6 @@ _SIDE_BY_SIDE = 3
 """Fewest neighbouring outputs at once that are worth reading one channel's input again for every output
 channel.
 """
-_SHARED = 0.62
-"""Most loads for each product of a row of taps that are worth it where there are several channels."""
 
 
 @dataclass(frozen=True)
@@ -94,15 +92,16 @@ def depthwise(
     return _window(shape, weights, tail, dialect, vector_tail, transposed).emit()
 
 
-def of_few_channels(
+def sliding(
     shape: ConvShape, weights: Weights, tail: Tail, dialect: VectorDialect, *, vector_tail: bool = True
 ) -> KernelCode | None:
-    """Convolution of few channels as a depthwise one of several outputs: an output channel's taps are held
-    while its neighbouring windows slide over the input, channel by channel. None where conv.py is faster, on
-    vectors of channels, and where few windows lie side by side, or share little.
+    """Convolution as a depthwise one of several outputs: an output channel's taps are held while its
+    neighbouring windows slide over the input, channel by channel. None where conv.py is faster, on vectors
+    of channels, and where few windows lie side by side, or share little: less the more channels there are.
     """
     several = shape.in_c > 1
-    if shape.groups > 1 or shape.in_c > dialect.sliding or (several and (shape.depth or weights.given)):
+    shared = dialect.slides(shape.in_c)
+    if shape.groups > 1 or not shared or (several and (shape.depth or weights.given)):
         return None
     if several:  # they are the planes of one
         n, h, w, c = shape.strides
@@ -113,7 +112,7 @@ def of_few_channels(
     widest = max(window.column_blocks() or [], key=lambda b: b.pixels, default=None)
     if widest is None or widest.pixels < _SIDE_BY_SIDE:
         return None
-    return window.emit() if not several or window.loads_for_each(widest) <= _SHARED else None
+    return window.emit() if not several or window.loads_for_each(widest) <= shared else None
 
 
 def _window(
