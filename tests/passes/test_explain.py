@@ -34,6 +34,7 @@ from aot_model.passes.fuse_quotients import fuse_quotients
 from aot_model.passes.fuse_tables import fuse_tables
 from aot_model.passes.manager import ORDER, Observer, run_passes
 from aot_model.passes.move_transposes import move_transposes
+from aot_model.passes.share_results import share_results
 from aot_model.passes.share_tables import share_tables
 from aot_model.passes.signed_weights import signed_weights
 from aot_model.passes.weight_only import keep_integers
@@ -214,6 +215,11 @@ CASES = {
             value("x", 2, 3, dtype=DType.INT8),
         ),
         "CumSum 'cumsum1': ",
+    ),
+    "two results of the model": Case(
+        share_results,
+        graph(lambda m, x: (m.Exp(x), m.Exp(x)), X),
+        "Exp 'exp1': 'exp0' computes the same, but this is an output of the model",
     ),
 }
 

@@ -66,6 +66,8 @@ class Operator:
     name: ClassVar[str] = ""
     domain: ClassVar[str] = ""
     effects: ClassVar[bool] = False
+    draws: ClassVar[bool] = False
+    """Draws random numbers: two of the same inputs give different ones."""
     elementwise: ClassVar[bool] = False
     """Output element (i, j, …) reads input element (i, j, …) only, with numpy broadcasting."""
     movement: ClassVar[bool] = False

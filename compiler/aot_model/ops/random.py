@@ -63,7 +63,7 @@ static inline double mt19937_uniform(uint32_t *mt, uint32_t seed)
 }"""  # noqa: E501
 
 
-@operator("RandomNumbers", domain="aot", stores_itself=True)
+@operator("RandomNumbers", domain="aot", draws=True, stores_itself=True)
 class RandomNumbers(Operator):
     """Numbers in [0, 1), or of the standard normal distribution, in double precision. Input: the generator's
     state.
@@ -146,7 +146,7 @@ _SHAPES = ((3, 4), (1,), (701,))
 _LIKE = (np.zeros((3, 5), np.float32),)
 
 
-@operator("RandomUniform")
+@operator("RandomUniform", draws=True)
 class RandomUniform(Operator):
     """Numbers in [low, high)."""
 
@@ -177,7 +177,7 @@ class RandomUniform(Operator):
         ]
 
 
-@operator("RandomNormal")
+@operator("RandomNormal", draws=True)
 class RandomNormal(Operator):
     """Normally distributed numbers."""
 
@@ -207,7 +207,7 @@ class RandomNormal(Operator):
         ]
 
 
-@operator("RandomUniformLike")
+@operator("RandomUniformLike", draws=True)
 class RandomUniformLike(Operator):
     """Numbers in [low, high) in the shape of the input, and in its type where `dtype` is absent."""
 
@@ -231,7 +231,7 @@ class RandomUniformLike(Operator):
         ]
 
 
-@operator("RandomNormalLike")
+@operator("RandomNormalLike", draws=True)
 class RandomNormalLike(Operator):
     """Normally distributed numbers in the shape of the input, and in its type where `dtype` is absent."""
 
@@ -255,7 +255,7 @@ class RandomNormalLike(Operator):
         ]
 
 
-@operator("Bernoulli")
+@operator("Bernoulli", draws=True)
 class Bernoulli(Operator):
     """1 with the probability that the input says, else 0."""
 
@@ -280,7 +280,7 @@ class Bernoulli(Operator):
         return [Sample((p,), {"seed": 3.0}), Sample((p[0],), {"seed": 4.0, "dtype": DType.BOOL})]
 
 
-@operator("Multinomial")
+@operator("Multinomial", draws=True)
 class Multinomial(Operator):
     """Classes drawn with the probabilities whose logarithms, up to a constant, are in the rows of the
     input.
@@ -331,7 +331,7 @@ class Multinomial(Operator):
         ]
 
 
-@operator("Dropout")
+@operator("Dropout", draws=True)
 class Dropout(Operator):
     """x / (1 - ratio) where a random number is at least `ratio`, else 0, and that mask. The identity at
     inference.

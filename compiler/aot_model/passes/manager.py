@@ -32,6 +32,7 @@ from aot_model.passes.fuse_quotients import fuse_quotients
 from aot_model.passes.fuse_quotients import pays as quotients_pay
 from aot_model.passes.fuse_tables import fuse_tables
 from aot_model.passes.move_transposes import move_transposes
+from aot_model.passes.share_results import share_results
 from aot_model.passes.share_tables import pays as share_tables_pay
 from aot_model.passes.share_tables import share_tables
 from aot_model.passes.signed_weights import signed_weights
@@ -46,6 +47,7 @@ def prune(graph: Graph) -> bool:
 
 
 ORDER: tuple[tuple[str, GraphPass], ...] = (
+    ("share_results", share_results),
     ("fuse_qdq", fuse_qdq),
     ("widen", widen),
     ("fold_constants", fold_constants),

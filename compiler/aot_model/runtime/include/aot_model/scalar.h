@@ -172,6 +172,14 @@ AOT_MODEL_INLINE int32_t aot_model_shifted_within(int32_t whole, int32_t bits, i
         AOT_MODEL_SHIFTED_BYTE("usat");
     }
     whole >>= bits;
+    if (low == -32768 && high == 32767) {
+        __asm__("ssat %0, #16, %0" : "+r"(whole) : : "cc");
+        return whole;
+    }
+    if (low == 0 && high == 65535) {
+        __asm__("usat %0, #16, %0" : "+r"(whole) : : "cc");
+        return whole;
+    }
     return (whole < low) ? low : (whole > high) ? high : whole;
 }
 #endif
