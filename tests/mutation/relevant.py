@@ -25,7 +25,7 @@ def _together(folder: str, *names: str) -> str:
 
 _NEAR: dict[str, tuple[str, ...]] = {
     "passes": ("tests/passes/test_after_passes.py", "tests/passes/test_passes.py"),
-    "passes/qdq": ("tests/passes/test_qdq_rules.py",),
+    "passes/qdq": ("tests/passes/test_qdq_rules.py", "tests/passes/test_zero_points.py"),
     "passes/fuse_affine": ("tests/passes/test_fuse_affine.py",),
     "lowering": (
         _together("lowering", "loops", "lower", "storage", "room", "sections", "generic"),

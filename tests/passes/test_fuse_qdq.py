@@ -21,7 +21,7 @@ from aot_model.frontends.onnx import read_onnx
 from aot_model.host.program import scratch_folder
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
-from aot_model.passes import qdq_rules, qdq_site
+from aot_model.passes import qdq_site, qdq_weights
 from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.pipeline import Request, compile_model
 from onnx_models import model, save, tensor
@@ -392,4 +392,4 @@ def test_sums_with_their_bias_are_within_32_bits(bias: float, dtype: DType, fits
     """Sums of up to 1000; those of 16-bit activations have 64 bits."""
     x = qdq_site.Scaled(Value("x", TensorType(dtype, (1,))), np.ones(1), np.zeros(1))
     site: Any = SimpleNamespace(to=SimpleNamespace(s=1.0))  # of the result
-    assert (not qdq_rules._unfit(site, np.array([0.5 * bias]), np.array([0.5]), x, 1000.0)) is fits
+    assert (not qdq_weights.unfit(site, np.array([0.5 * bias]), np.array([0.5]), x, 1000.0)) is fits

@@ -10,7 +10,7 @@ import pytest
 
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value, constant
-from aot_model.passes import qdq_rules, qdq_site
+from aot_model.passes import qdq_site, qdq_weights
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_weights_become_as_fine_as_their_type_has_room(
     w = qdq_site.Scaled(constant("w", data.astype(dtype.numpy)), np.ones(1), np.zeros(1))
     x = qdq_site.Scaled(Value("x", TensorType(dtype, (1,))), np.ones(1), np.zeros(1))
     site: Any = SimpleNamespace(constant=constant)
-    made = qdq_rules._finer(site, w, np.array([0.5]), x)
+    made = qdq_weights.finer(site, w, np.array([0.5]), x)
     assert made.value.data is not None and made.scale == 1 / times
     np.testing.assert_array_equal(made.value.data, data * times)
 
@@ -46,4 +46,4 @@ def test_a_factor_that_is_rounded_keeps_its_bits(multiplier: int, factor: int) -
 )
 def test_biases_between_whole_units(units: float, away: float) -> None:
     """A scale of float32 accounts for 2^-22 of it."""
-    assert qdq_rules._between(np.array([units * 0.5]), np.array([0.5])) == pytest.approx(away)
+    assert qdq_weights._between(np.array([units * 0.5]), np.array([0.5])) == pytest.approx(away)

@@ -13,9 +13,10 @@ from aot_model.ir.operator import Inputs, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.composition import Algebra, Composition, present
+from aot_model.ops.integer_products import MatMulInteger
 from aot_model.ops.microsoft_activation import drawn
 from aot_model.ops.microsoft_attention import Projected
-from aot_model.ops.quantised_onnx import DynamicQuantizeLinear, MatMulInteger
+from aot_model.ops.quantised_onnx import DynamicQuantizeLinear
 from aot_model.ops.registry import Build, operator, required
 
 

@@ -17,7 +17,6 @@ from aot_model.arithmetic.fixed_point import quantise_multiplier
 from aot_model.ir.evaluate import evaluate
 from aot_model.ir.expr import Expr, Index, Leaf, const, var
 from aot_model.ir.graph import Node
-from aot_model.ir.nibbles import NIBBLES
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.ops.channels_first import AveragePool, Conv, ConvTranspose, channels_first, channels_last
@@ -35,78 +34,12 @@ from aot_model.ops.registry import ints, normal_axis
 from aot_model.ops.requantise import Rescale
 from aot_model.ops.rounded_softmax import RoundedSoftmax
 from aot_model.ops.volumes import convolved, unfolded_first
+from aot_model.ops.zero_points import less, ones, row_sums
 from aot_model.passes.qdq_site import NARROW, RESULTS, QdqSite, Scaled, by_ties
+from aot_model.passes.qdq_weights import apart, constant_bias, constant_weights, finer, largest_sum, unfit
 
 Answer = Value | str
 MAX_TABLE_NODES = 64
-
-
-def _weights(n: QdqSite, value: Value | None, axis: int) -> Scaled | str:
-    """Constant weights of 8 or 4 bits with one zero point and one scale, or one per output channel."""
-    w = n.scaled(value)
-    if w is None or w.value.data is None or w.value.dtype not in (DType.INT8, DType.UINT8, *NIBBLES):
-        return "the weights are not constant integers of 8 or 4 bits"
-    if len(set(w.zero.tolist())) != 1:
-        return "the weights have several zero points"
-    if w.axis not in (None, axis):
-        return f"the weights have scales along axis {w.axis}"
-    return w
-
-
-def _bias(n: QdqSite, value: Value | None, channels: int, rank: int) -> np.ndarray | str | None:
-    """Real numbers, one per channel: of the last axis of a sum with so many axes."""
-    if value is None:
-        return None
-    real = n.real(value)
-    by_channel = real is not None and real.shape == (*[1] * (real.ndim - 1), channels)
-    if real is None or real.ndim > rank or not (by_channel or real.size == 1):
-        return "the bias is not a constant for each channel"
-    return np.broadcast_to(real.reshape(-1), (channels,))
-
-
-def _between(bias: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """How far a bias is from whole units; 0 where its scale, of float32, accounts for it."""
-    whole = np.rint(bias / units)
-    away = np.abs(bias / units - whole)
-    return np.asarray(np.where(away > 1e-3 + np.abs(whole) * 2.0**-22, away, 0))
-
-
-def _finer(n: QdqSite, w: Scaled, bias: np.ndarray | None, x: Scaled) -> Scaled:
-    """Weights times a power of two that their type has room for, where the bias (a float, as a rule) is not
-    of whole units of the sums, which become finer by it: half a unit of weights of two bits can be as much as
-    a step of the result, for all of a channel.
-    """
-    data = w.value.data
-    if bias is None or data is None or w.value.dtype in NIBBLES or not _between(bias, x.s * w.scale).any():
-        return w
-    low, high = w.value.dtype.limits
-    steps = data.astype(np.int64) - w.z
-    least, most = int(steps.min(initial=0)), int(steps.max(initial=0))
-    times = max(1 << k for k in range(8) if low <= w.z + (least << k) and w.z + (most << k) <= high)
-    return (
-        w
-        if times == 1
-        else replace(
-            w, value=n.constant("weights", (steps * times + w.z).astype(data.dtype)), scale=w.scale / times
-        )
-    )
-
-
-def _unfit(n: QdqSite, bias: np.ndarray | None, units: np.ndarray, x: Scaled, most: float) -> str:
-    """Why sums with this bias would not be those of the real numbers; empty when they are."""
-    if bias is None:
-        return ""
-    if (_between(bias, units) * units).max(initial=0) > n.to.s / 2:
-        return "the bias is not of whole units of the sums, by more than half a step of the result"
-    if x.value.dtype.bits > 8:  # sums of 16-bit activations have 64 bits
-        return ""
-    largest = most + float(np.abs(bias / units).max(initial=0))
-    return "" if largest < 2**31 else "the bias is beyond 32 bits in units of the sums"
-
-
-def _largest_sum(x: Scaled, w: Scaled, channels: int, terms: int = 0) -> float:
-    """A bound of the accumulators' size."""
-    return float((terms or w.value.type.elements // max(channels, 1)) * x.largest * w.largest)
 
 
 def convolution(n: QdqSite, node: Node) -> Answer:
@@ -118,15 +51,18 @@ def convolution(n: QdqSite, node: Node) -> Answer:
     channels = node.outputs[0].shape[1]
     if transposed and node.op.group != 1:
         return "a grouped transposed convolution"
-    w = _weights(n, node.inputs[1], 1 if transposed else 0)
+    w = constant_weights(n, node.inputs[1], 1 if transposed else 0)
     if isinstance(w, str):
         return w
-    bias = _bias(n, node.input(2), channels, 1)
+    bias = constant_bias(n, node.input(2), channels, 1)
     if isinstance(bias, str):
         return bias
-    w = _finer(n, w, bias, x)
-    most = _largest_sum(x, w, channels)
-    if why := _unfit(n, bias, x.s * w.scale, x, most):
+    w, beyond = apart(n, w)
+    if beyond is not None and (transposed or node.op.group > 1 or x.value.dtype.bits > 8):
+        return "the weights have several zero points, in groups, 16 bits or a transposed convolution"
+    w = w if beyond is not None else finer(n, w, bias, x)
+    most = largest_sum(x, w, channels) * (1 if beyond is None else 2)
+    if why := unfit(n, bias, x.s * w.scale, x, most):
         return why
     inner = replace(node.op._inner(x.value, w.value), x_zero_point=x.z, w_zero_point=w.z)
     build = n.build
@@ -135,8 +71,29 @@ def convolution(n: QdqSite, node: Node) -> Answer:
     else:
         assert w.value.data is not None
         weights = n.constant("weights", w.value.data.transpose(0, *range(2, w.value.type.rank), 1))
-    acc = convolved(build, inner, channels_last(build, x.value), weights)
+    last = channels_last(build, x.value)
+    acc = convolved(build, inner, last, weights)
+    if beyond is not None:
+        taps = channels_last(build, ones(build, w.value))
+        sums = convolved(build, replace(inner, w_zero_point=0), last, taps)
+        acc = less(build, acc, sums, beyond)
     return unfolded_first(build, n.finish(acc, bias, x.s * w.scale, most), node.outputs[0].shape)
+
+
+def _right_operand(n: QdqSite, node: Node, a: Scaled) -> Scaled | str:
+    """Weights, or another quantised tensor."""
+    if isinstance(node.op, Gemm):
+        if node.op.alpha != 1 or node.op.transA or (node.op.beta != 1 and node.input(2) is not None):
+            return "alpha, beta or transA"
+        return constant_weights(n, node.inputs[1], 0 if node.op.transB else 1)
+    second = n.scaled(node.inputs[1])
+    if second is None or second.value.type.rank < 2:
+        return "the second operand is not quantised"
+    if second.value.data is not None and second.value.type.rank == 2:
+        return constant_weights(n, node.inputs[1], 1)
+    if not second.single or second.value.dtype not in NARROW or second.value.dtype.bits != a.value.dtype.bits:
+        return "the second operand is not quantised with one scale, in as many bits"
+    return second
 
 
 def matrix_product(n: QdqSite, node: Node, extra: Value | None = None) -> Answer:
@@ -146,45 +103,31 @@ def matrix_product(n: QdqSite, node: Node, extra: Value | None = None) -> Answer
         return "the first operand is not quantised with one scale"
     if node.outputs[0].type.rank < 2 or a.value.type.rank < 2:
         return "a product of vectors"
+    w = _right_operand(n, node, a)
+    if isinstance(w, str):
+        return w
     channels = node.outputs[0].shape[-1]
     bias: np.ndarray | str | None = None
-    if isinstance(node.op, Gemm):
-        if node.op.alpha != 1 or node.op.transA or (node.op.beta != 1 and node.input(2) is not None):
-            return "alpha, beta or transA"
-        w = _weights(n, node.inputs[1], 0 if node.op.transB else 1)
-        if isinstance(w, str):
-            return w
-        bias = _bias(n, node.input(2), channels, 2)
-    else:
-        second = n.scaled(node.inputs[1])
-        if second is None or second.value.type.rank < 2:
-            return "the second operand is not quantised"
-        if second.value.data is not None and second.value.type.rank == 2:
-            found = _weights(n, node.inputs[1], 1)
-            if isinstance(found, str):
-                return found
-            w = found
-        elif (
-            not second.single
-            or second.value.dtype not in NARROW
-            or second.value.dtype.bits != a.value.dtype.bits
-        ):
-            return "the second operand is not quantised with one scale, in as many bits"
-        else:
-            w = second
     if extra is not None:
-        bias = _bias(n, extra, channels, node.outputs[0].type.rank)
+        bias = constant_bias(n, extra, channels, node.outputs[0].type.rank)
+    elif isinstance(node.op, Gemm):
+        bias = constant_bias(n, node.input(2), channels, 2)
     if isinstance(bias, str):
         return bias
-    w = _finer(n, w, bias, a)
+    w, beyond = apart(n, w)
+    if beyond is not None and a.value.dtype.bits > 8:
+        return "the weights have several zero points, and the activations 16 bits"
+    w = w if beyond is not None else finer(n, w, bias, a)
     right = w.value
     if isinstance(node.op, Gemm):
         assert right.data is not None
         right = n.constant("weights", right.data.T if node.op.transB else right.data)
-    most = _largest_sum(a, w, channels, a.value.shape[-1])
-    if why := _unfit(n, bias, a.s * w.scale, a, most):
+    most = largest_sum(a, w, channels, a.value.shape[-1]) * (1 if beyond is None else 2)
+    if why := unfit(n, bias, a.s * w.scale, a, most):
         return why
     acc = n.build(MatMul(a.z, w.z), a.value, right)
+    if beyond is not None:
+        acc = less(n.build, acc, row_sums(n.build, a.value, n.constant("zero", np.int32(a.z))), beyond)
     return n.finish(acc, bias, a.s * w.scale, most)
 
 

@@ -1,0 +1,89 @@
+"""Weights and biases of quantised products: what can be one of integers, and in which units."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from aot_model.ir.nibbles import NIBBLES
+from aot_model.ir.types import DType
+from aot_model.ir.values import Value
+from aot_model.ops.zero_points import middle
+from aot_model.passes.qdq_site import QdqSite, Scaled
+
+
+def constant_weights(n: QdqSite, value: Value | None, axis: int) -> Scaled | str:
+    """Constant weights of 8 or 4 bits with one scale and zero point, or one per output channel."""
+    w = n.scaled(value)
+    if w is None or w.value.data is None or w.value.dtype not in (DType.INT8, DType.UINT8, *NIBBLES):
+        return "the weights are not constant integers of 8 or 4 bits"
+    if w.axis not in (None, axis):
+        return f"the weights have scales along axis {w.axis}"
+    return w
+
+
+def apart(n: QdqSite, w: Scaled) -> tuple[Scaled, Value | None]:
+    """Weights with one zero point, and, as int32, how far each channel's own is from it if there are
+    several (ops/zero_points.py).
+    """
+    if len(set(w.zero.tolist())) == 1:
+        return w, None
+    m = middle(w.value.dtype)
+    return replace(w, zero=np.asarray([m])), n.constant("zeros", (w.zero - m).astype(np.int32))
+
+
+def constant_bias(n: QdqSite, value: Value | None, channels: int, rank: int) -> np.ndarray | str | None:
+    """Real numbers, one per channel: of the last axis of a sum with so many axes."""
+    if value is None:
+        return None
+    real = n.real(value)
+    by_channel = real is not None and real.shape == (*[1] * (real.ndim - 1), channels)
+    if real is None or real.ndim > rank or not (by_channel or real.size == 1):
+        return "the bias is not a constant for each channel"
+    return np.broadcast_to(real.reshape(-1), (channels,))
+
+
+def _between(bias: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """How far a bias is from whole units; 0 where its scale, of float32, accounts for it."""
+    whole = np.rint(bias / units)
+    away = np.abs(bias / units - whole)
+    return np.asarray(np.where(away > 1e-3 + np.abs(whole) * 2.0**-22, away, 0))
+
+
+def finer(n: QdqSite, w: Scaled, bias: np.ndarray | None, x: Scaled) -> Scaled:
+    """Weights times a power of two that their type has room for, where the bias (a float, as a rule) is not
+    of whole units of the sums, which become finer by it: half a unit of weights of two bits can be as much as
+    a step of the result, for all of a channel.
+    """
+    data = w.value.data
+    if bias is None or data is None or w.value.dtype in NIBBLES or not _between(bias, x.s * w.scale).any():
+        return w
+    low, high = w.value.dtype.limits
+    steps = data.astype(np.int64) - w.z
+    least, most = int(steps.min(initial=0)), int(steps.max(initial=0))
+    times = max(1 << k for k in range(8) if low <= w.z + (least << k) and w.z + (most << k) <= high)
+    return (
+        w
+        if times == 1
+        else replace(
+            w, value=n.constant("weights", (steps * times + w.z).astype(data.dtype)), scale=w.scale / times
+        )
+    )
+
+
+def unfit(n: QdqSite, bias: np.ndarray | None, units: np.ndarray, x: Scaled, most: float) -> str:
+    """Why sums with this bias would not be those of the real numbers; empty when they are."""
+    if bias is None:
+        return ""
+    if (_between(bias, units) * units).max(initial=0) > n.to.s / 2:
+        return "the bias is not of whole units of the sums, by more than half a step of the result"
+    if x.value.dtype.bits > 8:  # sums of 16-bit activations have 64 bits
+        return ""
+    largest = most + float(np.abs(bias / units).max(initial=0))
+    return "" if largest < 2**31 else "the bias is beyond 32 bits in units of the sums"
+
+
+def largest_sum(x: Scaled, w: Scaled, channels: int, terms: int = 0) -> float:
+    """A bound of the accumulators' size."""
+    return float((terms or w.value.type.elements // max(channels, 1)) * x.largest * w.largest)
