@@ -97,6 +97,18 @@ def _table_of_a_smaller(m: Maker, q: Value) -> Value:
     return n.quantised(m.Max(n.x(q), numbers([[[0.1]]])))
 
 
+def _table_with_a_quantised_number(kind: str) -> Callable[[Maker, Value], Value]:
+    """What a quantiser makes of the constants of a network."""
+
+    def build(m: Maker, q: Value) -> Value:
+        n = Net(m, ODD)
+        real = m.Abs(n.x(q))
+        number = m.DequantizeLinear(numbers(201, "uint8"), numbers(0.0157), numbers(11, "uint8"))
+        return n.quantised(m.Pow(real, number) if kind == "Pow" else m.Max(number, real))
+
+    return build
+
+
 def _table_with_an_input(m: Maker, q: Value, x: Value) -> Value:
     n = Net(m, ODD)
     return n.quantised(m.Max(n.x(q), x))
@@ -329,6 +341,10 @@ OTHERS: dict[str, PassCase] = {
     "table of one tensor twice": _graph(_table_of_two, Q),
     "table with a row": _graph(_table_with_a_row, Q),
     "table with more axes": _graph(_table_of_a_smaller, Q),
+    **{
+        f"table of {k} and a quantised number": _graph(_table_with_a_quantised_number(k), Q)
+        for k in ("Pow", "Max")
+    },
     "table with an input": _graph(_table_with_an_input, Q, FLOATS),
     "table through integers": _graph(_table_of_integers, Q),
     "table of 62 operators": _graph(_table_of_many(62), Q),

@@ -307,7 +307,7 @@ def table(n: QdqSite) -> Answer:
     """
     source: Scaled | None = None
     origin: Value | None = None
-    pending, seen = [n.quantise.inputs[0]], set()
+    pending, seen, numbers = [n.quantise.inputs[0]], set(), dict[Value, np.ndarray]()
     while pending:
         value = pending.pop()
         if value is None or value in seen or (value.data is not None and value.data.size == 1):
@@ -318,6 +318,10 @@ def table(n: QdqSite) -> Answer:
             return "not a function of one quantised tensor"
         if node.op.elementwise and node.op.has("express") and len(node.outputs) == 1 and value.dtype.is_float:
             pending += node.inputs
+            continue
+        number = n.real(value)
+        if number is not None and number.size == 1:
+            numbers[value] = number
             continue
         if node.kind != "DequantizeLinear" or origin is not None:
             return "not a function of one quantised tensor"
@@ -334,8 +338,9 @@ def table(n: QdqSite) -> Answer:
     def at(value: Value, index: Index) -> Expr:
         if value is origin:
             return argument
-        if value.data is not None:
-            return const(value.data.reshape(-1)[0].item(), value.dtype)
+        data = numbers.get(value, value.data)
+        if data is not None:
+            return const(value.dtype.numpy.type(data.reshape(-1)[0]).item(), value.dtype)
         node = n.producer[value]
         return node.op.express(at, node.inputs, tuple(const(0) for _ in value.shape), 0)
 
