@@ -60,6 +60,8 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "kernels/int8/(products|quads|slices)": ("tests/kernels/test_products.py",),
     "kernels/int8/held": ("tests/kernels/test_held_dsp.py",),
     "ops/quantised_(div|quotient)": ("tests/passes/test_fuse_quotients.py",),
+    "ops/quantised_lines": ("tests/passes/test_fuse_lines.py",),
+    "ops/zero_points": ("tests/passes/test_zero_points.py",),
     "c/(turns|statements)": ("tests/lowering/test_loops.py", "tests/operators/test_short_loops.py"),
 }
 """Of seconds."""

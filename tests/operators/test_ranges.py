@@ -66,6 +66,7 @@ def test_a_tap_outside_of_the_image_adds_nothing(pads: tuple[int, ...], zero: in
     for end in (-128, 127):
         y = node.reference([np.full((1, 3, 3, 2), end, np.int8), w])[0]
         assert found.low[0] <= y.min() and y.max() <= found.high[0]
+    assert (found.low[0], found.high[0]) == (18 * min(-128 - zero, 0), 18 * max(127 - zero, 0))
 
 
 @pytest.mark.parametrize("shape", [(), (5,), (7, 5), (7, 1)])

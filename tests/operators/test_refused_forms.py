@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 from rows import Row, rows_of
 
+from aot_model.ir.operator import OperatorError
+from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.registry import OPERATORS
 from batch import Outcome, run_cases
 
@@ -30,6 +33,8 @@ def _outcome(row: Row, **changes: Any) -> Outcome:
         (("", "LSTM"), 0, {"clip": 0.0}, "clip is 0.0"),
         (("", "GRU"), 0, {"clip": -1.0}, "clip is -1.0"),
         (("com.microsoft", "NhwcMaxPool"), 6, {"auto_pad": "SAME_UPPER"}, "give the pads"),
+        (("", "Einsum"), 0, {"equation": "ij,jk->i1"}, "equation 'ij,jk->i1' does not fit"),
+        (("", "Einsum"), 0, {"equation": "ij,j_->ik"}, "equation 'ij,j_->ik' does not fit"),
         (("ai.onnx.ml", "LinearRegressor"), 0, {"post_transform": "SOFTMAX"}, "of one score"),
         (("ai.onnx.ml", "SVMRegressor"), 0, {"post_transform": "LOGISTIC"}, "of one score"),
         (("ai.onnx.ml", "SVMRegressor"), 0, {"post_transform": "PROBIT"}, "PROBIT of one score"),
@@ -48,6 +53,12 @@ def test_refused(name: tuple[str, str], number: int, changes: dict[str, Any], sa
     outcome = _outcome(row, attributes={**row.sample.attributes, **changes})
     assert outcome.status == "refused", outcome
     assert said in outcome.message, outcome.message
+
+
+def test_a_window_without_axes() -> None:
+    x = Value("x", TensorType(DType.FLOAT32, (1, 2, 3)))
+    with pytest.raises(OperatorError, match="kernel_shape has no axes"):
+        OPERATORS["", "MaxPool"](kernel_shape=()).infer([x])
 
 
 def test_a_zero_point_without_a_scale_and_a_scale_alone() -> None:

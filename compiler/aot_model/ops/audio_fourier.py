@@ -190,6 +190,7 @@ class InverseRealFourier(Operator):
                 ("int32", 18),
             )
         ]
+        cases.append(Sample((_noise(rng, "int16", 7, 6),), {"length": 4}))
         extremes = np.asarray(
             [
                 np.full(62, -32768),

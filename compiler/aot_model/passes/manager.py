@@ -49,6 +49,7 @@ def prune(graph: Graph) -> bool:
 ORDER: tuple[tuple[str, GraphPass], ...] = (
     ("share_results", share_results),
     ("fuse_qdq", fuse_qdq),
+    ("share_results", share_results),
     ("widen", widen),
     ("fold_constants", fold_constants),
     ("expand", expand),

@@ -35,7 +35,7 @@ from aot_model.ops.requantise import Rescale
 from aot_model.ops.rounded_softmax import RoundedSoftmax
 from aot_model.ops.volumes import convolved, unfolded_first
 from aot_model.ops.zero_points import less, ones, row_sums
-from aot_model.passes.qdq_site import NARROW, RESULTS, QdqSite, Scaled, by_ties
+from aot_model.passes.qdq_site import MOVEMENTS, NARROW, RESULTS, QdqSite, Scaled, by_ties
 from aot_model.passes.qdq_weights import apart, constant_bias, constant_weights, finer, largest_sum, unfit
 
 Answer = Value | str
@@ -323,7 +323,7 @@ def table(n: QdqSite) -> Answer:
         if number is not None and number.size == 1:
             numbers[value] = number
             continue
-        if node.kind != "DequantizeLinear" or origin is not None:
+        if origin is not None or node.kind not in ("DequantizeLinear", *MOVEMENTS):
             return "not a function of one quantised tensor"
         origin, source = value, n.tensor(value)
     if source is None or origin is None or source.value.shape != n.quantise.outputs[0].shape:
