@@ -58,7 +58,7 @@ def test_refused(name: tuple[str, str], number: int, changes: dict[str, Any], sa
 def test_a_window_without_axes() -> None:
     x = Value("x", TensorType(DType.FLOAT32, (1, 2, 3)))
     with pytest.raises(OperatorError, match="kernel_shape has no axes"):
-        OPERATORS["", "MaxPool"](kernel_shape=()).infer([x])
+        OPERATORS["", "MaxUnpool"](kernel_shape=()).infer([x, Value("i", TensorType(DType.INT64, x.shape))])
 
 
 def test_a_zero_point_without_a_scale_and_a_scale_alone() -> None:
