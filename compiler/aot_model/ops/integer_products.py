@@ -16,7 +16,7 @@ from aot_model.ops.elementwise import op
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.registry import OPERATORS, Build, operator, required
 from aot_model.ops.volumes import convolved, unfolded_first
-from aot_model.ops.zero_points import less, middle, ones, row_sums
+from aot_model.ops.zero_points import middle, ones, row_sums
 
 Ints = tuple[int, ...]
 
@@ -88,8 +88,9 @@ class MatMulInteger(Operator):
     def _of_columns(self, build: Build, a: Value, b: Value, a_zero: Value | None, b_zero: Value) -> Value:
         """Each column of b has a zero point of its own."""
         zero = None if a_zero is None else _scalar(build, a_zero)
+        less = build(op("Mul"), row_sums(build, a, zero), _beyond(build, b_zero, (-1,)))
         acc = build(MatMulInteger(), a, b, a_zero, build.constant(middle(b.dtype), b.dtype))
-        return less(build, acc, row_sums(build, a, zero), _beyond(build, b_zero, (-1,)))
+        return build(op("Sub"), acc, less)
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -160,13 +161,10 @@ class ConvInteger(Windowed):
 
     def _of_channels(self, build: Build, x: Value, w: Value, zero: Value | None, w_zero: Value) -> Value:
         """Each channel's weights have a zero point of their own."""
+        beyond = _beyond(build, w_zero, (-1, *[1] * (w.type.rank - 2)))
+        less = build(op("Mul"), build(self, x, ones(build, w), zero), beyond)
         acc = build(self, x, w, zero, build.constant(middle(w.dtype), w.dtype))
-        return less(
-            build,
-            acc,
-            build(self, x, ones(build, w), zero),
-            _beyond(build, w_zero, (-1, *[1] * (w.type.rank - 2))),
-        )
+        return build(op("Sub"), acc, less)
 
     def _of_bytes(self, build: Build, x: Value, w: Value, zero: Value, w_zero: int) -> Value:
         """By a zero point that the network computes: (x - z) * w = x * w - z * (the sum of a channel's

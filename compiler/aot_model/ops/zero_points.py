@@ -3,7 +3,7 @@
     sum (x - zx) (w - z[c])  =  sum (x - zx) (w - m)  -  (z[c] - m) sum (x - zx)
 
 m is the middle of the weights' type, which makes signed bytes of them. The sums of x are those of a
-channel of ones.
+channel of ones; they come before the product, so that what is left is done to its results at once.
 """
 
 from __future__ import annotations
@@ -34,10 +34,3 @@ def row_sums(build: Build, x: Value, zero: Value | None) -> Value:
 def ones(build: Build, w: Value) -> Value:
     """Weights (1, I, …) that sum what a window reads, for weights (O, I, …)."""
     return build.constant(np.ones((1, *w.shape[1:])), DType.INT8)
-
-
-def less(build: Build, acc: Value, sums: Value, beyond: Value) -> Value:
-    """acc - beyond * sums; beyond: int32, how far the zero points are from the middle, along the axis of the
-    channels.
-    """
-    return build(op("Sub"), acc, build(op("Mul"), sums, beyond))

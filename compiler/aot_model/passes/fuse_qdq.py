@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.operator import OperatorError
+from aot_model.ir.types import TensorType
 from aot_model.ir.values import Value, constant
 from aot_model.ops.piecewise import MOST
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
@@ -26,6 +27,8 @@ from aot_model.passes.qdq_rules import ALONE, WITH_RANGE, Answer, movement, tabl
 from aot_model.passes.qdq_site import MOVEMENTS, NARROW, QdqResult, QdqSite, parameters
 from aot_model.passes.weight_only import keep_integers
 
+VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity")
+
 
 def fuse_qdq(graph: Graph, pieces: int = MOST, bytes_too: bool = False) -> bool:
     """Replace what lies between dequantisation and quantisation. True when something changed.
@@ -33,6 +36,7 @@ def fuse_qdq(graph: Graph, pieces: int = MOST, bytes_too: bool = False) -> bool:
     pieces: a function of a 16-bit tensor may have, each of 8 bytes. bytes_too: as keep_integers() has it.
     """
     changed = expand(graph, lambda node: getattr(node.op, "expands_to_qdq", False))
+    changed |= _before_views(graph)
     producer, uses = graph.producers(), graph.uses()
     nodes: list[Node] = []
     for node in graph.nodes:
@@ -46,6 +50,41 @@ def fuse_qdq(graph: Graph, pieces: int = MOST, bytes_too: bool = False) -> bool:
     graph.prune()
     changed |= keep_integers(graph, bytes_too)
     return _dequantise_constants(graph) or changed
+
+
+def _before_views(graph: Graph) -> bool:
+    """Computed floats that nothing but a QuantizeLinear reads, in another shape, are quantised before: what
+    computes them may be of integers then. True when something changed.
+    """
+    place, producer, uses = {n: k for k, n in enumerate(graph.nodes)}, graph.producers(), graph.uses()
+    moved = False
+    for node in list(graph.nodes):
+        found = parameters(node) if type(node.op) is QuantizeLinear else None
+        real, chain = node.inputs[0], list[Node]()
+        while real in producer and producer[real].kind in VIEWS and uses[real] == [(chain or [node])[-1]]:
+            chain.append(producer[real])
+            real = chain[-1].inputs[0]
+        made = None if real is None or uses[real] != chain[-1:] else producer.get(real)
+        outputs = {v for n in chain for v in (*n.inputs, *n.outputs)} & set(graph.outputs)
+        if not chain or made is None or made.kind in ("DequantizeLinear", *MOVEMENTS) or outputs:
+            continue
+        if found is None or found[0].size != 1 or found[1].size != 1 or real is None:
+            continue
+        if node.outputs[0].dtype not in NARROW:
+            continue
+        before = None
+        for old, new in zip((*chain[::-1], node), (node, *chain[::-1]), strict=True):
+            inputs = [real if before is None else before, *new.inputs[1:]]
+            shape = real.shape if before is None else new.outputs[0].shape
+            out = (
+                node.outputs[0]
+                if old is node
+                else Value(f"{node.outputs[0].name}.{new.name}", TensorType(node.outputs[0].dtype, shape))
+            )
+            graph.nodes[place[old]] = Node(new.op, inputs, [out], new.name)
+            before = out
+        moved = True
+    return moved
 
 
 def _fused(

@@ -21,6 +21,7 @@ from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.ops.channels_first import AveragePool, Conv, ConvTranspose, channels_first, channels_last
 from aot_model.ops.convolution import Convolution
+from aot_model.ops.elementwise import op
 from aot_model.ops.exact_means import ExactQuotient, exact_divisor
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.movement import Concat
@@ -34,7 +35,7 @@ from aot_model.ops.registry import ints, normal_axis
 from aot_model.ops.requantise import Rescale
 from aot_model.ops.rounded_softmax import RoundedSoftmax
 from aot_model.ops.volumes import convolved, unfolded_first
-from aot_model.ops.zero_points import less, ones, row_sums
+from aot_model.ops.zero_points import ones, row_sums
 from aot_model.passes.qdq_site import MOVEMENTS, NARROW, RESULTS, QdqSite, Scaled, by_ties
 from aot_model.passes.qdq_weights import apart, constant_bias, constant_weights, finer, largest_sum, unfit
 
@@ -72,11 +73,13 @@ def convolution(n: QdqSite, node: Node) -> Answer:
         assert w.value.data is not None
         weights = n.constant("weights", w.value.data.transpose(0, *range(2, w.value.type.rank), 1))
     last = channels_last(build, x.value)
-    acc = convolved(build, inner, last, weights)
+    less: Value | None = None
     if beyond is not None:
         taps = channels_last(build, ones(build, w.value))
         sums = convolved(build, replace(inner, w_zero_point=0), last, taps)
-        acc = less(build, acc, sums, beyond)
+        less = build(op("Mul"), sums, beyond)
+    acc = convolved(build, inner, last, weights)
+    acc = acc if less is None else build(op("Sub"), acc, less)
     return unfolded_first(build, n.finish(acc, bias, x.s * w.scale, most), node.outputs[0].shape)
 
 
@@ -125,9 +128,12 @@ def matrix_product(n: QdqSite, node: Node, extra: Value | None = None) -> Answer
     most = largest_sum(a, w, channels, a.value.shape[-1]) * (1 if beyond is None else 2)
     if why := unfit(n, bias, a.s * w.scale, a, most):
         return why
-    acc = n.build(MatMul(a.z, w.z), a.value, right)
+    less: Value | None = None
     if beyond is not None:
-        acc = less(n.build, acc, row_sums(n.build, a.value, n.constant("zero", np.int32(a.z))), beyond)
+        sums = row_sums(n.build, a.value, n.constant("zero", np.int32(a.z)))
+        less = n.build(op("Mul"), sums, beyond)
+    acc = n.build(MatMul(a.z, w.z), a.value, right)
+    acc = acc if less is None else n.build(op("Sub"), acc, less)
     return n.finish(acc, bias, a.s * w.scale, most)
 
 
