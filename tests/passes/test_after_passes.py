@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import qdq_cases
 import qdq_edges
+import qdq_limits
 from graph_text import graph_text, hostile, run_graph
 from pass_case import PassCase
 
@@ -25,6 +26,7 @@ CASES = {
     **float_cases.CASES,
     **qdq_cases.CASES,
     **qdq_edges.CASES,
+    **qdq_limits.CASES,
     **channel_cases.CASES,
     **nibble_cases.CASES,
 }

@@ -123,7 +123,9 @@ def _limits(node: Node) -> tuple[float | None, float | None] | None:
         if value is not None and value.data is None:
             return None
         number = None if value is None or value.data is None else float(value.data.reshape(-1)[0])
-        result.append(None if number is None or math.isinf(number) else number)
+        if number is not None and math.isnan(number):
+            return None
+        result.append(number)
     return result[0], result[1]
 
 

@@ -35,7 +35,7 @@ from aot_model.ops.registry import ints, normal_axis
 from aot_model.ops.requantise import Rescale
 from aot_model.ops.rounded_softmax import RoundedSoftmax
 from aot_model.ops.volumes import convolved, unfolded_first
-from aot_model.passes.qdq_site import NARROW, RESULTS, QdqSite, Scaled, by_ties
+from aot_model.passes.qdq_site import LEAST_FACTOR, NARROW, RESULTS, QdqSite, Scaled, by_ties
 
 Answer = Value | str
 MAX_TABLE_NODES = 64
@@ -61,6 +61,8 @@ def _bias(n: QdqSite, value: Value | None, channels: int, rank: int) -> np.ndarr
     by_channel = real is not None and real.shape == (*[1] * (real.ndim - 1), channels)
     if real is None or real.ndim > rank or not (by_channel or real.size == 1):
         return "the bias is not a constant for each channel"
+    if not np.isfinite(real).all():
+        return "the bias is not finite"
     return np.broadcast_to(real.reshape(-1), (channels,))
 
 
@@ -92,21 +94,32 @@ def _finer(n: QdqSite, w: Scaled, bias: np.ndarray | None, x: Scaled) -> Scaled:
     )
 
 
-def _unfit(n: QdqSite, bias: np.ndarray | None, units: np.ndarray, x: Scaled, most: float) -> str:
-    """Why sums with this bias would not be those of the real numbers; empty when they are."""
-    if bias is None:
-        return ""
-    if (_between(bias, units) * units).max(initial=0) > n.to.s / 2:
-        return "the bias is not of whole units of the sums, by more than half a step of the result"
-    if x.value.dtype.bits > 8:  # sums of 16-bit activations have 64 bits
-        return ""
-    largest = most + float(np.abs(bias / units).max(initial=0))
-    return "" if largest < 2**31 else "the bias is beyond 32 bits in units of the sums"
+def _unfit(n: QdqSite, bias: np.ndarray | None, units: np.ndarray, x: Scaled, terms: float) -> str:
+    """Why sums with this bias would not be those of the real numbers; empty when they are. terms: no sum
+    without its bias is larger.
+    """
+    most = np.asarray(terms)
+    if bias is not None:
+        if (_between(bias, units) * units).max(initial=0) > n.to.s / 2:
+            return "the bias is not of whole units of the sums, by more than half a step of the result"
+        most = most + np.abs(bias / units)
+    # sums of 16-bit activations have 64 bits, of which a factor of 16 takes its share
+    bits = 32 if x.value.dtype.bits == 8 else 48
+    if most.max(initial=0) >= 2.0 ** (bits - 1):
+        return f"its sums may be beyond {bits} bits"
+    reals = units / n.to.s
+    vanishing = (reals < LEAST_FACTOR) & (most * reals >= 0.5)
+    return "factors from sums to results are too small" if vanishing.any() else ""
 
 
-def _largest_sum(x: Scaled, w: Scaled, channels: int, terms: int = 0) -> float:
-    """A bound of the accumulators' size."""
-    return float((terms or w.value.type.elements // max(channels, 1)) * x.largest * w.largest)
+def _largest_sum(x: Scaled, w: Scaled, axis: int, terms: int) -> float:
+    """A bound of the size of accumulators of so many terms. axis: that of the weights' output channels."""
+    most = float(terms * x.largest * w.largest)
+    if most < 2**31 or x.value.dtype.bits > 8 or w.value.data is None:
+        return most
+    steps = np.abs(w.value.data.astype(np.int64) - w.z)
+    others = tuple(k for k in range(steps.ndim) if k != axis)
+    return float(steps.sum(axis=others).max(initial=0) * x.largest)
 
 
 def convolution(n: QdqSite, node: Node) -> Answer:
@@ -125,7 +138,7 @@ def convolution(n: QdqSite, node: Node) -> Answer:
     if isinstance(bias, str):
         return bias
     w = _finer(n, w, bias, x)
-    most = _largest_sum(x, w, channels)
+    most = _largest_sum(x, w, int(transposed), w.value.type.elements // max(channels, 1))
     if why := _unfit(n, bias, x.s * w.scale, x, most):
         return why
     inner = replace(node.op._inner(x.value, w.value), x_zero_point=x.z, w_zero_point=w.z)
@@ -181,7 +194,7 @@ def matrix_product(n: QdqSite, node: Node, extra: Value | None = None) -> Answer
     if isinstance(node.op, Gemm):
         assert right.data is not None
         right = n.constant("weights", right.data.T if node.op.transB else right.data)
-    most = _largest_sum(a, w, channels, a.value.shape[-1])
+    most = _largest_sum(a, replace(w, value=right), 1, a.value.shape[-1])
     if why := _unfit(n, bias, a.s * w.scale, a, most):
         return why
     acc = n.build(MatMul(a.z, w.z), a.value, right)
