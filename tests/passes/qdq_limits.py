@@ -1,4 +1,4 @@
-"""Cases of fuse_qdq at the limits of numbers: sums, biases and factors that no integer holds, endless ranges."""
+"""Cases of fuse_qdq at the limits of numbers: sums, biases, factors that no integer holds, endless ranges."""
 
 from __future__ import annotations
 
