@@ -189,6 +189,7 @@ def test_elements_of_a_step_lie_one_behind_the_other(
         ((5, 2, 3, 4), (96, 24, 8, 1), False),
         ((2, 1, 3, 4), (0, 0, 8, 1), False),
         ((2, 1, 3, 4), (24, 0, 8, 1), True),
+        ((2, 1, 4), (8, 0, 1), False),
     ],
 )
 def test_rows_that_meet_a_constant_lie_one_behind_the_other(

@@ -67,7 +67,8 @@ class MatMul(Operator):
             return False
         if index == 1:
             return 1 in strides[-2:]
-        rows = [(n, s) for n, s in zip(value.shape[:-1], strides, strict=False) if n > 1]
+        axes = list(zip(value.shape[:-1], strides, strict=False))
+        rows = [(n, s) for n, s in axes[:-1] if n > 1] + axes[-1:]
         even = all(outer == n * inner for (_, outer), (n, inner) in itertools.pairwise(rows))
         return even or not other.is_const or other.type.rank != 2
 
