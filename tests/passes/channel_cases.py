@@ -189,6 +189,16 @@ CASES_OF = {
     "floats": made(
         lambda m, x: m.MatMul(m.MatMul(x, numbers(np.zeros((3, 8)))), drawn(1, 8, 2)), tensor("x", 2, 3)
     ),
+    "convolutions of floats": made(
+        lambda m, x: m.Convolution(m.Convolution(x, numbers(np.zeros((8, 1, 1, 3)))), drawn(1, 2, 1, 1, 8)),
+        tensor("x", 1, 3, 4, 3),
+    ),
+    "a batch of matrices": made(
+        lambda m, x: m.MatMul(
+            m.MatMul(x, numbers(np.zeros((2, 3, 8)), "int8")), drawn(1, 8, 2, low=-9, high=9, dtype="int32")
+        ),
+        tensor("x", 2, 3, dtype=DType.INT8),
+    ),
     "products of 64 bits": made(
         lambda m, x: m.MatMul(
             m.MatMul(x, numbers(np.arange(24).reshape(3, 8) % 5 * [0, 1, 1, 0, 1, 0, 0, 1], "int64")),

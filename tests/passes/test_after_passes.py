@@ -18,6 +18,7 @@ import pytest
 import qdq_cases
 import qdq_edges
 import qdq_limits
+import qdq_refused
 from graph_text import graph_text, hostile, run_graph
 from pass_case import PassCase
 
@@ -27,6 +28,7 @@ CASES = {
     **qdq_cases.CASES,
     **qdq_edges.CASES,
     **qdq_limits.CASES,
+    **qdq_refused.CASES,
     **channel_cases.CASES,
     **nibble_cases.CASES,
 }

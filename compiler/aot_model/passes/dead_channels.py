@@ -76,7 +76,7 @@ def _makes_channels(node: Node) -> bool:
 def _keeps_apart(node: Node, channels: int) -> bool:
     """Whether output channel c of a node depends on input channel c only."""
     out = node.outputs[0]
-    if len(node.outputs) != 1 or not out.shape or out.shape[-1] != channels:
+    if not out.shape or out.shape[-1] != channels:
         return False
     if isinstance(node.op, Convolution):
         w = node.input(1)

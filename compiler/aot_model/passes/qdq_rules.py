@@ -30,8 +30,7 @@ from aot_model.ops.piecewise import fit
 from aot_model.ops.pool import Pool
 from aot_model.ops.quantised import QuantisedMul, QuantisedSum
 from aot_model.ops.quantised_tables import lookup
-from aot_model.ops.reduction import WideSum
-from aot_model.ops.registry import ints, normal_axis
+from aot_model.ops.reduction import Reduction, WideSum
 from aot_model.ops.requantise import Rescale
 from aot_model.ops.rounded_softmax import RoundedSoftmax
 from aot_model.ops.volumes import convolved, unfolded_first
@@ -296,15 +295,8 @@ def average(n: QdqSite, node: Node) -> Answer:
     if node.kind in ("GlobalAveragePool", "AveragePool"):
         axes, keep = tuple(range(2, len(shape))), True
     else:
-        data = node.input(1)
-        axes = (
-            tuple(sorted({normal_axis(a, len(shape)) for a in ints(data.data)}))
-            if data is not None and data.data is not None and data.data.size
-            else tuple(range(len(shape)))
-        )
-        keep = bool(getattr(node.op, "keepdims", 1))
-        if getattr(node.op, "noop_with_empty_axes", 0):
-            return "noop_with_empty_axes"
+        assert isinstance(node.op, Reduction)
+        axes, keep = tuple(sorted(node.op.axes(node.inputs))), bool(node.op.keepdims)
     count = math.prod(shape[a] for a in axes)
     if not axes or count == 0 or count * 65536 >= 2**31:
         return "a mean over nothing, or over too much for 32 bits"
@@ -386,7 +378,7 @@ def table(n: QdqSite) -> Answer:
         node = n.producer.get(value)
         if value.data is not None or node is None or len(seen) > MAX_TABLE_NODES:
             return "not a function of one quantised tensor"
-        if node.op.elementwise and node.op.has("express") and len(node.outputs) == 1 and value.dtype.is_float:
+        if node.op.elementwise and value.dtype.is_float:
             pending += node.inputs
             continue
         if node.kind != "DequantizeLinear" or origin is not None:

@@ -218,7 +218,7 @@ class QdqSite:
         if value is None:
             return None
         if value.data is not None:
-            return value.data.astype(np.float64) if value.dtype.is_float else None
+            return value.data.astype(np.float64)
         node = self.producer.get(value)
         if node is None or not isinstance(node.op, DequantizeLinear):
             return None
