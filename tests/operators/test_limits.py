@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from rows import label_of, registry_rows, rows_of, values_of
 
@@ -28,7 +29,8 @@ from aot_model.ops.registry import MAX_TABLES, OPERATORS, Build, Operator, bound
 from aot_model.ops.requantise import Rescale
 from aot_model.ops.resample import _source
 from aot_model.ops.windows import MAX_BORDER, check_windows
-from batch import run_cases
+from batch import Case, run_cases
+from onnx_models import model, tensor
 
 load_all()
 
@@ -185,6 +187,9 @@ def test_elements_of_a_step_lie_one_behind_the_other(
         ((1, 3, 4), (7, 8, 1), True),
         ((5, 2, 3, 4), (48, 24, 8, 1), True),
         ((5, 2, 3, 4), (96, 24, 8, 1), False),
+        ((2, 1, 3, 4), (0, 0, 8, 1), False),
+        ((2, 1, 3, 4), (24, 0, 8, 1), True),
+        ((2, 1, 4), (8, 0, 1), False),
     ],
 )
 def test_rows_that_meet_a_constant_lie_one_behind_the_other(
@@ -193,6 +198,18 @@ def test_rows_that_meet_a_constant_lie_one_behind_the_other(
     x, w = Value("x", TensorType(DType.FLOAT32, shape)), constant("w", np.ones((4, 2), np.float32))
     assert MatMul().reads_strided([x, w], 0, strides) is strided
     assert MatMul().reads_strided([x, Value("w", w.type)], 0, strides)
+
+
+def test_rows_that_are_there_twice_meet_a_constant() -> None:
+    """Below an axis of one: the batch begins where it began before, not behind its rows."""
+    x, w = (np.arange(n, dtype=np.float32).reshape(-1, 3) for n in (15, 12))
+    node = onnx.helper.make_node
+    nodes = [node("Expand", ["x", "to"], ["twice"]), node("MatMul", ["twice", "w"], ["y"])]
+    constants = {"to": np.asarray([2, 1, 5, 3]), "w": np.ascontiguousarray(w.T)}
+    proto = model(nodes, [tensor("x", (5, 3))], [tensor("y", None)], constants)
+    (found,) = run_cases([Case("twice", proto, (x,))], jobs=1)
+    assert found.status == "ok", found.message
+    assert found.outputs[0].tolist() == [[(x @ w.T).tolist()]] * 2
 
 
 @pytest.mark.parametrize(

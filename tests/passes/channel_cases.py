@@ -60,6 +60,23 @@ def _depthwise(m: Maker, y: Value, group: int = 8, **window: Any) -> Value:
     return _finished(m, m.Convolution(y, w, group=group, **window), bias=np.zeros(8))
 
 
+def _sums_of_64_bits(finished: bool) -> Callable[[Maker, Value], Value]:
+    """What sums over the channels of 16 bits has accumulators of 64."""
+
+    def build(m: Maker, x: Value) -> Value:
+        y = m.Requantise(
+            m.Add(m.Convolution(x, _filters(1, (8, 1, 1, 3), (1, 2, 5, 7))), numbers(70000, "int32")),
+            *(numbers([v], "int32") for v in (2**30, -1)),
+            to=DType.INT16,
+            low=-32768,
+            high=32767,
+        )
+        acc = m.Convolution(y, _filters(2, (3, 1, 1, 8)), x_zero_point=-3)
+        return m.Add(acc, numbers([2**40, -1, 5], "int64")) if finished else acc  # type: ignore[no-any-return]
+
+    return build
+
+
 def _product(m: Maker, x: Value, **parameters: int) -> Value:
     """Two matrix products."""
     w = np.asarray(drawn(4, 3, 8, low=-9, high=9, dtype="int8").data).copy()
@@ -172,6 +189,16 @@ CASES_OF = {
     "floats": made(
         lambda m, x: m.MatMul(m.MatMul(x, numbers(np.zeros((3, 8)))), drawn(1, 8, 2)), tensor("x", 2, 3)
     ),
+    "convolutions of floats": made(
+        lambda m, x: m.Convolution(m.Convolution(x, numbers(np.zeros((8, 1, 1, 3)))), drawn(1, 2, 1, 1, 8)),
+        tensor("x", 1, 3, 4, 3),
+    ),
+    "a batch of matrices": made(
+        lambda m, x: m.MatMul(
+            m.MatMul(x, numbers(np.zeros((2, 3, 8)), "int8")), drawn(1, 8, 2, low=-9, high=9, dtype="int32")
+        ),
+        tensor("x", 2, 3, dtype=DType.INT8),
+    ),
     "products of 64 bits": made(
         lambda m, x: m.MatMul(
             m.MatMul(x, numbers(np.arange(24).reshape(3, 8) % 5 * [0, 1, 1, 0, 1, 0, 0, 1], "int64")),
@@ -188,6 +215,11 @@ CASES_OF = {
             ),
         ),
         X,
+    ),
+    "sums of 64 bits": made(_sums_of_64_bits(False), X),
+    "bias of 64 bits": made(_sums_of_64_bits(True), X),
+    "largest of windows that may miss": _between(
+        lambda m, y: m.Pool(y, mode="max", kernel=(1, 2), strides=(1, 1), dilations=(1, 5), pads=(0, 1, 0, 1))
     ),
     "no bias before the factor": _read(
         lambda m, acc: [m.Requantise(acc, *(numbers([v], "int32") for v in (2**30, -3)))]

@@ -117,6 +117,12 @@ WIDENING = {
 EXPANSION = {
     "twice": made(lambda m, x: m.Gemm(m.Softmax(x), drawn(1, 4, 3), drawn(2, 4), transB=1, alpha=0.5), X),
     "result of another": made(lambda m, x: [m.Dropout(m.Relu(x))[0], m.Relu(x)], X),
+    "what it reads": made(
+        lambda m, x: [m.Relu(m.Resize(x, None, numbers([1, 1]))), m.Resize(x, None, numbers([1, 1]))], X
+    ),
+    "body that gives what it reads": made(
+        _branches(lambda m, x: m.Resize(x, None, numbers([1, 1]))), CONDITION, X
+    ),
     "body": made(_branches(lambda m, x: m.Softmax(m.Dropout(x)[0])), CONDITION, X),
     "body reads a result": made(
         lambda m, c, x: _branches(lambda b, v: b.Neg(v))(m, c, m.Dropout(x)[0]), CONDITION, X
@@ -231,6 +237,12 @@ TRANSPOSES = {
     "element by element": _around(lambda m, x: m.Mul(m.Relu(x), numbers(np.arange(3.0).reshape(3, 1, 1)))),
     "number": _around(lambda m, x: m.Add(x, numbers(2))),
     "one number of four axes": _around(lambda m, x: m.Add(x, numbers([[[[2]]]]))),
+    "number from outside": made(
+        lambda m, x, y: m.Mul(m.Transpose(x, perm=FIRST), y), IMAGE, tensor("y", 1, 1, 1)
+    ),
+    "padded with an input": made(
+        lambda m, x, y: m.Pad(m.Transpose(x, perm=FIRST), AXES(0, 1, 0, 0, 0, 0, 2, 0), y), IMAGE, tensor("y")
+    ),
     "rows of an input": made(lambda m, x, y: m.Add(m.Transpose(x, perm=FIRST), y), IMAGE, tensor("y", 5)),
     "input of three axes": made(
         lambda m, x, y: m.Add(m.Transpose(x, perm=FIRST), y), IMAGE, tensor("y", 4, 5)

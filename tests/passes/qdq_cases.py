@@ -77,6 +77,14 @@ class Net:
         return self.m.QuantizeLinear(real, numbers(scale), numbers(np.clip(zero, *dtype.limits), dtype.numpy))  # type: ignore[no-any-return]
 
 
+def largest(n: Net, x: Value, **window: object) -> Value:
+    """Of windows, without their places, which nobody asks for."""
+    n.m.MaxPool(x, **window)
+    pool = n.m.nodes[-1]
+    pool.outputs = pool.outputs[:1]
+    return pool.outputs[0]
+
+
 Rule = tuple[Callable[..., Value], Sequence[tuple[int, ...]]]
 """What makes the float result of float inputs, and their shapes; the first has the scale of x, the second
 that of y."""
@@ -121,7 +129,7 @@ RULES: dict[str, Rule] = {
     "mean": (lambda n, x: n.m.ReduceMean(x, numbers([1], INT64), keepdims=0), [(2, 6, 5)]),
     "mean of everything": (lambda n, x: n.m.ReduceMean(x), [(3, 7)]),
     "mean of the last": (lambda n, x: n.m.ReduceMean(x, numbers([-1, -1], INT64)), [(3, 7)]),
-    "largest": (lambda n, x: n.m.MaxPool(x, kernel_shape=(2, 2), strides=(2, 2))[0], [(1, 2, 6, 6)]),
+    "largest": (lambda n, x: largest(n, x, kernel_shape=(2, 2), strides=(2, 2)), [(1, 2, 6, 6)]),
     "moved": (
         lambda n, x: n.m.Reshape(n.m.Transpose(x, perm=(0, 2, 1)), numbers([4, -1], INT64)),
         [(2, 6, 4)],

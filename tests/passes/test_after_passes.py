@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 import qdq_cases
 import qdq_edges
+import qdq_limits
+import qdq_refused
 import qdq_views
 from graph_text import graph_text, hostile, run_graph
 from pass_case import PassCase
@@ -26,6 +28,8 @@ CASES = {
     **float_cases.CASES,
     **qdq_cases.CASES,
     **qdq_edges.CASES,
+    **qdq_limits.CASES,
+    **qdq_refused.CASES,
     **qdq_views.CASES,
     **channel_cases.CASES,
     **nibble_cases.CASES,

@@ -181,6 +181,22 @@ def test_what_is_left_as_it_is(name: str) -> None:
     assert not why or any(why in line for line in said)
 
 
+@pytest.mark.parametrize("of_input", [True, False])
+def test_scales_along_an_axis_before_the_last_are_no_numbers_of_the_last(of_input: bool) -> None:
+    load_all()
+    x = Value("x", TensorType(DType.INT8, (8, 6, 10, 6)))
+    graph = Graph("g", [x])
+    build = Build(graph.nodes, "n")
+    one = (build.constant(np.float32(0.07), DType.FLOAT32), build.constant(np.int8(3), DType.INT8))
+    six = (
+        build.constant(np.float32([0.01, 0.02, 0.05, 0.03, 0.1, 0.04]), DType.FLOAT32),
+        build.constant(EDGES // 9, DType.INT8),
+    )
+    real = build(DequantizeLinear(axis=1), x, *(six if of_input else one))
+    graph.outputs = [build(QuantizeLinear(axis=1), build(op("Relu"), real), *(one if of_input else six))]
+    assert not fuse_lines(graph)
+
+
 @pytest.mark.parametrize("more", [0, 1])
 def test_so_many_lines_and_no_more(more: int) -> None:
     constants = np.resize(EDGES, MOST + more)

@@ -135,6 +135,7 @@ def test_random_numbers_are_drawn_for_each(name: str) -> None:
         ir_version=10,
     )
     (outcome,) = run_cases([Case(name, case, (np.zeros(64, np.float32),))], "c")
+    assert outcome.status == "ok", outcome.message
     assert np.count_nonzero(outcome.outputs[0]) > 60
 
 

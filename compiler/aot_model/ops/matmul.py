@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import ClassVar
 
 import numpy as np
@@ -66,11 +67,9 @@ class MatMul(Operator):
             return False
         if index == 1:
             return 1 in strides[-2:]
-        even = all(
-            strides[d] == strides[d + 1] * value.shape[d + 1]
-            for d in range(value.type.rank - 2)
-            if value.shape[d] > 1
-        )
+        axes = list(zip(value.shape[:-1], strides, strict=False))
+        rows = [(n, s) for n, s in axes[:-1] if n > 1] + axes[-1:]
+        even = all(outer == n * inner for (_, outer), (n, inner) in itertools.pairwise(rows))
         return even or not other.is_const or other.type.rank != 2
 
     def lower(self, site: Site) -> None:

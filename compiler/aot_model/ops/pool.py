@@ -47,6 +47,11 @@ class Pool(Operator):
             count -= 1
         return count
 
+    @property
+    def misses(self) -> bool:
+        """Whether windows may have no element: all taps in the padding, the image between them."""
+        return any(self.pads) and max(self.dilations) > 1
+
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
         d = x.type.rank - 2

@@ -146,7 +146,8 @@ def _pool(node: Node, ranges: Ranges) -> Interval | None:
     """Maxima, and averages that round, lie between the smallest and the largest element."""
     op = node.op
     assert isinstance(op, Pool)
-    return None if op.count_include_pad and any(op.pads) else of(node.inputs[0], ranges)
+    known = not (any(op.pads) and op.count_include_pad) and not op.misses
+    return of(node.inputs[0], ranges) if known else None
 
 
 def _view(node: Node, ranges: Ranges) -> Interval | None:

@@ -76,7 +76,7 @@ def _makes_channels(node: Node) -> bool:
 def _keeps_apart(node: Node, channels: int) -> bool:
     """Whether output channel c of a node depends on input channel c only."""
     out = node.outputs[0]
-    if len(node.outputs) != 1 or not out.shape or out.shape[-1] != channels:
+    if not out.shape or out.shape[-1] != channels:
         return False
     if isinstance(node.op, Convolution):
         w = node.input(1)
@@ -204,11 +204,11 @@ def _fold_into_bias(graph: Graph, node: Node, value: Value, keep: np.ndarray, ra
             and (bias.data.size == 1 or bias.shape[-1] == share.size)
         ):
             readers[0].inputs[place] = constant(
-                bias.name, (bias.data.astype(np.int64) + share).astype(np.int32)
+                bias.name, (bias.data.astype(np.int64) + share).astype(out.dtype.numpy)
             )
             out.stands_for = ()  # its share of the dropped channels is in the bias
             return
     inner = Value(f"{out.name}.live", out.type)
     node.outputs = [inner]
-    bias = constant(f"{out.name}.dead", share.astype(np.int32))
+    bias = constant(f"{out.name}.dead", share.astype(out.dtype.numpy))
     graph.nodes.insert(graph.nodes.index(node) + 1, Node(op("Add"), [inner, bias], [out], node.name))

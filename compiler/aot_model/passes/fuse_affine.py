@@ -41,8 +41,8 @@ def _into_constants(match: Match) -> list[Node] | str:
     additions = outer[::-1]
     factor, weights, out = match.value("factor"), match.value("weights"), match.result.outputs[0]
     for node in (total, *additions):
-        if not out.shape or node.outputs[0].shape != out.shape:
-            return f"'{node.outputs[0].name}' has no channels, or is spread over more axes"
+        if node.outputs[0].shape != out.shape:
+            return f"'{node.outputs[0].name}' is spread over more axes"
     offsets = [v for n in additions for v in n.inputs if v is not None and v.data is not None]
     scale = per_channel(factor, out)
     for why in (scale, *(per_channel(v, out) for v in offsets)):
@@ -68,10 +68,6 @@ def _into_constants(match: Match) -> list[Node] | str:
     return nodes
 
 
-def _is_float(value: Value) -> bool | str:
-    return value.dtype.is_float or "is not of floats"
-
-
 SUMS = ("Convolution", "ConvolutionTranspose", "MatMul")
 ADDITIONS = 4
 """Between a sum and its factor: its bias, and those of normalisations whose factors went before."""
@@ -87,4 +83,4 @@ def _total(additions: int) -> Pattern:
     return op("Add", _total(additions - 1), any_constant()) | total if additions else total
 
 
-RULES = (Rule(op("Mul", _total(ADDITIONS), any_constant("factor", where=_is_float)), _into_constants),)
+RULES = (Rule(op("Mul", _total(ADDITIONS), any_constant("factor")), _into_constants),)

@@ -58,9 +58,8 @@ def _before_views(graph: Graph) -> bool:
     """
     place, producer, uses = {n: k for k, n in enumerate(graph.nodes)}, graph.producers(), graph.uses()
     moved = False
-    for node in list(graph.nodes):
-        found = parameters(node) if type(node.op) is QuantizeLinear else None
-        real, chain = node.inputs[0], list[Node]()
+    for node in [n for n in graph.nodes if type(n.op) is QuantizeLinear]:
+        found, real, chain = parameters(node), node.inputs[0], list[Node]()
         while real in producer and producer[real].kind in VIEWS and uses[real] == [(chain or [node])[-1]]:
             chain.append(producer[real])
             real = chain[-1].inputs[0]
@@ -162,7 +161,9 @@ def _limits(node: Node) -> tuple[float | None, float | None] | None:
         if value is not None and value.data is None:
             return None
         number = None if value is None or value.data is None else float(value.data.reshape(-1)[0])
-        result.append(None if number is None or math.isinf(number) else number)
+        if number is not None and math.isnan(number):
+            return None
+        result.append(number)
     return result[0], result[1]
 
 

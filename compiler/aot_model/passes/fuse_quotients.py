@@ -38,7 +38,7 @@ def _divided(node: Node) -> QuantisedQuotient | None:
     assert isinstance(op, QuantisedDiv)
     a, b = node.inputs
     assert a is not None and b is not None
-    if a.dtype.bits != 8 or b.dtype.bits != 8:
+    if a.dtype.bits != 8:
         return None
     every = [np.arange(v.dtype.limits[0], v.dtype.limits[1] + 1).astype(v.dtype.numpy) for v in (a, b)]
     inputs: list[Value | None] = [constant("a", every[0][:, None]), constant("b", every[1][None, :])]
@@ -46,8 +46,7 @@ def _divided(node: Node) -> QuantisedQuotient | None:
         results = compute(Node(op, inputs, [Value("y", op.infer(inputs)[0])], node.name))
     except OperatorError:
         return None
-    if results is None:
-        return None
+    assert results is not None
     x, y = (
         v.astype(np.int64) - zero for v, zero in zip(every, (op.a_zero_point, op.b_zero_point), strict=True)
     )

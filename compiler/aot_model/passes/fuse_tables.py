@@ -79,8 +79,7 @@ def _sources(graph: Graph) -> dict[Value, Value]:
         (x,), out = roots, node.outputs[0]
         values = [v for v in (*node.inputs, out) if v is not None]
         if (
-            x.data is None
-            and x.dtype.bits == 8
+            x.dtype.bits == 8
             and x.dtype.is_integer
             and x.shape == out.shape
             and all(v.dtype in FLOATS or (v.dtype.is_integer and not v.dtype.storage) for v in values)

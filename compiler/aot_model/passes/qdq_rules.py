@@ -30,8 +30,7 @@ from aot_model.ops.piecewise import fit
 from aot_model.ops.pool import Pool
 from aot_model.ops.quantised import QuantisedMul, QuantisedSum
 from aot_model.ops.quantised_tables import lookup
-from aot_model.ops.reduction import WideSum
-from aot_model.ops.registry import ints, normal_axis
+from aot_model.ops.reduction import Reduction, WideSum
 from aot_model.ops.requantise import Rescale
 from aot_model.ops.rounded_softmax import RoundedSoftmax
 from aot_model.ops.volumes import convolved, unfolded_first
@@ -62,7 +61,7 @@ def convolution(n: QdqSite, node: Node) -> Answer:
     if beyond is not None and (transposed or node.op.group > 1 or x.value.dtype.bits > 8):
         return "the weights have several zero points, in groups, 16 bits or a transposed convolution"
     w = w if beyond is not None else finer(n, w, bias, x)
-    most = largest_sum(x, w, channels) * (1 if beyond is None else 2)
+    most = largest_sum(x, w, int(transposed), w.value.type.elements // max(channels, 1), beyond)
     if why := unfit(n, bias, x.s * w.scale, x, most):
         return why
     inner = replace(node.op._inner(x.value, w.value), x_zero_point=x.z, w_zero_point=w.z)
@@ -125,7 +124,7 @@ def matrix_product(n: QdqSite, node: Node, extra: Value | None = None) -> Answer
     if isinstance(node.op, Gemm):
         assert right.data is not None
         right = n.constant("weights", right.data.T if node.op.transB else right.data)
-    most = largest_sum(a, w, channels, a.value.shape[-1]) * (1 if beyond is None else 2)
+    most = largest_sum(a, replace(w, value=right), 1, a.value.shape[-1], beyond)
     if why := unfit(n, bias, a.s * w.scale, a, most):
         return why
     less: Value | None = None
@@ -232,15 +231,8 @@ def average(n: QdqSite, node: Node) -> Answer:
     if node.kind in ("GlobalAveragePool", "AveragePool"):
         axes, keep = tuple(range(2, len(shape))), True
     else:
-        data = node.input(1)
-        axes = (
-            tuple(sorted({normal_axis(a, len(shape)) for a in ints(data.data)}))
-            if data is not None and data.data is not None and data.data.size
-            else tuple(range(len(shape)))
-        )
-        keep = bool(getattr(node.op, "keepdims", 1))
-        if getattr(node.op, "noop_with_empty_axes", 0):
-            return "noop_with_empty_axes"
+        assert isinstance(node.op, Reduction)
+        axes, keep = tuple(sorted(node.op.axes(node.inputs))), bool(node.op.keepdims)
     count = math.prod(shape[a] for a in axes)
     if not axes or count == 0 or count * 65536 >= 2**31:
         return "a mean over nothing, or over too much for 32 bits"
@@ -322,7 +314,7 @@ def table(n: QdqSite) -> Answer:
         node = n.producer.get(value)
         if value.data is not None or node is None or len(seen) > MAX_TABLE_NODES:
             return "not a function of one quantised tensor"
-        if node.op.elementwise and node.op.has("express") and len(node.outputs) == 1 and value.dtype.is_float:
+        if node.op.elementwise and value.dtype.is_float:
             pending += node.inputs
             continue
         number = n.real(value)

@@ -18,6 +18,7 @@ from aot_model.ir.values import Value, constant
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Pad, Split
 from aot_model.ops.piecewise import MOST
+from aot_model.ops.pooling import MaxPool
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
 from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.registry import Build
@@ -48,6 +49,8 @@ RESULTS = 2.0**31 - 2**17
 """Results of a requantisation are smaller, before the zero point is added and the limits cut them."""
 LARGEST_FACTOR = 2.0**29
 """Any accumulator but 0 leaves the limits of 16 bits with it, as with larger ones."""
+LEAST_FACTOR = 2.0**-32
+"""Smaller ones are 0 in fixed point, as is what they make of 32 bits."""
 NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
 
 
@@ -130,7 +133,9 @@ class QdqResult:
     def q(self, real: float) -> int:
         """The integer of a real number."""
         least, most = self.dtype.limits
-        return int(min(max(np.rint(np.float32(real) / np.float32(self.s)) + self.z, least), most))
+        with np.errstate(over="ignore"):
+            steps = np.rint(np.float32(real) / np.float32(self.s))
+        return int(min(max(steps + self.z, least), most))
 
     def clamp(self, low: float | None, high: float | None) -> None:
         """Take a real range into account: of what the range so far leaves."""
@@ -192,6 +197,8 @@ class QdqSite:
             begin = sum(v.shape[axis] for v in node.outputs[:output])
             ends = (begin, begin + node.outputs[output].shape[axis], axis)
             return self.build(op("Slice"), x.value, *(self.constant("slice", np.asarray([v])) for v in ends))
+        if isinstance(node.op, MaxPool) and node.op._pool(x.value).misses:
+            return None  # its result is the smallest of floats
         if isinstance(node.op, Pad) and node.op.mode == "constant":
             pads, fill, axes = (node.input(k) for k in (1, 2, 3))
             if x.value.dtype not in NARROW or (fill is not None and (fill.data is None or fill.data.any())):
@@ -211,7 +218,7 @@ class QdqSite:
         if value is None:
             return None
         if value.data is not None:
-            return value.data.astype(np.float64) if value.dtype.is_float else None
+            return value.data.astype(np.float64)
         node = self.producer.get(value)
         if node is None or not isinstance(node.op, DequantizeLinear):
             return None
@@ -232,18 +239,13 @@ class QdqSite:
         """Accumulators of `units` (a real number, or one for each channel of the last axis) to the wanted
         integers.
 
-        bias: real numbers, one or one per channel. most: no accumulator is larger, whatever the input.
+        bias: real numbers, one or one per channel, which with the accumulators fit their type. most: no
+        accumulator is larger, whatever the input.
         """
         if bias is not None:
-            kind = acc.dtype
             most += float(np.abs(bias / units).max(initial=0))
-            low, high = (float(v) for v in kind.limits)
-            whole = np.clip(np.rint(bias / units), low, high)
-            acc = self.build(
-                op("Add"),
-                acc,
-                self.constant("bias", np.broadcast_to(whole, (acc.shape[-1],)).astype(kind.numpy)),
-            )
+            whole = np.broadcast_to(np.rint(bias / units), (acc.shape[-1],)).astype(acc.dtype.numpy)
+            acc = self.build(op("Add"), acc, self.constant("bias", whole))
         reals = (units / self.to.s).reshape(-1)
         return self.requantised(
             acc,
@@ -283,9 +285,9 @@ class QdqSite:
     def _cut(self, acc: Value, reals: np.ndarray, zero: int) -> Value:
         """Accumulators without those whose results would leave 32 bits: what they are cut to is beyond the
         limits of the output as well."""
-        ends, (low, high) = np.floor(RESULTS / 2 / reals), acc.dtype.limits
+        ends, (low, high) = np.floor(RESULTS / 2 / reals), np.clip(acc.dtype.limits, -(2.0**62), 2.0**62)
         for kind, sign in (("Max", -1), ("Min", 1)):
-            end = np.clip(zero + sign * ends, float(low), float(high)).astype(acc.dtype.numpy)
+            end = np.clip(zero + sign * ends, low, high).astype(acc.dtype.numpy)
             acc = self.build(op(kind), acc, self.constant(kind.lower(), end if end.size > 1 else end[0]))
         return acc
 

@@ -10,7 +10,7 @@ from aot_model.ir.nibbles import NIBBLES
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.ops.zero_points import middle
-from aot_model.passes.qdq_site import QdqSite, Scaled
+from aot_model.passes.qdq_site import LEAST_FACTOR, QdqSite, Scaled
 
 
 def constant_weights(n: QdqSite, value: Value | None, axis: int) -> Scaled | str:
@@ -41,6 +41,8 @@ def constant_bias(n: QdqSite, value: Value | None, channels: int, rank: int) -> 
     by_channel = real is not None and real.shape == (*[1] * (real.ndim - 1), channels)
     if real is None or real.ndim > rank or not (by_channel or real.size == 1):
         return "the bias is not a constant for each channel"
+    if not np.isfinite(real).all():
+        return "the bias is not finite"
     return np.broadcast_to(real.reshape(-1), (channels,))
 
 
@@ -72,18 +74,33 @@ def finer(n: QdqSite, w: Scaled, bias: np.ndarray | None, x: Scaled) -> Scaled:
     )
 
 
-def unfit(n: QdqSite, bias: np.ndarray | None, units: np.ndarray, x: Scaled, most: float) -> str:
-    """Why sums with this bias would not be those of the real numbers; empty when they are."""
-    if bias is None:
-        return ""
-    if (_between(bias, units) * units).max(initial=0) > n.to.s / 2:
-        return "the bias is not of whole units of the sums, by more than half a step of the result"
-    if x.value.dtype.bits > 8:  # sums of 16-bit activations have 64 bits
-        return ""
-    largest = most + float(np.abs(bias / units).max(initial=0))
-    return "" if largest < 2**31 else "the bias is beyond 32 bits in units of the sums"
+def unfit(n: QdqSite, bias: np.ndarray | None, units: np.ndarray, x: Scaled, terms: float) -> str:
+    """Why sums with this bias would not be those of the real numbers; empty when they are. terms: no sum
+    without its bias is larger.
+    """
+    most = np.asarray(terms)
+    if bias is not None:
+        if (_between(bias, units) * units).max(initial=0) > n.to.s / 2:
+            return "the bias is not of whole units of the sums, by more than half a step of the result"
+        most = most + np.abs(bias / units)
+    # sums of 16-bit activations have 64 bits, of which a factor of 16 takes its share
+    bits = 32 if x.value.dtype.bits == 8 else 48
+    if most.max(initial=0) >= 2.0 ** (bits - 1):
+        return f"its sums may be beyond {bits} bits"
+    reals = units / n.to.s
+    vanishing = (reals < LEAST_FACTOR) & (most * reals >= 0.5)
+    return "factors from sums to results are too small" if vanishing.any() else ""
 
 
-def largest_sum(x: Scaled, w: Scaled, channels: int, terms: int = 0) -> float:
-    """A bound of the accumulators' size."""
-    return float((terms or w.value.type.elements // max(channels, 1)) * x.largest * w.largest)
+def largest_sum(x: Scaled, w: Scaled, axis: int, terms: int, beyond: Value | None) -> float:
+    """A bound of the size of accumulators of so many terms. axis: that of the weights' output channels.
+    beyond: as apart() has it.
+    """
+    most = float(terms * x.largest * w.largest)
+    if beyond is not None:
+        return 2 * most
+    if most < 2**31 or x.value.dtype.bits > 8 or w.value.data is None:
+        return most
+    steps = np.abs(w.value.data.astype(np.int64) - w.z)
+    others = tuple(k for k in range(steps.ndim) if k != axis)
+    return float(steps.sum(axis=others).max(initial=0) * x.largest)

@@ -47,7 +47,7 @@ def widen(graph: Graph) -> bool:
             value = Value(f"{out.name}.wide", wide)
             outputs.append(value)
             after.append(Node(Cast(out.dtype), [value], [out], node.name))
-        changed |= inputs != node.inputs or outputs != node.outputs
+        changed |= inputs != node.inputs
         nodes += [Node(node.op, inputs, outputs, node.name), *after]
     graph.nodes = nodes
     return changed
