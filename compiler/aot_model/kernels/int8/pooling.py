@@ -265,15 +265,8 @@ class Windows:
     header: str
     name: Callable[[Kind, ConvShape, str], str]
     """By the type of the elements."""
-    dtypes: tuple[str, ...]
-    wide: int
-    """Most columns of a window."""
-    most: Callable[[str], int]
-    """Most elements of it, by the type."""
-
-    def takes(self, s: ConvShape, dtype: str) -> bool:
-        """Whether the functions' sums hold those of a window."""
-        return dtype in self.dtypes and s.kernel_w <= self.wide and _area(s) <= self.most(dtype)
+    takes: Callable[[ConvShape, str], bool]
+    """Whether their sums hold those of a window, by the type of the elements."""
 
     def pool(
         self, kind: Kind, shape: ConvShape, low: int, high: int, dtype: str = "int8", tail: Tail | None = None
@@ -333,12 +326,8 @@ def _helium(kind: Kind, s: ConvShape, dtype: str) -> str:
 AVX2 = Windows(
     "aot_model/int8_avx2_rows.h",
     lambda kind, s, dtype: f"avx2_{'maximum' if kind == 'max' else 'average'}_{dtype}",
-    ("int8", "uint8"),
-    wide=128,
-    most=lambda dtype: (1 << 16) - 1,
+    lambda s, dtype: min(s.kernel_w, s.in_w) <= 128 and _area(s) < 1 << 16,
 )
 """Sums of a row of a window stay within int16, those of all are exact as floats."""
 _MOST = {"int8": 5000, "uint8": 4000, "int16": (1 << 16) - 1}
-HELIUM = Windows(
-    "aot_model/int8_mve_pool.h", _helium, tuple(_MOST), wide=5000, most=lambda dtype: _MOST[dtype]
-)
+HELIUM = Windows("aot_model/int8_mve_pool.h", _helium, lambda s, dtype: _area(s) <= _MOST[dtype])
