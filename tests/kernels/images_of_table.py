@@ -40,6 +40,8 @@ EDGES: tuple[tuple[tuple[int, ...], tuple[int, int], int, int, dict[str, Any]], 
     ((2, 6, 9, 3), (3, 3), 3, 3, {"dilations": (2, 3), "pads": (3, 2, 1, 4)}),
     ((2, 3, 3, 6), (3, 3), 4, 2, {"pads": (4, 0, 1, 3)}),
     ((2, 11, 21, 3), (3, 3), 3, 3, {"strides": (2, 2), "pads": (1, 1, 0, 0)}),
+    ((1, 11, 25, 3), (3, 3), 3, 3, {"strides": (2, 2), "pads": (1, 1, 0, 0)}),
+    ((1, 11, 33, 3), (3, 3), 3, 3, {"strides": (2, 2), "pads": (1, 1, 0, 0)}),
 )
 """Image, kernel, output channels, groups, window."""
 

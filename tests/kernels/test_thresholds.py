@@ -5,11 +5,17 @@ Whether either way is right is seen elsewhere; a limit that moves changes what i
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from float32_cases import DenseTail
 
 from aot_model.kernels.base import ConvShape
-from aot_model.kernels.int8 import depthwise_columns_mve, fully_connected_dsp, nibbles_dsp, pooling
+from aot_model.kernels.float32 import panels
+from aot_model.kernels.float32.blocks import Blocks
+from aot_model.kernels.float32.dialects import DIALECTS
+from aot_model.kernels.int8 import conv_mve, depthwise_columns_mve, fully_connected_dsp, nibbles_dsp, pooling
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.int16 import depthwise_mve
 
@@ -149,3 +155,56 @@ def test_blocks_of_eight_outputs(outputs: int, kernel: tuple[int, int], compact:
 def test_taps_of_int16_that_offsets_reach(shape: ConvShape, taken: bool) -> None:
     taps = np.ones((shape.out_c, shape.kernel_h * shape.kernel_w), np.int8)
     assert depthwise_mve.applicable(shape, taps, None) is taken
+
+
+@pytest.mark.parametrize(
+    ("channels", "groups", "zero", "taken"),
+    [
+        (131_071, 1, 5, True),
+        (131_072, 1, 0, False),
+        (65_534, 2, 0, True),
+        (65_536, 2, 0, False),
+        (8, 2, 5, False),
+    ],
+)
+def test_dot_products_that_32_bits_hold(channels: int, groups: int, zero: int, taken: bool) -> None:
+    shape = ConvShape(1, 1, 2, channels, 1, 2, 4, groups=groups)
+    assert conv_mve.applicable(shape, _quant(zero)) is taken
+
+
+@pytest.mark.parametrize(
+    ("vectors", "rows", "taken"),
+    [
+        ("v8", 1, True),
+        ("v16", 1, True),
+        ("v4", 4, True),
+        ("v4", 3, False),
+        ("scalar", 64, False),
+        ("mve", 64, False),
+    ],
+)
+def test_rows_that_are_worth_a_panel(vectors: str, rows: int, taken: bool) -> None:
+    assert panels.takes(rows, DIALECTS[vectors]) is taken
+
+
+@pytest.mark.parametrize(
+    ("vectors", "rows", "columns", "bits", "said", "loops"),
+    [
+        ("v8", 1, 64, 8, "32 columns, 1 row", "column b k"),
+        ("v8", 4, 64, 4, "32 columns, 1 row", "column b mb k"),
+        ("v16", 4, 20, 4, "32 columns, 4 rows", "b k p l k"),
+        ("v16", 13, 100, 8, "64 columns, 2 rows", "b mb k k b mb k p l k k l k"),
+        ("v4", 5, 64, 8, "8 columns, 5 rows", "column b j k"),
+        ("v4", 4, 9, 4, "12 columns, 4 rows", "b j j k p l k"),
+    ],
+)
+def test_panels(vectors: str, rows: int, columns: int, bits: int, said: str, loops: str) -> None:
+    """How wide they are, and what is a loop: one product in each, so nothing over a batch."""
+    scales, zeros = np.ones((columns, 2), np.float32), np.zeros((columns, 2), np.int16)
+    matrix = Blocks(np.ones((columns, 32), np.uint8), bits, scales, zeros, 16)
+    tail = DenseTail((1, 1, rows, columns), DIALECTS[vectors])
+    code = panels.panel_matmul(rows, matrix, tail, DIALECTS[vectors], True)
+    assert code.note == f"panels of {said} at a time; {bits} bits in blocks of 16"
+    (panel,) = code.scratch
+    assert panel.nbytes == 4 * 32 * int(said.split()[0])
+    assert " ".join(re.findall(r"for \(int32_t (\w+)", code.body)) == loops
