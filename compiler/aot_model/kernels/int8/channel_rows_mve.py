@@ -46,8 +46,9 @@ def channel_loop(
     covered, at least one.
 
     A block moves r1 and r3 on by `steps` bytes. Where the outputs are no multiple of a block, the last one
-    goes back and writes some of them once more. next_channel: bytes from one channel to the next in input and output. r9 holds the
-    number of channels. four: a block of four outputs beside one of eight, for at most four that are left.
+    goes back and writes some of them once more. next_channel: bytes from one channel to the next in input and
+    output. r9 holds the number of channels. four: a block of four outputs beside one of eight, for at most
+    four that are left.
     """
     full, rest = divmod(outputs, across)
     lines = ["1:", *per_channel]
