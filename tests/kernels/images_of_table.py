@@ -1,5 +1,6 @@
 """Layers of the kernels' table with several images, images of one pixel among them, and windows at the edge
-of what fits: strides larger than the window, padding larger than the kernel, dilation.
+of what fits: strides larger than the window, padding larger than the kernel, dilation, columns
+that no window sees.
 
 Kernels count pixels of an image or of all images; only a batch tells the one from the other.
 """
@@ -38,6 +39,15 @@ EDGES: tuple[tuple[tuple[int, ...], tuple[int, int], int, int, dict[str, Any]], 
     ((3, 8, 7, 8), (2, 2), 8, 8, {"strides": (3, 4)}),
     ((2, 6, 9, 3), (3, 3), 3, 3, {"dilations": (2, 3), "pads": (3, 2, 1, 4)}),
     ((2, 3, 3, 6), (3, 3), 4, 2, {"pads": (4, 0, 1, 3)}),
+    ((2, 11, 21, 3), (3, 3), 3, 3, {"strides": (2, 2), "pads": (1, 1, 0, 0)}),
+    ((1, 11, 25, 3), (3, 3), 3, 3, {"strides": (2, 2), "pads": (1, 1, 0, 0)}),
+    ((1, 11, 33, 3), (3, 3), 3, 3, {"strides": (2, 2), "pads": (1, 1, 0, 0)}),
+    ((1, 3, 184, 3), (3, 3), 3, 3, {"strides": (1, 60)}),
+    ((1, 3, 187, 3), (3, 3), 3, 3, {"strides": (1, 61)}),
+    ((1, 1, 187, 5), (1, 4), 5, 5, {"strides": (1, 61)}),
+    ((1, 2, 517, 2), (1, 3), 2, 2, {"dilations": (1, 256)}),
+    ((1, 2, 519, 2), (1, 3), 2, 2, {"dilations": (1, 257)}),
+    ((1, 41, 29, 2), (40, 26), 2, 2, {}),
 )
 """Image, kernel, output channels, groups, window."""
 

@@ -161,23 +161,12 @@ def conv_case(rng: np.random.Generator, shape: ConvShape, kind: str, plain: bool
     x = some_input(rng, shape, quant)
     tail = TableTail(shape, quant.out_range[0]) if rng.random() < 0.25 else None
     want = arithmetic.conv(x, w, bias, shape, quant)
-    shape, x = (shape, x) if shape.groups > 1 and not plain else transposed_input(rng, shape, x)
     if plain:
         kernel = conv_c.conv(shape, w, bias, quant, tail, block=(2, 2) if rng.random() < 0.5 else (1, 2))
     else:
         assert conv_dsp.applicable(shape, quant)
         kernel = conv_dsp.conv(shape, w, bias, quant, tail, Reading(overlaps=shape.out_w % 2 > 0))
     return finished(kernel, x, want, quant, tail)
-
-
-def transposed_input(
-    rng: np.random.Generator, shape: ConvShape, x: np.ndarray
-) -> tuple[ConvShape, np.ndarray]:
-    """Now and then the input lies in memory as N, C, H, W."""
-    if rng.random() < 0.8:
-        return shape, x
-    strides = (shape.in_c * shape.in_h * shape.in_w, shape.in_w, 1, shape.in_h * shape.in_w)
-    return replace(shape, x_strides=strides), np.ascontiguousarray(x.transpose(0, 3, 1, 2))
 
 
 def depthwise_case(
@@ -191,7 +180,6 @@ def depthwise_case(
     tail = TableTail(shape, quant.out_range[0]) if rng.random() < 0.25 else None
     limit = 6144 if paired else int(rng.choice([60, 200, 6144]))
     want = arithmetic.depthwise(x, w, bias, shape, quant)
-    shape, x = (shape, x) if paired else transposed_input(rng, shape, x)
     if plain:
         kernel = depthwise_c.depthwise(shape, w, bias, quant, tail, plane_bytes=limit)
     else:

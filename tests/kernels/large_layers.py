@@ -33,7 +33,7 @@ DEPTHWISE: tuple[tuple[tuple[int, ...], tuple[int, int], dict[str, Any]], ...] =
 """Input, kernel, window."""
 DEEP = ((20_000, 3, 1), (140_000, 1, 1), (70_000, 2, 2))
 """Channels, those of the output, groups: sums of so many products."""
-WINDOWS = ((72, 70), (64, 63), (255, 1), (1, 300), (17, 15))
+WINDOWS = ((72, 70), (64, 63), (255, 1), (1, 300), (17, 15), (1, 5001))
 """Of pooling: more elements than sums of 16 bits, or a reciprocal of 16, can take."""
 
 
@@ -73,17 +73,14 @@ def large_int8() -> list[Layer]:
 
 
 def large_pools() -> list[Layer]:
-    draw = Draw(48)
-    return [
-        Layer(
-            f"large {mode} {kind.__name__} {window}",
-            draw.tensor(kind, 1, window[0] + 1, window[1] + 1, channels),
-            (Step(Pool(mode, window)),),
-        )
-        for kind in (np.int8, np.uint8, np.int16)
-        for mode in ("average", "max")
-        for channels, window in zip((3, 17, 40, 9, 16), WINDOWS, strict=True)
-    ]
+    draw, layers = Draw(48), []
+    for kind in (np.int8, np.uint8, np.int16):
+        for mode in ("average", "max"):
+            for channels, window in zip((3, 17, 40, 8, 16, 2), WINDOWS, strict=True):
+                x = draw.tensor(kind, 1, window[0] + 1, window[1] + 1, channels)
+                x[..., 0], x[..., 1] = np.iinfo(kind).min, np.iinfo(kind).max
+                layers.append(Layer(f"large {mode} {kind.__name__} {window}", x, (Step(Pool(mode, window)),)))
+    return layers
 
 
 def columns_of_floats() -> list[Layer]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
+from block_layers import block_products
 from float32_layers import float_convolutions, float_products
 from forms_of_layers import (
     layers_before_floats,
@@ -69,7 +70,7 @@ _MADE: dict[str, Callable[[], list[Layer]]] = {
         pools(("max", np.float32), ("average", np.float32)) + columns_of_floats() + wide_windows(False)
     ),
     "float32 matrix product": float_products,
-    "float32 times blocks of 4 or 8 bits": partial(samples_of, "BlockMatMul"),
+    "float32 times blocks of 4 or 8 bits": lambda: samples_of("BlockMatMul") + block_products(),
 }
 GROUPS = {group: cache(made) for group, made in _MADE.items()}
 """What the kernels of a name fit (without the family in parentheses); drawn once: it takes half a second."""

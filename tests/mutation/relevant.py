@@ -49,6 +49,7 @@ _NEAR: dict[str, tuple[str, ...]] = {
             "instruction_tables",
             "parts",
             "admissible",
+            "thresholds",
         ),
         "tests/kernels/test_drawn_layers.py",
     ),

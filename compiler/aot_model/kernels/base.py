@@ -100,9 +100,10 @@ class ConvShape:
 
     @property
     def adjacent_taps(self) -> bool:
-        """Whether the taps of a kernel row with all their channels lie one behind the other."""
-        _, _, column, channel = self.strides
-        return channel == 1 and (self.kernel_w == 1 or (column == self.in_c and self.dilation_w == 1))
+        """Whether the taps of a kernel row of dense input, with all their channels, lie one behind the
+        other.
+        """
+        return self.kernel_w == 1 or self.dilation_w == 1
 
     @property
     def tall(self) -> int:
@@ -123,29 +124,26 @@ class ConvShape:
 
     @property
     def along_row(self) -> ConvShape:
-        """A convolution down a single column as one along a row: the memory is the same. Others as they
-        are.
+        """A convolution of dense input down a single column as one along a row: the memory is the same.
+        Others as they are.
         """
         s = self
         if (s.in_w, s.out_w, s.kernel_w, s.pad_left) != (1, 1, 1, 0) or s.in_h == 1:
             return s
-        n, h, w, c = s.strides
         return replace(
             s, in_h=1, in_w=s.in_h, out_h=1, out_w=s.out_h, kernel_h=1, kernel_w=s.kernel_h, stride_h=1,
             stride_w=s.stride_h, dilation_h=1, dilation_w=s.dilation_h, pad_top=0, pad_left=s.pad_top,
-            x_strides=None if s.dense else (n, w, h, c),
         )  # fmt: skip
 
     @property
     def row_of_windows(self) -> ConvShape:
-        """A convolution whose windows lie one behind the other in memory as a pointwise one, a pixel for each
-        window; its weights are [out_c, 1, 1, taps * in_c]. Others as they are.
+        """A convolution of dense input whose windows lie one behind the other in memory as a pointwise one, a
+        pixel for each window; its weights are [out_c, 1, 1, taps * in_c]. Others as they are.
         """
         s = self
         taps, pixels, whole = s.kernel_h * s.kernel_w, s.out_h * s.out_w, s.kernel_w == s.in_w
-        dense = s.groups == 1 and s.depth is None and s.dense and s.inside and s.pad_top == s.pad_left == 0
         close = (s.kernel_h == 1 or s.dilation_h == 1) and (s.kernel_w == 1 or s.dilation_w == 1)
-        if taps == 1 or not dense or not close:
+        if taps == 1 or s.groups > 1 or not s.inside or not close:
             return s
         if whole:
             follow = s.out_h == 1 or s.stride_h == s.kernel_h

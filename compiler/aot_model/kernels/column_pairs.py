@@ -22,7 +22,7 @@ def pays(s: ConvShape) -> bool:
     """Whether the windows of pairs have fewer taps than two windows. Columns come in pairs in each row, so
     that pixels that are counted over rows and images do, too.
     """
-    plain = s.out_c == s.groups == s.dilation_w == 1 and s.depth is None
+    plain = s.out_c == s.groups == s.dilation_w == 1
     return plain and s.out_w % 2 == 0 and s.kernel_w > s.stride_w
 
 

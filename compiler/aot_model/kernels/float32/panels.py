@@ -37,7 +37,7 @@ class _Shifted:
 
 def takes(rows: int, dialect: VectorDialect) -> bool:
     """Whether so many rows are worth a panel: a core without a cache has no memory for it."""
-    return dialect.lanes > 1 and not dialect.costs.in_order and (dialect.name in _UNPACK or rows >= 4)
+    return not dialect.costs.in_order and (dialect.name in _UNPACK or rows >= 4)
 
 
 def panel_matmul(rows: int, m: Blocks, tail: Tail, dialect: VectorDialect, vector_tail: bool) -> KernelCode:
@@ -45,7 +45,7 @@ def panel_matmul(rows: int, m: Blocks, tail: Tail, dialect: VectorDialect, vecto
     columns, depth = m.q.shape
     block = choose(Work({(rows, 1, depth): 1}, columns, depth * columns), dialect, 1)
     block = Block(block.pixels, min(block.vectors, _WIDEST))
-    tile = max(block.vectors * dialect.lanes, 2)
+    tile = block.vectors * dialect.lanes
     packed = tiles(m.q, tile)
     if m.bits == 4:
         packed = packed[..., : tile // 2] | packed[..., tile // 2 :] << 4

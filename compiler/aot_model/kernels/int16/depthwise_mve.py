@@ -93,7 +93,7 @@ def applicable(shape: ConvShape, weights: np.ndarray, ending: Ending | None) -> 
     sums of 32 bits. ending: None where the sums stay as they are.
     """
     taps = shape.kernel_h * shape.kernel_w
-    if weights.dtype != np.int8 or taps > 120 or not shape.dense:
+    if weights.dtype != np.int8 or taps > 120:
         return False
     p = tap_plan(shape.along_row, size=2)
     size = 4 if ending is None else ending.finish.to.size

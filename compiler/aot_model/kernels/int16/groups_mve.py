@@ -20,7 +20,7 @@ def applicable(shape: ConvShape, weights: np.ndarray, most: int, ending: Ending 
 
     weights: [out_c, taps]. most: no product is larger.
     """
-    if ending is None or weights.shape[1] * most > INT32 or not shape.dense:
+    if ending is None or weights.shape[1] * most > INT32:
         return False
     patch = 2 * shape.kernel_h * shape.kernel_w * shape.in_c
     return ending.finish.to.c_type + " *" == ending.pointer and patch < 1 << 16

@@ -164,4 +164,4 @@ def takes(shape: ConvShape) -> bool:
     """Whether a geometry is that of such kernels: one output for each channel; two channels are a word."""
     s = shape.along_row
     plain = s.out_c == s.in_c == s.groups and s.in_c % 2 == 0 and s.in_c <= 4094
-    return plain and s.kernel_h * s.kernel_w <= MOST_TAPS and shape.dense
+    return plain and s.kernel_h * s.kernel_w <= MOST_TAPS

@@ -43,18 +43,18 @@ def channel_loop(
     four: list[str] | None = None,
 ) -> list[str]:
     """Instructions: for each channel, `per_channel`, then blocks of `across` outputs until `outputs` are
-    covered.
+    covered, at least one.
 
     A block moves r1 and r3 on by `steps` bytes. Where the outputs are no multiple of a block, the last one
-    goes back and writes some of them once more; a row shorter than a block is one block, whose stores the
-    caller predicates. next_channel: bytes from one channel to the next in input and output. r9 holds the
-    number of channels. four: a block of four outputs beside one of eight, for at most four that are left.
+    goes back and writes some of them once more. next_channel: bytes from one channel to the next in input and
+    output. r9 holds the number of channels. four: a block of four outputs beside one of eight, for at most
+    four that are left.
     """
     full, rest = divmod(outputs, across)
     lines = ["1:", *per_channel]
-    moved = [max(full, 1) * step for step in steps]
+    moved = [full * step for step in steps]
     lines += [f"mov lr, #{full}", "dls lr, lr", "2:", *block, "le lr, 2b"] if full > 1 else block
-    if rest and full:
+    if rest:
         last, size = (four, FOUR) if four is not None and rest <= FOUR else (block, across)
         for i, register in enumerate(("r1", "r3")):
             lines += advance(register, -(size - rest) * steps[i] // across, "r0")
@@ -309,7 +309,7 @@ class ChannelRows:
         lines = [*before, "vldrw.32 q6, [r2]"]
         if pixels < FOUR:
             lines += [f"mov r0, #{pixels}", "vctp.32 r0"]
-        elif eight and s.out_w > EIGHT and 0 < s.out_w % EIGHT <= FOUR:  # one block has four of the eight
+        elif eight and 0 < s.out_w % EIGHT <= FOUR:  # one block has four of the eight
             lines += ["movw r0, #0x3333", "vmsr p0, r0"]
         lines.append(f"movw r9, #{self.channels}")
         next_x, next_y = self.next_channel

@@ -158,8 +158,8 @@ class Loops:
         is as wide as the windows of all four.
         """
         s = self.shape
-        dense = s.adjacent_taps and s.strides[2] == s.in_c and s.stride_w <= s.kernel_w
-        if not self.assemble or not dense or s.out_w % PIXELS:
+        overlap = s.adjacent_taps and s.stride_w <= s.kernel_w
+        if not self.assemble or not overlap or s.out_w % PIXELS:
             return None
         return replace(s, kernel_w=s.kernel_w + (PIXELS - 1) * s.stride_w, dilation_w=1)
 

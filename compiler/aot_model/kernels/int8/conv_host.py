@@ -43,7 +43,7 @@ def micro_kernel(
 
     def at(pointer: str, *offsets: tuple[int, str]) -> str:
         """pointer + count * unit + ..., without what is nothing."""
-        terms = [u if n == 1 and u else f"{n} * {u}" if u else str(n) for n, u in offsets if n]
+        terms = [u if n == 1 else f"{n} * {u}" if u else str(n) for n, u in offsets if n]
         return " + ".join([pointer, *terms])
 
     def held(v: int, k: int) -> str:

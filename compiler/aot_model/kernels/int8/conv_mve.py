@@ -29,11 +29,11 @@ LEAST_GAIN = 1.1
 
 
 def applicable(shape: ConvShape, spec: QuantSpec) -> bool:
-    """Whether `conv` takes a layer: dense input, sums of products that stay in int32; with groups, places in
+    """Whether `conv` takes a layer: sums of products that stay in int32; with groups, places in
     a patch that have 16 bits, and weights without a zero point.
     """
     depth = shape.kernel_h * shape.kernel_w * shape.in_c
-    plain = shape.dense and (shape.groups == 1 or not spec.weight_zero_point)
+    plain = shape.groups == 1 or not spec.weight_zero_point
     return plain and depth < (1 << 17 if shape.groups == 1 else 1 << 16) and supports(spec)
 
 

@@ -41,7 +41,7 @@ FEW = 3
 
 def _row(shape: ConvShape) -> ConvShape | None:
     """The layer along one row, all taps in which are as far apart, or None."""
-    if not shape.inside or not shape.dense or shape.pad_top or shape.pad_left:
+    if not shape.inside:
         return None
     s = shape.along_row
     if s.kernel_w == s.in_w and s.out_h == s.dilation_h == s.dilation_w == 1:

@@ -77,7 +77,7 @@ def _plan(shape: ConvShape, compact: bool = False) -> _Plan:
 
 def applicable(shape: ConvShape) -> bool:
     """Whether `depthwise_columns` takes a geometry: a window fits registers, steps 7 bits, offsets 16."""
-    if shape.out_c % shape.in_c or shape.out_c > 1023 or not shape.dense:
+    if shape.out_c % shape.in_c or shape.out_c > 1023:
         return False
     p = _plan(shape)
     return p.chunks <= RESIDENT and p.step <= 127 and 7 * p.plane <= 65535

@@ -40,7 +40,7 @@ def takes_one_channel(s: ConvShape) -> bool:
     """Whether a convolution of one channel takes fewer cycles as a depthwise one of several outputs than by
     patches of four pixels: cycles of an output, as measured over a dozen of sizes.
     """
-    if s.in_c != 1 or s.groups != 1 or s.depth is not None or max(s.stride_h, s.stride_w) > 2:
+    if s.in_c != 1 or max(s.stride_h, s.stride_w) > 2:
         return False
     taps = s.kernel_h * s.kernel_w
     patches = 10 + taps + (90 + 2 * taps) / s.out_c

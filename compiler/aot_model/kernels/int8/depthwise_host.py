@@ -7,14 +7,11 @@ channels][pair of taps][channel][2].
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from aot_model.c.words import counted
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
-from aot_model.kernels.int8 import conv_host
 from aot_model.kernels.int8.host_finish import Finish, admissible_entries, finish, table
 from aot_model.kernels.int8.host_loops import Loops, Sweep, view
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
@@ -66,13 +63,10 @@ def depthwise(
 ) -> KernelCode:
     """Depthwise convolution with any multiplier; weights [kernel_h, kernel_w, out_c].
 
-    A single input channel is an ordinary convolution. With a tail, it gets the requantised and clamped value.
+    With a tail, it gets the requantised and clamped value.
     """
     s, oc = shape.along_row, shape.out_c
     taps = np.asarray(weights).reshape(s.kernel_h * s.kernel_w, oc)
-    if s.in_c == 1:
-        ordinary = taps.T.reshape(oc, s.kernel_h, s.kernel_w, 1)
-        return conv_host.conv(replace(s, groups=1), ordinary, bias, quant, tail)
     w, b = fold_zero_point(np.ascontiguousarray(taps.T), bias, quant)
     rq = plan(quant, *bounds(w, b, quant), rounded=False)
     v = view(s, PIXELS, oc // s.in_c)

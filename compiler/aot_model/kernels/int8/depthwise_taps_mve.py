@@ -110,8 +110,7 @@ def applicable(shape: ConvShape) -> bool:
     s = shape.along_row
     if s.out_c % s.in_c or s.out_c > 1023 or s.in_c * s.stride_w > 4095 or s.kernel_h * s.kernel_w > 128:
         return False
-    p = tap_plan(s)
-    return shape.dense and p.reach <= 65535
+    return tap_plan(s).reach <= 65535
 
 
 def tap_plan(s: ConvShape, size: int = 1) -> TapPlan:

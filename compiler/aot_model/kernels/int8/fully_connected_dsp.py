@@ -179,7 +179,7 @@ def fully_connected(
     rq, joined, ends = stream.requantise, stream.joined, stream.ends
     expanded = ic % 4 != 0 or (2 * taps <= expanded_bytes and oc >= 16) or sums > 0
     shared = ends.shape[1] == 4 and bool((ends == ends[0]).all())
-    table = ends[0] if shared else ends[:0, 0:0].reshape(-1)
+    table = ends[0] if shared else np.array([], np.int32)
     stream = replace(stream, ends=ends[:, :0]) if shared else stream
     own = replace(stream, taps=stream.taps[:, :0])
     if common:
@@ -240,7 +240,7 @@ def fully_connected(
         scratch=tuple(scratch),
         includes=frozenset({HEADER}),
         helpers=(text, *rule.helpers),
-        slack=ic if expanded or (through and direct == 0) else None,
+        slack=ic if expanded or through else None,
         note=f"four rows at a time, input {'expanded once' if expanded else 'expanded on the way'}; "
         f"requantisation: {rq.form}",
     )

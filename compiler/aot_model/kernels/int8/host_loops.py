@@ -186,8 +186,7 @@ class Loops:
             return
         store = tail.store("value", (*at, "c"), 1)
         with c.loop("i", str(int(height) * v.out_w) if height.isdigit() else f"{height} * {v.out_w}"):
-            if "pixel" in store:
-                c.line(f"const int32_t pixel = {total(first, 'i')};")
+            c.line(f"const int32_t pixel = {total(first, 'i')};")
             self._store(c, "i", store)
 
     def _store(self, c: CText, place: str, store: str) -> None:
@@ -284,7 +283,7 @@ def tile_call(v: TileView, x_dtype: str, zero: int, image: str, first: str, rows
     right = v.pitch - left - width * v.pixel
     _, h, w, c = v.strides
     common = f"tile, {image}, {first}, {rows}, {v.in_h}, {h}, {left}"
-    if c == 1 and v.repeat == 1:
+    if v.repeat == 1:
         run, runs = (width * v.in_c, 1) if w == v.in_c else (v.in_c, width)
         return f"q8_tile_{x_dtype}({common}, {run}, {runs}, {w}, {right}, {zero});"
     return f"q8_tile_strided_{x_dtype}({common}, {width}, {w}, {v.in_c}, {c}, {v.repeat}, {right}, {zero});"

@@ -182,14 +182,13 @@ def conv(
     shape: ConvShape, weights: Weights, bias: Bias, quant: QuantSpec, tail: Tail | None = None
 ) -> KernelCode | None:
     """Convolution; weights [out_c, kernel_h, kernel_w, in_c] from -8 to 7, or to 15 where they have no sign.
-    None where other kernels do it: few channels, groups, requantisations that are rare, long rows alone.
+    One group. None where other kernels do it: few channels, requantisations that are rare, long rows alone.
     """
     oc, less = shape.out_c, 8 if weights.dtype.kind == "i" else 0
     zero = quant.weight_zero_point + less
     patch = patch_layout(shape.kernel_h, shape.kernel_w * shape.in_c)
     long = 16 * (patch.length // 2 + 1) > OF_ONE_PIXEL
-    few = oc < CHANNELS or shape.groups > 1
-    if few or quant.rounding is None or not 0 <= zero <= 15 or (shape.one_row and long):
+    if oc < CHANNELS or quant.rounding is None or not 0 <= zero <= 15 or (shape.one_row and long):
         return None
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
     quads = packed(w, b, quant, patch.ordered(weights.reshape(oc, -1).astype(np.int64) + less))

@@ -102,24 +102,20 @@ def run_helper(shape: ConvShape, quant: QuantSpec) -> tuple[str, str]:
     """
     cast = f"{quant.x_dtype}_t"
     kw, c, w, h = shape.kernel_w, shape.in_c, shape.in_w, shape.in_h
-    _, sy, sx, sc = shape.strides
-    adjacent = shape.adjacent_taps
     key = f"{h}x{w}x{c}_k{kw}_z{quant.x_zero_point}".replace("-", "n")
-    if not adjacent:
-        key += f"_d{shape.dilation_w}_{sy}_{sx}_{sc}"
-    elif sx != c or sy != w * c:
-        key += f"_{sy}_{sx}"
+    if not shape.adjacent_taps:
+        key += f"_d{shape.dilation_w}"
     name = f"run_{quant.x_dtype}_{key}"
-    if adjacent:
+    if shape.adjacent_taps:
         body = f"""\
     if (row >= 0 && row < {h} && column >= 0 && column <= {w - kw}) {{
-        return x + row * {sy} + column * {sx};
+        return x + row * {w * c} + column * {c};
     }}
     memset(slot, {quant.x_zero_point}, {kw * c});
     const int32_t from = column < 0 ? -column : 0;
     const int32_t to = column > {w - kw} ? {w} - column : {kw};
     if (row >= 0 && row < {h} && from < to) {{
-        memcpy(slot + from * {c}, x + row * {sy} + (column + from) * {sx}, (size_t)((to - from) * {c}));
+        memcpy(slot + from * {c}, x + row * {w * c} + (column + from) * {c}, (size_t)((to - from) * {c}));
     }}"""
     else:
         body = f"""\
@@ -127,7 +123,7 @@ def run_helper(shape: ConvShape, quant: QuantSpec) -> tuple[str, str]:
     for (int32_t tap = 0; tap < {kw}; tap++, column += {shape.dilation_w}) {{
         const int inside = row >= 0 && row < {h} && column >= 0 && column < {w};
         for (int32_t c = 0; c < {c}; c++) {{
-            *to++ = inside ? x[row * {sy} + column * {sx} + c * {sc}] : {quant.x_zero_point};
+            *to++ = inside ? x[row * {w * c} + column * {c} + c] : {quant.x_zero_point};
         }}
     }}"""
     return (
@@ -228,8 +224,8 @@ _FIRST, _SECOND = ("r4", "r5", "r6", "r7"), ("r8", "r9", "r10", "r11")
 
 
 def slices_fit(shape: ConvShape) -> bool:
-    """Whether a pixel's channels are neighbours, and the taps are few."""
-    return shape.strides[3] == 1 and shape.kernel_h * shape.kernel_w <= MOST_TAPS
+    """Whether the taps are few."""
+    return shape.kernel_h * shape.kernel_w <= MOST_TAPS
 
 
 @dataclass(frozen=True)

@@ -149,7 +149,7 @@ class PlaneLoops:
     def slack(self) -> int | None:
         """A channel is consumed before one of its outputs is written: y may lie on x, or whole pixels off."""
         s = self.shape
-        if self.plane.strips > 1 or s.in_c != s.out_c or s.x_strides is not None:
+        if self.plane.strips > 1 or s.in_c != s.out_c:
             return None
         pixels_in, pixels_out = s.in_h * s.in_w, s.out_h * s.out_w
         if s.batch == 1:
@@ -180,8 +180,7 @@ class PlaneLoops:
     def _gather(self) -> list[str]:
         plane, zero = self.plane, self.quant.x_zero_point
         u, v = plane.u, plane.v
-        between, count = self.shape.strides[3], v.used
-        channel = "c" if between == 1 else f"c * {between}"
+        count = v.used
         lines, outside, over = list[str](), list[str](), ("i", u.used)
         line, place = "i", f"(i + {u.pad})"
         if plane.strips > 1:
@@ -190,7 +189,7 @@ class PlaneLoops:
             outside = ["if (outside) {", *loop_of("k", count, f"to[k] = {zero};"), "continue;", "}"]
             over, line, place = ("line", plane.lines), "(outside ? 0 : i)", "line"
         lines += [
-            f"const {self.quant.x_dtype}_t *from = x + n * {self.shape.strides[0]} + {channel} + "
+            f"const {self.quant.x_dtype}_t *from = x + n * {self.shape.strides[0]} + c + "
             f"{line} * {u.x_step};",
             f"int16_t *to = plane + {place} * {plane.length} + {v.pad};",
             *outside,

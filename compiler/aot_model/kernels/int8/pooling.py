@@ -21,7 +21,7 @@ from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import Rows
 from aot_model.kernels.int8.requantise import fold_zero_point
 from aot_model.kernels.int8.spec import Bias, QuantSpec, Weights
-from aot_model.kernels.overlap import by_pixels, first_taps
+from aot_model.kernels.overlap import by_pixels
 from aot_model.kernels.row_tail import tail_helpers, tail_loop
 
 _LANES = 255
@@ -40,12 +40,9 @@ def pool(
     tail: Tail | None = None,
     compact: bool = False,
 ) -> KernelCode:
-    """Pooling; every window holds at least one element of the image. Dense input, out_c = in_c. compact: less
+    """Pooling; every window holds at least one element of the image. No dilation, out_c = in_c. compact: less
     code rather than less time.
     """
-    s = shape
-    if s.x_strides is not None or s.dilation_h != 1 or s.dilation_w != 1:
-        raise ValueError("pooling: dense input without dilation")
     return _Window(kind, shape, dtype, dsp, tail, compact).kernel()
 
 
@@ -230,10 +227,10 @@ class _Sums(_Window):
 
 def are_sums(shape: ConvShape, weights: Weights, quant: QuantSpec) -> bool:
     """Whether a depthwise convolution is a sum of windows for four channels at a time: ones as weights, no
-    padding, dense.
+    padding.
     """
     s = shape
-    plain = s.dense and s.inside and s.groups == s.in_c == s.out_c and s.in_c % 4 == 0
+    plain = s.inside and s.groups == s.in_c == s.out_c and s.in_c % 4 == 0
     fits = (s.dilation_h, s.dilation_w) == (1, 1) and 1 < s.kernel_h * s.kernel_w <= _LANES
     return plain and fits and quant.weight_zero_point == 0 and bool((weights == 1).all())
 
@@ -268,20 +265,8 @@ class Windows:
     header: str
     name: Callable[[Kind, ConvShape, str], str]
     """By the type of the elements."""
-    dtypes: tuple[str, ...]
-    wide: int
-    """Most columns of a window."""
-    most: Callable[[str], int]
-    """Most elements of it, by the type."""
-
-    def takes(self, s: ConvShape, dtype: str) -> bool:
-        """Dense, undilated, no window without elements."""
-        plain = s.dense and s.in_c == s.out_c and (s.dilation_h, s.dilation_w) == (1, 1)
-        if not plain or dtype not in self.dtypes or s.kernel_w > self.wide or _area(s) > self.most(dtype):
-            return False
-        rows = first_taps(s.out_h, s.stride_h, 1, s.pad_top, s.kernel_h, s.in_h)
-        columns = first_taps(s.out_w, s.stride_w, 1, s.pad_left, s.kernel_w, s.in_w)
-        return bool(rows.max() < s.in_h and columns.max() < s.in_w)
+    takes: Callable[[ConvShape, str], bool]
+    """Whether their sums hold those of a window, by the type of the elements."""
 
     def pool(
         self, kind: Kind, shape: ConvShape, low: int, high: int, dtype: str = "int8", tail: Tail | None = None
@@ -341,12 +326,8 @@ def _helium(kind: Kind, s: ConvShape, dtype: str) -> str:
 AVX2 = Windows(
     "aot_model/int8_avx2_rows.h",
     lambda kind, s, dtype: f"avx2_{'maximum' if kind == 'max' else 'average'}_{dtype}",
-    ("int8", "uint8"),
-    wide=128,
-    most=lambda dtype: (1 << 16) - 1,
+    lambda s, dtype: min(s.kernel_w, s.in_w) <= 128 and _area(s) < 1 << 16,
 )
 """Sums of a row of a window stay within int16, those of all are exact as floats."""
 _MOST = {"int8": 5000, "uint8": 4000, "int16": (1 << 16) - 1}
-HELIUM = Windows(
-    "aot_model/int8_mve_pool.h", _helium, tuple(_MOST), wide=5000, most=lambda dtype: _MOST[dtype]
-)
+HELIUM = Windows("aot_model/int8_mve_pool.h", _helium, lambda s, dtype: _area(s) <= _MOST[dtype])

@@ -1,0 +1,210 @@
+"""What kernels decide by a number, just below it and just above: which layers they take, and how.
+
+Whether either way is right is seen elsewhere; a limit that moves changes what is here.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from float32_cases import DenseTail
+
+from aot_model.kernels.base import ConvShape
+from aot_model.kernels.float32 import panels
+from aot_model.kernels.float32.blocks import Blocks
+from aot_model.kernels.float32.dialects import DIALECTS
+from aot_model.kernels.int8 import conv_mve, depthwise_columns_mve, fully_connected_dsp, nibbles_dsp, pooling
+from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int16 import depthwise_mve
+
+
+def _window(height: int, width: int, channels: int = 4) -> ConvShape:
+    """One window, as large as the image."""
+    return ConvShape(1, height, width, channels, 1, 1, channels, height, width)
+
+
+def _row(ins: int, outs: int) -> ConvShape:
+    return ConvShape(1, 1, 1, ins, 1, 1, outs)
+
+
+def _quant(zero: int = 0) -> QuantSpec:
+    """For which weights of 4 bits are read where they lie."""
+    one = np.array([1717986918], np.int32), np.array([-4], np.int32)
+    return QuantSpec(3, *one, -5, -128, 127, weight_zero_point=zero)
+
+
+@pytest.mark.parametrize(
+    ("windows", "dtype", "taken", "refused"),
+    [
+        (pooling.HELIUM, "int8", (50, 100), (1, 5001)),
+        (pooling.HELIUM, "uint8", (40, 100), (4001, 1)),
+        (pooling.HELIUM, "int16", (255, 257), (256, 256)),
+        (pooling.AVX2, "int8", (511, 128), (1, 129)),
+        (pooling.AVX2, "uint8", (1, 128), (512, 128)),
+    ],
+)
+def test_windows_that_sums_hold(
+    windows: pooling.Windows, dtype: str, taken: tuple[int, int], refused: tuple[int, int]
+) -> None:
+    assert windows.takes(_window(*taken), dtype)
+    assert not windows.takes(_window(*refused), dtype)
+    narrow = ConvShape(1, 7, 100, 4, 1, 3, 4, 7, 200, pad_left=60)  # 100 columns are in the image
+    assert windows.takes(narrow, dtype)
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype", "window", "channels", "step"),
+    [
+        ("average", "int8", (15, 17), 8, 4),
+        ("average", "int8", (16, 16), 8, 1),
+        ("max", "int8", (16, 16), 8, 4),
+        ("average", "int16", (16, 16), 8, 2),
+        ("average", "uint8", (2, 2), 6, 1),
+        ("average", "int16", (2, 2), 6, 2),
+        ("average", "int16", (2, 2), 5, 1),
+    ],
+)
+def test_channels_of_a_word(
+    kind: pooling.Kind, dtype: str, window: tuple[int, int], channels: int, step: int
+) -> None:
+    note = pooling.pool(kind, _window(*window, channels), dtype, dsp=True).note
+    assert f", {step} channel{'s' * (step > 1)} at a time" in note
+
+
+@pytest.mark.parametrize(
+    ("change", "sums"),
+    [({}, True), ({"kernel_h": 1, "out_h": 15, "kernel_w": 1, "out_w": 17}, False),
+     ({"in_h": 16, "kernel_h": 16}, False), ({"in_c": 6, "out_c": 6, "groups": 6}, False),
+     ({"out_c": 16}, False), ({"in_w": 33, "dilation_w": 2}, False), ({"pad_top": 1}, False)],
+)  # fmt: skip
+def test_sums_of_windows(change: dict[str, int], sums: bool) -> None:
+    shape = ConvShape(**{**vars(_window(15, 17, 8)), "groups": 8, **change})
+    ones = np.ones((shape.kernel_h, shape.kernel_w, shape.out_c), np.int8)
+    assert pooling.are_sums(shape, ones, _quant()) is sums
+    assert not pooling.are_sums(shape, ones, _quant(zero=1))
+    ones[0, 0, -1] = 2
+    assert not pooling.are_sums(shape, ones, _quant())
+
+
+@pytest.mark.parametrize(
+    ("ins", "outs", "expanded"), [(256, 16, True), (260, 16, False), (256, 15, False), (6, 4, True)]
+)
+def test_rows_that_are_expanded_once(ins: int, outs: int, expanded: bool) -> None:
+    w = np.ones((outs, ins), np.int8)
+    code = fully_connected_dsp.fully_connected(_row(ins, outs), w, None, _quant())
+    assert ("expanded once" in code.note) is expanded
+    assert [piece.nbytes for piece in code.scratch if piece.name == "wide"] == [
+        2 * (ins + -ins % 4)
+    ] * expanded
+
+
+@pytest.mark.parametrize(
+    ("ins", "outs", "pixels", "taken"),
+    [(124, 8, 1, True), (128, 8, 1, False), (128, 8, 2, True), (16, 4, 1, True), (16, 3, 1, False)],
+)
+def test_weights_of_4_bits_that_are_read_where_they_lie(
+    ins: int, outs: int, pixels: int, taken: bool
+) -> None:
+    shape = ConvShape(1, 1, pixels, ins, 1, pixels, outs)
+    w = np.random.default_rng(3).integers(-8, 8, (outs, 1, 1, ins)).astype(np.int8)
+    assert (nibbles_dsp.conv(shape, w, None, _quant()) is not None) is taken
+
+
+@pytest.mark.parametrize(
+    ("kernel", "columns", "taken"),
+    [((2, 1), 4681, True), ((2, 1), 4682, False), ((8, 10), 20, True), ((9, 9), 20, False)],
+)
+def test_turned_rows_that_offsets_reach(kernel: tuple[int, int], columns: int, taken: bool) -> None:
+    """Seven planes of a channel have 16 bits, and windows are of 80 bytes."""
+    shape = ConvShape(1, kernel[0], columns, 2, 1, columns - kernel[1] + 1, 2, *kernel, groups=2)
+    assert depthwise_columns_mve.applicable(shape) is taken
+
+
+@pytest.mark.parametrize(
+    ("outputs", "kernel", "compact", "eight"),
+    [
+        (8, (8, 8), False, True),
+        (7, (8, 8), False, False),
+        (8, (5, 13), False, False),
+        (8, (8, 8), True, False),
+    ],
+)
+def test_blocks_of_eight_outputs(outputs: int, kernel: tuple[int, int], compact: bool, eight: bool) -> None:
+    """Where a vector is left for the sums of the first four."""
+    shape = ConvShape(1, kernel[0], outputs + kernel[1] - 1, 2, 1, outputs, 2, *kernel, groups=2)
+    assert depthwise_columns_mve._plan(shape, compact).eight is eight
+
+
+@pytest.mark.parametrize(
+    ("shape", "taken"),
+    [
+        (ConvShape(1, 1, 32_768, 1, 1, 1, 1, 1, 2, dilation_w=32_767), True),
+        (ConvShape(1, 1, 32_769, 1, 1, 1, 1, 1, 2, dilation_w=32_768), False),
+        (ConvShape(1, 2, 16_383, 2, 1, 16_383, 2, 2, 1, groups=2), True),
+        (ConvShape(1, 2, 16_384, 2, 1, 16_384, 2, 2, 1, groups=2), False),
+        (ConvShape(1, 1, 8, 255, 1, 4, 255, 1, 2, groups=255), True),
+        (ConvShape(1, 1, 8, 256, 1, 4, 256, 1, 2, groups=256), False),
+        (ConvShape(1, 1, 80, 89, 1, 4, 89, 1, 2, stride_w=23, groups=89), True),
+        (ConvShape(1, 1, 80, 128, 1, 4, 128, 1, 2, stride_w=16, groups=128), False),
+        (ConvShape(1, 1, 130, 2, 1, 4, 2, 1, 120, groups=2), True),
+        (ConvShape(1, 1, 130, 2, 1, 4, 2, 1, 121, groups=2), False),
+    ],
+)
+def test_taps_of_int16_that_offsets_reach(shape: ConvShape, taken: bool) -> None:
+    taps = np.ones((shape.out_c, shape.kernel_h * shape.kernel_w), np.int8)
+    assert depthwise_mve.applicable(shape, taps, None) is taken
+
+
+@pytest.mark.parametrize(
+    ("channels", "groups", "zero", "taken"),
+    [
+        (131_071, 1, 5, True),
+        (131_072, 1, 0, False),
+        (65_534, 2, 0, True),
+        (65_536, 2, 0, False),
+        (8, 2, 5, False),
+    ],
+)
+def test_dot_products_that_32_bits_hold(channels: int, groups: int, zero: int, taken: bool) -> None:
+    shape = ConvShape(1, 1, 2, channels, 1, 2, 4, groups=groups)
+    assert conv_mve.applicable(shape, _quant(zero)) is taken
+
+
+@pytest.mark.parametrize(
+    ("vectors", "rows", "taken"),
+    [
+        ("v8", 1, True),
+        ("v16", 1, True),
+        ("v4", 4, True),
+        ("v4", 3, False),
+        ("scalar", 64, False),
+        ("mve", 64, False),
+    ],
+)
+def test_rows_that_are_worth_a_panel(vectors: str, rows: int, taken: bool) -> None:
+    assert panels.takes(rows, DIALECTS[vectors]) is taken
+
+
+@pytest.mark.parametrize(
+    ("vectors", "rows", "columns", "bits", "said", "loops"),
+    [
+        ("v8", 1, 64, 8, "32 columns, 1 row", "column b k"),
+        ("v8", 4, 64, 4, "32 columns, 1 row", "column b mb k"),
+        ("v16", 4, 20, 4, "32 columns, 4 rows", "b k p l k"),
+        ("v16", 13, 100, 8, "64 columns, 2 rows", "b mb k k b mb k p l k k l k"),
+        ("v4", 5, 64, 8, "8 columns, 5 rows", "column b j k"),
+        ("v4", 4, 9, 4, "12 columns, 4 rows", "b j j k p l k"),
+    ],
+)
+def test_panels(vectors: str, rows: int, columns: int, bits: int, said: str, loops: str) -> None:
+    """How wide they are, and what is a loop: one product in each, so nothing over a batch."""
+    scales, zeros = np.ones((columns, 2), np.float32), np.zeros((columns, 2), np.int16)
+    matrix = Blocks(np.ones((columns, 32), np.uint8), bits, scales, zeros, 16)
+    tail = DenseTail((1, 1, rows, columns), DIALECTS[vectors])
+    code = panels.panel_matmul(rows, matrix, tail, DIALECTS[vectors], True)
+    assert code.note == f"panels of {said} at a time; {bits} bits in blocks of 16"
+    (panel,) = code.scratch
+    assert panel.nbytes == 4 * 32 * int(said.split()[0])
+    assert " ".join(re.findall(r"for \(int32_t (\w+)", code.body)) == loops
