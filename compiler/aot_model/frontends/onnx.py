@@ -33,6 +33,7 @@ from aot_model.frontends.onnx_functions import (
 )
 from aot_model.frontends.onnx_gradient import gradient
 from aot_model.frontends.onnx_inputs import InputBinder
+from aot_model.frontends.onnx_kept import LOOPS
 from aot_model.frontends.onnx_masks import MASKS
 from aot_model.frontends.onnx_opsets import modernise
 from aot_model.frontends.onnx_rows import Sizes
@@ -66,7 +67,7 @@ def read_onnx(path: Path, bindings: Bindings | None = None) -> Model:
     )
 
 
-HANDLERS = {**STRUCTURES, **MASKS, **SLICES, "ai.onnx.preview.training.Gradient": gradient}
+HANDLERS = {**STRUCTURES, **LOOPS, **MASKS, **SLICES, "ai.onnx.preview.training.Gradient": gradient}
 OF_ROWS = ("If", "Identity", "Transpose", *MASKS, *SLICES)  # may read values whose size depends on data
 
 
