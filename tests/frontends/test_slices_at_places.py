@@ -130,3 +130,16 @@ def test_what_has_no_length_is_refused(body: str, tmp_path: Path) -> None:
     with pytest.raises(CompileError) as error:
         compile_model(Request(tmp_path / "net.onnx", "net", "c"))
     assert "E203" in {p.code for p in error.value.problems}
+
+
+def test_a_start_that_is_computed_again_and_again_takes_no_time(tmp_path: Path) -> None:
+    """2^200 ways, were each sum looked at anew; 2000 calls, were none too many."""
+    sums = "\n".join(f"a{k + 1} = Add (a{k}, a{k})" for k in range(200))
+    steps = "\n".join(f"b{k + 1} = Identity (b{k})" for k in range(2000))
+    for name, body in {
+        "sums": f"a0 = Identity (a)\n{sums}\n y = Slice (x, a, a200, one)",
+        "steps": f"b0 = Identity (a)\n{steps}\n e = Add (b2000, three)\n y = Slice (x, a, e, one)",
+    }.items():
+        onnx.save(model("a,b,c", body), tmp_path / f"{name}.onnx")
+        with pytest.raises(CompileError):
+            compile_model(Request(tmp_path / f"{name}.onnx", "net", "c"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from aot_model.c.names import printable
@@ -17,6 +18,8 @@ from aot_model.ops.slices import SliceAt
 from aot_model.ops.views import Reshape, Squeeze, Unsqueeze
 
 _WHOLE = (DType.INT32, DType.INT64)
+MAX_STEPS = 50
+"""Nodes between a start and what its end is computed from."""
 
 
 class _Number(NamedTuple):
@@ -26,23 +29,38 @@ class _Number(NamedTuple):
     added: int
 
 
-def _numbers(made: dict[Value, Node], value: Value) -> list[_Number]:
-    """The elements of a value, as exporters compute ends from starts."""
-    if value.data is not None:
-        return [_Number(None, n) for n in ints(value.data)]
-    leaf = [_Number((value, k), 0) for k in range(value.type.elements)]
-    node = made.get(value)
-    given = [v for v in node.inputs if v is not None and v.dtype in _WHOLE] if node is not None else []
-    if node is None or not given:
-        return leaf
-    same = isinstance(node.op, Cast | Reshape | Squeeze | Unsqueeze) or node.kind == "Identity"
-    if same and given[0].dtype.bits <= value.dtype.bits:
-        return _numbers(made, given[0])
-    if isinstance(node.op, Concat):
-        return [n for v in given for n in _numbers(made, v)] if value.type.rank == 1 else leaf
-    if node.kind in ("Add", "Sub"):
-        return _sums([_numbers(made, v) for v in given], -1 if node.kind == "Sub" else 1) or leaf
-    return leaf
+@dataclass(frozen=True)
+class _Sums:
+    """Values as sums of elements of others and constants, as exporters compute ends from starts."""
+
+    made: dict[Value, Node]
+    known: dict[Value, list[_Number]] = field(default_factory=dict)
+
+    def of(self, value: Value, steps: int = 0) -> list[_Number]:
+        if value not in self.known:
+            self.known[value] = self._computed(value, steps) if steps < MAX_STEPS else _itself(value)
+        return self.known[value]
+
+    def _computed(self, value: Value, steps: int) -> list[_Number]:
+        if value.data is not None:
+            return [_Number(None, n) for n in ints(value.data)]
+        node = self.made.get(value)
+        given = [v for v in node.inputs if v is not None and v.dtype in _WHOLE] if node is not None else []
+        if node is None or not given:
+            return _itself(value)
+        same = isinstance(node.op, Cast | Reshape | Squeeze | Unsqueeze) or node.kind == "Identity"
+        if same and given[0].dtype.bits <= value.dtype.bits:
+            return self.of(given[0], steps + 1)
+        if isinstance(node.op, Concat) and value.type.rank == 1:
+            return [n for v in given for n in self.of(v, steps + 1)]
+        if node.kind in ("Add", "Sub"):
+            parts = [self.of(v, steps + 1) for v in given]
+            return _sums(parts, -1 if node.kind == "Sub" else 1) or _itself(value)
+        return _itself(value)
+
+
+def _itself(value: Value) -> list[_Number]:
+    return [_Number((value, k), 0) for k in range(value.type.elements)]
 
 
 def _sums(parts: list[list[_Number]], sign: int) -> list[_Number]:
@@ -64,10 +82,10 @@ def _slice(place: Place) -> bool:
     starts, ends, axes, steps = limits
     if any(v is not None and v.data is None for v in (axes, steps)) or starts.data is not None:
         return False
-    if any(v.dtype not in _WHOLE or v.type.rank != 1 for v in (starts, ends)):
+    if any(v.dtype not in _WHOLE or v.type.rank != 1 or v.shape[0] > x.type.rank for v in (starts, ends)):
         return False
-    made = {v: n for n in place.graph.nodes for v in n.outputs}
-    first, last = _numbers(made, starts), _numbers(made, ends)
+    sums = _Sums({v: n for n in place.graph.nodes for v in n.outputs})
+    first, last = sums.of(starts), sums.of(ends)
     along = (
         list(range(len(first))) if axes is None else [normal_axis(a, x.type.rank) for a in ints(axes.data)]
     )
