@@ -10,8 +10,10 @@ import numpy as np
 import onnx
 import onnx.parser
 import onnxruntime
+import pytest
 from onnx.reference import ReferenceEvaluator
 
+from aot_model.errors import CompileError
 from aot_model.pipeline import Request, compile_model
 from batch import Case, run_cases
 
@@ -102,6 +104,25 @@ def test_states_that_no_turn_changes() -> None:
         assert outcome.status == "ok", f"{case.name}: {outcome.message}"
         for got, wanted in zip(outcome.outputs, want, strict=True):
             np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6, err_msg=case.name)
+
+
+def nested(depth: int) -> onnx.ModelProto:
+    """Loops in loops, each of two turns; the innermost doubles."""
+    made = f"r{depth} = Add (s{depth}, s{depth})"
+    for k in range(depth, 0, -1):
+        body = f"(int64 t{k}, bool g{k}, float[4] s{k}) => (bool g{k}, float[4] r{k}) {{ {made} }}"
+        made = f"r{k - 1} = Loop (n, yes, s{k - 1}) <body = turn{k} {body}>"
+    text = f"g (float[4] s0) => (float[4] r0) <int64 n = {{2}}, bool yes = {{1}}> {{ {made} }}"
+    return onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 18]> {text}')
+
+
+def test_loops_in_loops(tmp_path: Path) -> None:
+    """Each is tried before it is imported, with those inside: 2^20 times, were any number allowed."""
+    (outcome,) = run_cases([Case("three", nested(3), (START[0, :4],))])
+    np.testing.assert_array_equal(outcome.outputs[0], START[0, :4] * 256)
+    onnx.save(nested(20), tmp_path / "net.onnx")
+    with pytest.raises(CompileError, match="nested more than 8 deep"):
+        compile_model(Request(tmp_path / "net.onnx", "net", "c"))
 
 
 def test_they_take_no_memory(tmp_path: Path) -> None:
