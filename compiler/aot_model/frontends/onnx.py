@@ -33,9 +33,11 @@ from aot_model.frontends.onnx_functions import (
 )
 from aot_model.frontends.onnx_gradient import gradient
 from aot_model.frontends.onnx_inputs import InputBinder
+from aot_model.frontends.onnx_kept import LOOPS
 from aot_model.frontends.onnx_masks import MASKS
 from aot_model.frontends.onnx_opsets import modernise
 from aot_model.frontends.onnx_rows import Sizes
+from aot_model.frontends.onnx_slices import SLICES
 from aot_model.frontends.onnx_structure import STRUCTURES, Items, Place, Scope, loop_formals, scan_formals
 from aot_model.frontends.onnx_turns import counted
 from aot_model.frontends.onnx_unsupported import instead_of, label_of
@@ -65,7 +67,8 @@ def read_onnx(path: Path, bindings: Bindings | None = None) -> Model:
     )
 
 
-HANDLERS = {**STRUCTURES, **MASKS, "ai.onnx.preview.training.Gradient": gradient}
+HANDLERS = {**STRUCTURES, **LOOPS, **MASKS, **SLICES, "ai.onnx.preview.training.Gradient": gradient}
+OF_ROWS = ("If", "Identity", "Transpose", *MASKS, *SLICES)  # may read values whose size depends on data
 
 
 class Importer:
@@ -305,12 +308,9 @@ class Importer:
         place = Place(self, proto, graph, scope, inputs)
         try:
             handler = HANDLERS.get(label_of(domain, proto.op_type))
-            for value in (
-                self.sizes.among(inputs)
-                if handler is not None and proto.op_type not in ("If", "Identity", "Transpose", *MASKS)
-                else ()
-            ):
-                raise OperatorError(f"reads '{value.name}', whose size depends on data", "E203")
+            if handler is not None and proto.op_type not in OF_ROWS:
+                for value in self.sizes.among(inputs):
+                    raise OperatorError(f"reads '{value.name}', whose size depends on data", "E203")
             check_equal_types(domain, proto, self.version(domain), inputs)
             if handler is not None and handler(place):
                 return

@@ -46,6 +46,8 @@ class Importer(Protocol):
 
 MAX_UNROLLED = 20000
 """Nodes that unrolling a loop may make."""
+MAX_NESTED = 8
+"""Loops inside of each other: each is tried before it is imported, with all that are inside of it."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,8 @@ def _loop(place: Place) -> bool:
     body: onnx.GraphProto = place.attribute("body")
     limit, condition, carried = place.input(0), place.input(1), place.inputs[2:]
     structural = any(isinstance(v, Items) for v in carried)
+    if _loops(body) >= MAX_NESTED:
+        raise OperatorError(f"loops are nested more than {MAX_NESTED} deep", "E202")
     if not structural and not _changes(place, body, carried):
         return False
     unknown = OperatorError(
@@ -187,6 +191,12 @@ def _loop(place: Place) -> bool:
             break
     place.set(*carried, *(build(Concat(0), *s) if s else Items(()) for s in stacks))
     return True
+
+
+def _loops(body: onnx.GraphProto) -> int:
+    """How deep loops are nested in a body."""
+    inner = [(n.op_type == "Loop", _loops(a.g)) for n in body.node for a in n.attribute if a.HasField("g")]
+    return max((is_loop + n for is_loop, n in inner), default=0)
 
 
 def _changes(place: Place, body: onnx.GraphProto, carried: Inputs) -> bool:
