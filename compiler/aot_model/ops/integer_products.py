@@ -88,7 +88,7 @@ class MatMulInteger(Operator):
     def _of_columns(self, build: Build, a: Value, b: Value, a_zero: Value | None, b_zero: Value) -> Value:
         """Each column of b has a zero point of its own."""
         zero = None if a_zero is None else _scalar(build, a_zero)
-        less = build(op("Mul"), row_sums(build, a, zero), _beyond(build, b_zero, (-1,)))
+        less = build(op("Mul"), row_sums(build, a, zero), _beyond(build, b_zero, b.dtype, (-1,)))
         acc = build(MatMulInteger(), a, b, a_zero, build.constant(middle(b.dtype), b.dtype))
         return build(op("Sub"), acc, less)
 
@@ -117,9 +117,9 @@ class MatMulInteger(Operator):
         ]
 
 
-def _beyond(build: Build, zero: Value, shape: Ints) -> Value:
-    """How far zero points are from the middle of their type, as int32 of a shape."""
-    wide = build(op("Sub"), build(Cast(DType.INT32), zero), build.constant(middle(zero.dtype), DType.INT32))
+def _beyond(build: Build, zero: Value, weights: DType, shape: Ints) -> Value:
+    """How far zero points are from the middle of the weights' type, as int32 of a shape."""
+    wide = build(op("Sub"), build(Cast(DType.INT32), zero), build.constant(middle(weights), DType.INT32))
     return build(OPERATORS["", "Reshape"](), wide, build.constant(shape, DType.INT64))
 
 
@@ -145,7 +145,7 @@ class ConvInteger(Windowed):
         if computed and zero is not None and w_zero is not None and w.data is not None:
             return [self._of_bytes(build, x, w, zero, w_zero)]
         each = present(inputs, 3)
-        one_zero = zero is None or zero.type.elements == 1
+        one_zero = (zero is None or zero.type.elements == 1) and w.dtype.bits == 8
         if w_zero is None and each is not None and each.shape == w.shape[:1] and one_zero and self.group == 1:
             return [self._of_channels(build, x, w, zero, each)]
         if x_zero is None or w_zero is None:
@@ -161,7 +161,7 @@ class ConvInteger(Windowed):
 
     def _of_channels(self, build: Build, x: Value, w: Value, zero: Value | None, w_zero: Value) -> Value:
         """Each channel's weights have a zero point of their own."""
-        beyond = _beyond(build, w_zero, (-1, *[1] * (w.type.rank - 2)))
+        beyond = _beyond(build, w_zero, w.dtype, (-1, *[1] * (w.type.rank - 2)))
         less = build(op("Mul"), build(self, x, ones(build, w), zero), beyond)
         acc = build(self, x, w, zero, build.constant(middle(w.dtype), w.dtype))
         return build(op("Sub"), acc, less)
