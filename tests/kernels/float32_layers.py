@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from draw import SHAPES, WINDOWS, Draw
 from layer import Layer, Step
 
+from aot_model.ir.graph import Graph
+from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.convolution import Convolution, ConvolutionTranspose
 from aot_model.ops.elementwise import op
 from aot_model.ops.matmul import MatMul
-from aot_model.ops.registry import OPERATORS
+from aot_model.ops.movement import Transpose
+from aot_model.ops.registry import OPERATORS, Build
 
 
 def windows_by_channel() -> list[tuple[tuple[int, ...], tuple[int, ...], bool, dict[str, Any]]]:
@@ -140,3 +146,37 @@ def float_products() -> list[Layer]:
                 )
             )
     return layers
+
+
+@dataclass(frozen=True)
+class OfSecondOperand(Layer):
+    """A product whose second operand is x with its axes turned round, so that the elements of a row are apart
+    from each other in memory: the first step is the transpose, the second has the first operand.
+    """
+
+    @cached_property
+    def _result(self) -> np.ndarray:
+        (first,) = self.steps[1].others
+        return np.asarray(first.astype(np.float64) @ self.x.astype(np.float64).T, np.float32)
+
+    def graph(self) -> Graph:
+        (a,) = self.steps[1].others
+        x, first = (Value(n, TensorType(DType.FLOAT32, v.shape)) for n, v in (("x", self.x), ("a", a)))
+        graph = Graph("layer", [x, first])
+        build = Build(graph.nodes, "layer")
+        y = build(MatMul(), first, build(self.steps[0].operator, x))
+        y.name, graph.outputs = "y", [y]
+        return graph
+
+
+def products_of_apart() -> list[Layer]:
+    """Vectors of columns that are gathered, and too few rows for that."""
+    draw = Draw(71)
+    return [
+        OfSecondOperand(
+            f"{rows} rows by columns apart",
+            draw.tensor(np.float32, 9, 7),
+            (Step(Transpose((1, 0))), Step(MatMul(), (draw.tensor(np.float32, rows, 7),), True)),
+        )
+        for rows in (3, 6)
+    ]

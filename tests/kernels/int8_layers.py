@@ -13,7 +13,7 @@ from aot_model.ops.convolution import Convolution, ConvolutionTranspose
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.quantised import QuantisedMul, QuantisedSum
 from aot_model.ops.quantised_tables import Lookup, Table
-from aot_model.ops.requantise import Rescale
+from aot_model.ops.requantise import Requantise, Rescale
 
 
 def int8_transposed() -> list[Layer]:
@@ -251,6 +251,11 @@ def int8_convolutions() -> list[Layer]:
     ):
         weights = draw.tensor(np.uint8 if w_zero else np.int8, shape[-1], *kernel, 1)
         add(kind, shape, weights, w_zero=w_zero, group=shape[-1], **window)
+    small = Draw(72)
+    few = [np.clip(small.tensor(np.int8, *n), -k, k) for n, k in (((1, 5, 6, 4), 3), ((8, 1, 1, 4), 7))]
+    factors = small.rng.integers(1 << 30, 1 << 31, 8).astype(np.int32), -np.arange(8, dtype=np.int32) // 3
+    by_shift = Step(Requantise(40, -128, 127, DType.INT8, "double"), factors)
+    layers.append(Layer("shifts of none and some", few[0], (Step(Convolution(), (few[1],)), by_shift)))
     return layers
 
 

@@ -11,7 +11,7 @@ from functools import cache, partial
 
 import numpy as np
 from block_layers import block_products
-from float32_layers import float_convolutions, float_products
+from float32_layers import float_convolutions, float_products, products_of_apart
 from forms_of_layers import (
     layers_before_floats,
     layers_of_all_forms,
@@ -69,7 +69,7 @@ _MADE: dict[str, Callable[[], list[Layer]]] = {
     "float32 pooling": lambda: (
         pools(("max", np.float32), ("average", np.float32)) + columns_of_floats() + wide_windows(False)
     ),
-    "float32 matrix product": float_products,
+    "float32 matrix product": lambda: float_products() + products_of_apart(),
     "float32 times blocks of 4 or 8 bits": lambda: samples_of("BlockMatMul") + block_products(),
 }
 GROUPS = {group: cache(made) for group, made in _MADE.items()}
