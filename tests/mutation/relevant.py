@@ -63,6 +63,7 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "ops/quantised_(div|quotient)": ("tests/passes/test_fuse_quotients.py",),
     "ops/quantised_lines": ("tests/passes/test_fuse_lines.py",),
     "ops/zero_points": ("tests/passes/test_zero_points.py",),
+    "ops/local_normalisation": ("tests/operators/test_scales_by_group.py",),
     "c/(turns|statements)": ("tests/lowering/test_loops.py", "tests/operators/test_short_loops.py"),
 }
 """Of seconds."""
