@@ -1,4 +1,4 @@
-"""Quantised products whose weights have a zero point for each channel are products of bytes and sums."""
+"""Quantised products with zero points that kernels do not have are products without them, and sums."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def _model(kind: str, weights: str, bias: bool, rng: np.random.Generator) -> onn
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
-def _expected(model: onnx.ModelProto, x: np.ndarray) -> np.ndarray:
+def _run(model: onnx.ModelProto, given: dict[str, np.ndarray]) -> np.ndarray:
     """As written: the runtime's own fusion asks for one zero point."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
-    return np.asarray(session.run(None, {"x": x})[0])
+    return np.asarray(session.run(None, given)[0])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -88,7 +88,7 @@ def test_channels_with_zero_points_of_their_own(kind: str, tmp_path: Path) -> No
     outcomes = run_cases([Case(f"{t} {b}", m, (x,)) for (t, b), m in models.items()], "c")
     for (key, model), outcome in zip(models.items(), outcomes, strict=True):
         assert outcome.status == "ok", (key, outcome.message)
-        theirs = _expected(model, x).astype(int)
+        theirs = _run(model, {"x": x}).astype(int)
         away = np.abs(outcome.outputs[0].astype(int) - theirs)
         assert away.max() <= 1 and np.count_nonzero(away) <= 1 + away.size // 50, (key, away.max())
         assert np.ptp(theirs) > 20, key
@@ -99,3 +99,57 @@ def test_channels_with_zero_points_of_their_own(kind: str, tmp_path: Path) -> No
     run_passes(graph, parse_target("c"))
     products = [n for n in graph.nodes if n.kind.startswith("Convolution") or n.kind == "MatMul"]
     assert all(n.outputs[0].dtype.is_integer == bool(integer) for n in products) and products
+
+
+PAIRS: dict[str, tuple[type[Any], int, int, tuple[int, ...], tuple[int, ...]]] = {
+    "int16": (np.int16, -321, 1234, (2, 5, 9), (2, 9, 4)),
+    "the first has one": (np.int16, 517, 0, (3, 7), (3, 7, 6)),
+    "the second has one": (np.int16, 0, -900, (2, 1, 3, 8), (4, 8, 5)),
+    "none has one": (np.int16, 0, 0, (4, 6), (6, 5)),
+    "uint16": (np.uint16, 31000, 34021, (2, 3, 5, 16), (2, 3, 16, 5)),
+    "uint16 as kernels have it": (np.uint16, 32768, 32768, (4, 6), (6, 3)),
+    "at the ends": (np.uint16, 0, 65535, (5, 33), (33, 7)),
+}
+"""(type, zero points, shapes) of two computed 16-bit tensors."""
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_products_of_16_bits_with_zero_points(kind: str) -> None:
+    dtype, a_zero, b_zero, a_shape, b_shape = PAIRS[kind]
+    far = b_zero == 65535  # all products are negative
+    scalars = {"sa": np.float32(1e-4), "za": dtype(a_zero), "sb": np.float32(1.3e-4), "zb": dtype(b_zero),
+               "sy": np.float32(0.014 if far else 1e-3), "zy": dtype(b_zero if far else a_zero)}  # fmt: skip
+    nodes = [
+        made
+        for x in "ab"
+        for made in (
+            helper.make_node("QuantizeLinear", [x, f"s{x}", f"z{x}"], [f"{x}q"]),
+            helper.make_node("DequantizeLinear", [f"{x}q", f"s{x}", f"z{x}"], [f"{x}d"]),
+        )
+    ]
+    nodes += [
+        helper.make_node("MatMul", ["ad", "bd"], ["t"]),
+        helper.make_node("QuantizeLinear", ["t", "sy", "zy"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "pairs",
+        [
+            helper.make_tensor_value_info("a", TensorProto.FLOAT, a_shape),
+            helper.make_tensor_value_info("b", TensorProto.FLOAT, b_shape),
+        ],
+        [helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), None)],
+        [numpy_helper.from_array(np.asarray(v), n) for n, v in scalars.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    rng = np.random.default_rng(len(kind))
+    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    a, b = (
+        (rng.integers(least, most, shape, endpoint=True) - zero).astype(np.float32) * scale
+        for shape, zero, scale in ((a_shape, a_zero, scalars["sa"]), (b_shape, b_zero, scalars["sb"]))
+    )
+    (outcome,) = run_cases([Case(kind, model, (a, b))], "c")
+    assert outcome.status == "ok", outcome.message
+    theirs = _run(model, {"a": a, "b": b}).astype(int)
+    assert np.abs(outcome.outputs[0].astype(int) - theirs).max() <= 1
+    assert np.ptp(theirs) > 10_000

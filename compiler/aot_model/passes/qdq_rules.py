@@ -34,7 +34,7 @@ from aot_model.ops.reduction import Reduction, WideSum
 from aot_model.ops.requantise import Rescale
 from aot_model.ops.rounded_softmax import RoundedSoftmax
 from aot_model.ops.volumes import convolved, unfolded_first
-from aot_model.ops.zero_points import ones, row_sums
+from aot_model.ops.zero_points import ones, product_of_pairs, row_sums
 from aot_model.passes.qdq_site import MOVEMENTS, NARROW, RESULTS, QdqSite, Scaled, by_ties
 from aot_model.passes.qdq_weights import apart, constant_bias, constant_weights, finer, largest_sum, unfit
 
@@ -127,6 +127,8 @@ def matrix_product(n: QdqSite, node: Node, extra: Value | None = None) -> Answer
     most = largest_sum(a, replace(w, value=right), 1, a.value.shape[-1], beyond)
     if why := unfit(n, bias, a.s * w.scale, a, most):
         return why
+    if right.data is None and a.value.dtype.bits == 16:
+        return n.finish(product_of_pairs(n.build, a.value, right, a.z, w.z), bias, a.s * w.scale, most)
     less: Value | None = None
     if beyond is not None:
         sums = row_sums(n.build, a.value, n.constant("zero", np.int32(a.z)))
