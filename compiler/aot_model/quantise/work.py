@@ -54,7 +54,7 @@ DEEP, MANY = 12, 500_000
 
 READ: dict[str, Widths] = {
     "GlobalAveragePool": (7.0, 8.0), "AveragePool": (10.0, 4.0), "ReduceMean": (7.0, 8.0),
-    "Softmax": (48.0, 62.0), "LayerNormalization": (42.0, 42.0), "Split": (1.5, 2.5),
+    "Softmax": (48.0, 62.0), "LayerNormalization": (42.0, 36.0), "Split": (1.5, 2.5),
 }  # fmt: skip
 """For each element that is read, by its bits."""
 MADE: dict[str, Widths] = {
