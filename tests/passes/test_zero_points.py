@@ -153,3 +153,25 @@ def test_products_of_16_bits_with_zero_points(kind: str) -> None:
     theirs = _run(model, {"a": a, "b": b}).astype(int)
     assert np.abs(outcome.outputs[0].astype(int) - theirs).max() <= 1
     assert np.ptp(theirs) > 10_000
+
+
+@pytest.mark.parametrize(
+    ("w", "zero"), [((5,), ()), ((5,), (1,)), ((5, 3), (3,)), ((5, 1), (1,)), ((2, 5, 3), (2, 1, 3))]
+)
+def test_zero_points_that_are_inputs(w: tuple[int, ...], zero: tuple[int, ...]) -> None:
+    """Of MatMulInteger: of a vector, a column, one for each column, and one for each matrix's columns."""
+    rng = np.random.default_rng(len(w))
+    given = [rng.integers(0, 256, shape).astype(np.uint8) for shape in ((4, 5), w, (), zero)]
+    node = helper.make_node("MatMulInteger", ["a", "b", "za", "zb"], ["y"])
+    ports = [
+        helper.make_tensor_value_info(n, TensorProto.UINT8, v.shape)
+        for n, v in zip(("a", "b", "za", "zb"), given, strict=True)
+    ]
+    graph = helper.make_graph(
+        [node], "inputs", ports, [helper.make_tensor_value_info("y", TensorProto.INT32, None)]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    (outcome,) = run_cases([Case("inputs", model, tuple(given))], "c")
+    assert outcome.status == "ok", outcome.message
+    a, b, za, zb = (v.astype(np.int64) for v in given)
+    np.testing.assert_array_equal(outcome.outputs[0], (a - za) @ (b - zb))

@@ -75,11 +75,8 @@ class MatMulInteger(Operator):
             )
             less = build(op("Mul"), sums, _scalar(build, a_zero))
             return [build(op("Sub"), build(MatMul(0, right), a, b), less)]
-        if (
-            b_zero is not None
-            and b_zero.shape == b.shape[1:]
-            and (a_zero is None or a_zero.type.elements == 1)
-        ):
+        single = a_zero is None or a_zero.type.elements == 1
+        if b.type.rank == 2 and b_zero is not None and b_zero.shape == b.shape[1:] and single:
             return [self._of_columns(build, a, b, a_zero, b_zero)]
         rows = (*[1] * (a.type.rank - 2), -1, 1) if a.type.rank > 1 else (1,)
         product = build(MatMul(), _centred(build, a, a_zero, rows), _centred(build, b, b_zero, columns))
