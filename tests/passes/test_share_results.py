@@ -180,5 +180,6 @@ def test_pairs_of_their_own_for_every_reader(tmp_path: Path) -> None:
     x = real(5, 1, 3, 8, 8)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     (outcome,) = run_cases([Case("dedicated", onnx.load(path), (x,))], "c")
+    assert outcome.status == "ok", outcome.message
     for ours, theirs in zip(outcome.outputs, session.run(names, {"x": x}), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-6)
