@@ -223,7 +223,7 @@ def sum_cases() -> list[Case]:
         cases.append(Case(f"sum {form}", code, x, expected))
         low, high, r_u = low + 128, high + 128, replace(result, zero_point=zero + 128)
         of = tuple(replace(t, zero_point=t.zero_point + 128) for t in (a, b))
-        form = affine(*(t.of_bytes(0) for t in of), r_u, 20, low, high)
+        form = affine(*of, r_u, 20, low, high, least=0)
         assert form is not None
         x, row = (x.astype(np.int16) + 128).astype(np.uint8), mve_sum_of_uint8(form)
         expected = np.array([_sum_by_hand(int(p), int(q), of, r_u, low, high) for p, q in x.T], np.uint8)

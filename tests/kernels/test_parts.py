@@ -126,8 +126,8 @@ def test_forms_of_operators(dtype: DType, function: str, rounding: str) -> None:
     found = 0
     for seed in range(4):
         a, b, result, left, _, _ = rescalings(seed)
-        parts = [Rescale(r.zero_point + low + 128, r.multiplier, r.shift) for r in (a, b, result)]
-        node = QuantisedSum(function, *parts, left, low + seed, high - seed, rounding)
+        scales = [Rescale(r.zero_point + low + 128, r.multiplier, r.shift) for r in (a, b, result)]
+        node = QuantisedSum(function, *scales, left, low + seed, high - seed, rounding)
         form, turned = node.affine(dtype), node.affine(dtype, swapped=True)
         if form is None:
             continue
@@ -135,7 +135,9 @@ def test_forms_of_operators(dtype: DType, function: str, rounding: str) -> None:
         assert turned is not None and (turned.ma, turned.mb) == (form.mb, form.ma)
         some = np.r_[np.arange(low + seed, high, 7), low, high]
         x, y = np.repeat(some[:, None], some.size, 1), np.repeat(some[None], some.size, 0)
-        value = (x - low - 128) * form.ma + (y - low - 128) * form.mb + form.offset
+        value = x * form.ma + y * form.mb + form.offset
+        parts = (x * form.ma, y * form.mb, x * form.ma + form.offset, y * form.mb + form.offset, value)
+        assert all(np.abs(part).max() < 1 << 31 for part in parts)
         wanted = node.reference([x.astype(dtype.numpy), y.astype(dtype.numpy)])[0]
         np.testing.assert_array_equal(np.clip(value >> form.shift, form.low, form.high), wanted)
     assert found >= 1 + (rounding != "even")

@@ -284,7 +284,24 @@ class ExprWriter:
         if source.is_float and target.is_integer:
             self.headers.add("aot_model/scalar.h")
             return f"aot_model_{source.label}_to_{target.label}({self.text(a)})", _ATOM
-        return f"({target.c_type}){self.text(a, UNARY)}", UNARY
+        kept = self._kept(x)
+        return (f"({target.c_type}){self.text(a, UNARY)}", UNARY) if kept is None else self._render(kept)
+
+    def _kept(self, x: Call) -> Expr | None:
+        """What a cast to a narrower type and back leaves as it is."""
+        narrow = x.args[0]
+        if not isinstance(narrow, Call) or narrow.op != "cast" or narrow in self._names:
+            return None
+        whole = narrow.args[0]
+        if whole.dtype is not x.dtype or not x.dtype.is_integer or not narrow.dtype.is_integer:
+            return None
+        with only_asking():
+            low, high = bounds(whole)
+        least, most = narrow.dtype.limits
+        if low is None or high is None or low < least or high > most:
+            return None
+        bounds(whole)  # the code relies on it
+        return whole
 
     def _cast_unbounded(self, x: Call) -> tuple[str, int]:
         self.headers.add("aot_model/narrow.h")

@@ -44,6 +44,8 @@ _FORMS = {
     "softmax_ratio": "aot_model_four_rounded(vqrdmulhq_s32({0}, {1}), vsubq_s32({3}, vclzq_s32({2})))",
     "reciprocal": "aot_model_four_reciprocals({0})",
     "high_multiply": "vqrdmulhq_s32({0}, {1})",
+    "add_scaled": "vaddq_s32({0}, vmulhq_s32({1}, vshlq_n_s32({2}, 16)))",
+    "add_high": "vaddq_s32({0}, vmulhq_s32({1}, {2}))",
 }
 """Operation -> C over vectors of its operands."""
 
@@ -276,11 +278,7 @@ class LaneWriter:
 
     def begin(self, x: Reduce) -> int:
         """What a fold of int32 begins with."""
-        if (
-            x.dtype not in NARROW
-            or x.op not in ("add", "min", "max")
-            or (x.op == "add" and x.dtype is not DType.INT32)
-        ):
+        if x.dtype not in ((DType.INT32,) if x.op == "add" else NARROW) or x.op not in ("add", *_LIMITS):
             raise Plain
         return {"add": 0, "min": int(x.dtype.limits[1]), "max": int(x.dtype.limits[0])}[x.op]
 
@@ -394,10 +392,13 @@ class LaneWriter:
 
     def binary(self, x: Call) -> str:
         a, b = self.factors(x) if x.op == "mul" else x.args
-        if x.op == "add" and isinstance(b, Call) and b.op == "mul" and b not in self.known:
-            many, one = self.factors(b)
-            if self.uniform(one) and not self.uniform(many):
-                return f"vmlaq_n_s32({self.vector(a)}, {self.vector(many)}, {self.one(one)})"
+        for added, times in ((a, b), (b, a)) if x.op == "add" else ():
+            if isinstance(times, Call) and times.op == "mul" and times not in self.known:
+                many, one = self.factors(times)
+                if self.uniform(one) and not self.uniform(many) and self.uniform(added):
+                    return f"vmlasq_n_s32({self.vector(many)}, {self.vector(one)}, {self.one(added)})"
+                if self.uniform(one) and not self.uniform(many):
+                    return f"vmlaq_n_s32({self.vector(added)}, {self.vector(many)}, {self.one(one)})"
         if self.uniform(a) and x.op != "sub":
             a, b = b, a
         if self.uniform(b):

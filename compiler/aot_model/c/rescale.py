@@ -27,7 +27,7 @@ RULES = ("requantise", "requantise_even", "requantise_single")
 MOST = 1 << 18
 """Integers on which a form is compared with its rule."""
 
-SATURATED = {DType.INT8.limits: "int8", DType.UINT8.limits: "uint8", DType.INT16.limits: "int16"}
+SATURATED = {t.limits: t.label for t in (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)}
 
 
 @dataclass(frozen=True)

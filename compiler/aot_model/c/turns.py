@@ -19,7 +19,7 @@ TURNS = 4
 """Turns at once."""
 LONGEST = 12
 """Loads and operations of a turn that is short."""
-_PLAIN = frozenset({*"min max abs neg cast select isum".split(), *ROUNDED})
+_PLAIN = frozenset({*"min max abs neg cast select isum add_scaled add_high".split(), *ROUNDED})
 """What takes a few instructions, beside the operators of C."""
 _CHOICE = 4
 """A choice of floats is so many."""

@@ -76,6 +76,16 @@ def _mod(a: Array, b: Array) -> Array:
     return np.mod(a, b)
 
 
+def _add_high(bits: int) -> Callable[..., Array]:
+    """a + (b * c >> bits) of int32, without overflow."""
+
+    def added(a: Array, b: Array, c: Array) -> Array:
+        high = np.asarray(b, np.int64) * np.asarray(c, np.int64) >> bits
+        return (np.asarray(a, np.int64) + high).astype(np.int32)
+
+    return added
+
+
 def _shift_left(a: Array, b: Array) -> Array:
     bits = np.asarray(a).dtype.itemsize * 8
     inside = (b >= 0) & (b < bits)
@@ -283,6 +293,10 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "requantise_wide": ScalarOp(
         requantise_wide, c_int="aot_model_requantise_wide({0}, {1}, {2})", domain=((2, (-31, 14)),)
     ),
+    "add_scaled": ScalarOp(
+        _add_high(16), c_int="aot_model_add_scaled({0}, {1}, {2})", domain=((2, (-32768, 32767)),)
+    ),
+    "add_high": ScalarOp(_add_high(32), c_int="aot_model_add_high({0}, {1}, {2})"),
     "high_multiply": ScalarOp(_exact(fixed_point.high_multiply), c_int="aot_model_high_multiply({0}, {1})"),
     "rounding_shift": ScalarOp(
         _exact(fixed_point.rounding_shift),

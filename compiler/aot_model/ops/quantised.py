@@ -41,22 +41,22 @@ class QuantisedSum(Operator):
         return [TensorType(a.dtype, broadcast(a.shape, b.shape))]
 
     def affine(self, dtype: DType, swapped: bool = False) -> Affine | None:
-        """The sum or difference of bytes as one multiply-add for each, of the inputs less 128 more than the
-        least of their type; None where there is none that is equal. swapped: for the second input first.
+        """The sum or difference of bytes as one multiply-add for each; None where none is equal. swapped: for
+        the second input first.
         """
         if dtype.bits != 8 or self.function not in ("add", "sub"):
             return None
         a, b, result = (Rescaling(r.zero_point, r.multiplier, r.shift) for r in (self.a, self.b, self.result))
-        low = int(dtype.limits[0])
         form = affine(
-            a.of_bytes(low),
-            b.of_bytes(low),
+            a,
+            b,
             result,
             self.left_shift,
             self.low,
             self.high,
             self.rounding,
             1 if self.function == "add" else -1,
+            int(dtype.limits[0]),
         )
         return replace(form, ma=form.mb, mb=form.ma) if form is not None and swapped else form
 
@@ -87,7 +87,7 @@ class QuantisedSum(Operator):
         if form is not None:
             total: Expr = const(form.offset)
             for (value, _), factor in zip(pairs, (form.ma, form.mb), strict=True):
-                x = widened(at(value, broadcast_index(value.shape, index)), int(dtype.limits[0]) + 128)
+                x = widened(at(value, broadcast_index(value.shape, index)), 0)
                 total = call("add", call("mul", x, const(factor)), total)
             return saturated(call("sar", total, const(form.shift)), 0, self.low, self.high, dtype)
         terms, exact = [], self._exact(dtype.bits)

@@ -33,6 +33,7 @@ from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.reduction import Reduction, WideSum
 from aot_model.ops.requantise import Rescale
 from aot_model.ops.rounded_softmax import RoundedSoftmax
+from aot_model.ops.scaled_words import Operand, scaled_product, scaled_sum
 from aot_model.ops.volumes import convolved, unfolded_first
 from aot_model.ops.zero_points import ones, product_of_pairs, row_sums
 from aot_model.passes.qdq_site import MOVEMENTS, NARROW, RESULTS, QdqSite, Scaled, by_ties
@@ -142,10 +143,24 @@ def _pair(n: QdqSite, node: Node) -> tuple[Scaled, Scaled] | str:
     a, b = n.tensor(node.inputs[0]), n.tensor(node.inputs[1])
     if a is None or b is None:
         return "an operand is not quantised with one scale"
-    for x in (a, b):
-        if x.value.dtype.bits > 8 and (x.z or x.value.dtype is DType.UINT16):
-            return "a 16-bit operand with a zero point"
     return a, b
+
+
+def _operand(x: Scaled) -> Operand:
+    return Operand(x.value.dtype, x.z)
+
+
+def _wants_words(n: QdqSite, *given: Scaled) -> bool:
+    """Whether 16 bits, or types that differ, ask for sums and products of half words."""
+    kinds = {n.to.dtype, *(x.value.dtype for x in given)}
+    return len(kinds) > 1 or n.to.dtype.bits > 8
+
+
+def _with_zero_points(*given: Scaled) -> bool:
+    return any(x.value.dtype.bits > 8 and (x.z or x.value.dtype is DType.UINT16) for x in given)
+
+
+NO_WORDS = "a 16-bit operand with a zero point, and no room for sums of half words, or half-way results"
 
 
 def _rescale(real: float, zero: int) -> Rescale:
@@ -168,6 +183,16 @@ def addition(n: QdqSite, node: Node) -> Answer:
     if isinstance(pair, str):
         return pair
     a, b = pair
+    parts = (a.s / n.to.s, b.s / n.to.s)
+    if _wants_words(n, a, b) and not any(
+        by_ties([r], x.largest) == "even" for r, x in zip(parts, pair, strict=True)
+    ):
+        by_b = parts[1] if node.kind == "Add" else -parts[1]
+        scaled = scaled_sum(_operand(a), _operand(b), parts[0], by_b, *n.to.limits)
+        if scaled is not None:
+            return n.build(scaled, a.value, b.value)
+    if _with_zero_points(a, b):
+        return NO_WORDS
     if not a.value.dtype is b.value.dtype is n.to.dtype:
         return "operands and result have different types"
     left = 20 if n.to.dtype.bits == 8 else 15
@@ -194,10 +219,16 @@ def multiplication(n: QdqSite, node: Node) -> Answer:
     if isinstance(pair, str):
         return pair
     a, b = pair
-    if a.largest * b.largest * a.s * b.s / n.to.s >= RESULTS:
-        return "products in the result's scale are beyond 32 bits"
     real = a.s * b.s / n.to.s
+    if a.largest * b.largest * real >= RESULTS:
+        return "products in the result's scale are beyond 32 bits"
     rounding = by_ties([real], a.largest * b.largest)
+    if _wants_words(n, a, b) and rounding != "even":
+        scaled = scaled_product(_operand(a), _operand(b), real, *n.to.limits)
+        if scaled is not None:
+            return n.build(scaled, a.value, b.value)
+    if _with_zero_points(a, b):
+        return NO_WORDS
     product = QuantisedMul(a.z, b.z, _rescale(real, n.to.z), n.to.low, n.to.high, n.to.dtype, rounding)
     return n.build(product, a.value, b.value)
 

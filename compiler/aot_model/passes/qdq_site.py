@@ -130,6 +130,11 @@ class QdqResult:
     low: int
     high: int
 
+    @property
+    def limits(self) -> tuple[int, int, int, DType]:
+        """Zero point, range and type, as operators take them."""
+        return self.z, self.low, self.high, self.dtype
+
     def q(self, real: float) -> int:
         """The integer of a real number."""
         least, most = self.dtype.limits

@@ -12,7 +12,7 @@ bounds the offset from one side, so the offset is found or shown not to exist.
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from functools import lru_cache
 from itertools import product
 
@@ -28,7 +28,7 @@ NEIGHBOURS = 3
 WORD = 32
 """Shifts of more bits than a word has leave nothing of a byte; they are not searched."""
 
-PRECISIONS = 3
+PRECISIONS = 5
 """How many shifts the search tries, the finest first."""
 
 
@@ -44,10 +44,6 @@ class Rescaling:
     def factor(self) -> float:
         """As a real number."""
         return float(self.multiplier) * 2.0 ** (self.shift - 31)
-
-    def of_bytes(self, low: int) -> Rescaling:
-        """For x less 128 more than the least of its type."""
-        return Rescaling(self.zero_point - low - 128, self.multiplier, self.shift)
 
 
 @dataclass(frozen=True)
@@ -71,9 +67,10 @@ def sum_table(
     high: int,
     rounding: Rounding = "double",
     sign: int = 1,
+    least: int = -128,
 ) -> np.ndarray:
-    """int64 [256, 256]: a + sign * b as TensorFlow Lite Micro computes it for a, b = -128 .. 127."""
-    bytes_ = np.arange(-128, 128, dtype=np.int64)
+    """int64 [256, 256]: a + sign * b as TensorFlow Lite Micro computes it for a, b = least … least + 255."""
+    bytes_ = np.arange(least, least + 256, dtype=np.int64)
     terms = [_rescaled((bytes_ - r.zero_point) << left_shift, r) for r in (a, b)]
     total = _rescaled(terms[0][:, None] + sign * terms[1][None, :], result, rounding)
     clamped: np.ndarray = np.clip(total + result.zero_point, low, high)
@@ -94,32 +91,41 @@ def affine(
     high: int,
     rounding: Rounding = "double",
     sign: int = 1,
+    least: int = -128,
 ) -> Affine | None:
-    """The affine form that equals the sum (or difference) on all pairs, or None."""
+    """The affine form that equals the sum (or difference) on all pairs of bytes, of which `least` is the
+    least, or None.
+    """
     if not all(1 - WORD < r.shift < WORD and r.multiplier for r in (a, b, result)):
         return None  # A scale that vanishes or is beyond all results: nothing a multiply-add is worth.
-    table = sum_table(a, b, result, left_shift, low, high, rounding, sign)
+    table = sum_table(a, b, result, left_shift, low, high, rounding, sign, least)
     real = [s * r.factor * 2.0**left_shift * result.factor for r, s in ((a, 1), (b, sign))]
-    finest = int(np.floor(31.0 - np.log2(128.0 * (abs(real[0]) + abs(real[1])))))
+    finest = int(np.floor(31.0 - np.log2(max(-least, least + 255) * max(map(abs, real)))))
     near = sorted(range(-NEIGHBOURS, NEIGHBOURS + 1), key=abs)
     for shift in range(min(finest, 31), max(finest - PRECISIONS, 0), -1):
         for moved in product(near, near):
             ma, mb = (round(factor * 2.0**shift) + d for factor, d in zip(real, moved, strict=True))
-            offset = _offset(table, ma, mb, shift, low, high)
+            offset = _offset(table, ma, mb, shift, low, high, least)
             if offset is not None:
                 return Affine(ma, mb, offset, shift, low, high)
     return None
 
 
-def _offset(table: np.ndarray, ma: int, mb: int, shift: int, low: int, high: int) -> int | None:
-    """An offset with which the factors give the table, without overflow of int32, or None."""
-    bytes_ = np.arange(-128, 128, dtype=np.int64)
-    value = bytes_[:, None] * ma + bytes_[None, :] * mb
-    room = (1 << 31) - 1 - int(np.abs(value).max())
-    above = np.where(table > low, (table << shift) - value, -room).max()
-    below = np.where(table < high, ((table + 1) << shift) - 1 - value, room).min()
+def _offset(table: np.ndarray, ma: int, mb: int, shift: int, low: int, high: int, least: int) -> int | None:
+    """An offset with which the factors give the table, or None; no term overflows int32, nor does the offset
+    with either of them or both.
+    """
+    bytes_ = np.arange(least, least + 256, dtype=np.int64)
+    a, b = bytes_ * ma, bytes_ * mb
+    sums = [0, *(int(v) for v in (a.min(), a.max(), b.min(), b.max(), a.min() + b.min(), a.max() + b.max()))]
+    room = -(1 << 31) - min(sums), (1 << 31) - 1 - max(sums)
+    if max(abs(v) for v in sums[:5]) >= 1 << 31 or room[0] > room[1]:
+        return None
+    value = a[:, None] + b[None, :]
+    above = np.where(table > low, (table << shift) - value, room[0]).max()
+    below = np.where(table < high, ((table + 1) << shift) - 1 - value, room[1]).min()
     offset = int((above + below) // 2)
-    return offset if above <= below and abs(offset) <= room else None
+    return offset if above <= below and room[0] <= offset <= room[1] else None
 
 
 @dataclass(frozen=True)
@@ -154,10 +160,8 @@ def mve_sum(form: Affine) -> RowSum:
 
 
 def mve_sum_of_uint8(form: Affine) -> RowSum:
-    """The same; form: of uint8 less 128."""
-    offset = (form.offset - 128 * (form.ma + form.mb) + (1 << 31)) % (1 << 32) - (1 << 31)
-    # its sums are those of the form, modulo 2^32
-    return _mve_sum("aot_mve_sum_uint8", "uint8_t", "AOT_MVE_SUM_UINT8", replace(form, offset=offset))
+    """The same for uint8."""
+    return _mve_sum("aot_mve_sum_uint8", "uint8_t", "AOT_MVE_SUM_UINT8", form)
 
 
 def _mve_sum(base: str, ctype: str, macro: str, form: Affine) -> RowSum:

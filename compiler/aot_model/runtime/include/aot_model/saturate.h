@@ -26,6 +26,7 @@
 AOT_MODEL_SATURATE(int8, -128, 127, "ssat %0, #8, %1")
 AOT_MODEL_SATURATE(uint8, 0, 255, "usat %0, #8, %1")
 AOT_MODEL_SATURATE(int16, -32768, 32767, "ssat %0, #16, %1")
+AOT_MODEL_SATURATE(uint16, 0, 65535, "usat %0, #16, %1")
 
 /* The nearest value of a type to x / 2^bits, which is rounded down; 0 <= bits < 32, a constant. */
 #if defined(__ARM_FEATURE_SAT) && defined(__thumb2__) && defined(__GNUC__) && !defined(__ARM_FEATURE_MVE)
@@ -62,6 +63,7 @@ AOT_MODEL_SATURATE(int16, -32768, 32767, "ssat %0, #16, %1")
 AOT_MODEL_SATURATE_SHIFTED(int8, "ssat %0, #8, %1")
 AOT_MODEL_SATURATE_SHIFTED(uint8, "usat %0, #8, %1")
 AOT_MODEL_SATURATE_SHIFTED(int16, "ssat %0, #16, %1")
+AOT_MODEL_SATURATE_SHIFTED(uint16, "usat %0, #16, %1")
 
 /* The nearest value of a type to aot_model_requantise_small() plus a zero point; no multiplier is negative, and the zero
  * point times 2^-shift is less than 2^30. What is rounded away from zero is rounded up, after one is taken from what is
@@ -89,5 +91,6 @@ AOT_MODEL_SATURATE_SHIFTED(int16, "ssat %0, #16, %1")
 AOT_MODEL_REQUANTISED(int8)
 AOT_MODEL_REQUANTISED(uint8)
 AOT_MODEL_REQUANTISED(int16)
+AOT_MODEL_REQUANTISED(uint16)
 
 #endif

@@ -295,6 +295,32 @@ AOT_MODEL_INLINE int32_t aot_model_rescale(int32_t acc, int32_t multiplier, int6
     return (int32_t)(((int64_t)acc * multiplier + offset) >> 32) >> (shift - 32);
 }
 
+/* acc + (multiplier * x >> 16) for -2^15 <= x < 2^15; the sum fits. */
+AOT_MODEL_INLINE int32_t aot_model_add_scaled(int32_t acc, int32_t multiplier, int32_t x)
+{
+#if defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(__GNUC__)
+    if (!__builtin_constant_p(x)) {
+        int32_t sum; /* smlawb sets Q where it overflows, which it does not */
+        __asm__("smlawb %0, %1, %2, %3" : "=r"(sum) : "r"(multiplier), "r"(x), "r"(acc));
+        return sum;
+    }
+#endif
+    return acc + (int32_t)((int64_t)multiplier * x >> 16);
+}
+
+/* acc + (a * b >> 32); the sum fits. */
+AOT_MODEL_INLINE int32_t aot_model_add_high(int32_t acc, int32_t a, int32_t b)
+{
+#if defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(__GNUC__)
+    if (!__builtin_constant_p(a)) {
+        int32_t sum;
+        __asm__("smmla %0, %1, %2, %3" : "=r"(sum) : "r"(a), "r"(b), "r"(acc));
+        return sum;
+    }
+#endif
+    return acc + (int32_t)((int64_t)a * b >> 32);
+}
+
 /* Requantisation with a single rounding, ties up. */
 AOT_MODEL_INLINE int32_t aot_model_requantise_single(int32_t acc, int32_t multiplier, int32_t shift)
 {
