@@ -66,6 +66,11 @@ class Net:
     def quantised(self, x: str) -> str:
         return self.op("QuantizeLinear", x, *self.parameters())
 
+    def quantised_with(self, x: str) -> tuple[str, str, str]:
+        """Quantised, with its scale and zero point."""
+        scale, zero = self.parameters()
+        return self.op("QuantizeLinear", x, scale, zero), scale, zero
+
     def proto(self, result: str) -> onnx.ModelProto:
         output = helper.make_tensor_value_info(result, TYPES[self.kind], None)
         return model(self.nodes, self.inputs, [output], self.constants, opset=21)

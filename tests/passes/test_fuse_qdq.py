@@ -108,6 +108,48 @@ def softmax(n: Net) -> str:
     return n.op("Softmax", n.input(3, 7), axis=-1)
 
 
+def resized(n: Net, mode: str, scales: list[float], **attributes: object) -> str:
+    return n.op("Resize", n.input(1, 2, 4, 5), "", n.constant([1, 1, *scales]), mode=mode, **attributes)
+
+
+def nearest(n: Net) -> str:
+    return resized(n, "nearest", [2, 1.5])
+
+
+def twice_as_large(n: Net) -> str:
+    return n.op("Clip", resized(n, "linear", [2, 2]), n.constant(-0.5), n.constant(1.0))
+
+
+def between_corners(n: Net) -> str:
+    return resized(n, "linear", [2, 1], coordinate_transformation_mode="align_corners")
+
+
+def cubic(n: Net) -> str:
+    return resized(n, "cubic", [1, 2])
+
+
+def larger(n: Net) -> str:
+    return n.op("Max", n.input(2, 5), n.input(5), n.constant(n.rng.uniform(-1, 1, 5)))
+
+
+def largest(n: Net) -> str:
+    return n.op("ReduceMax", n.input(2, 6, 5), n.constant([1], "int64"))
+
+
+def smallest(n: Net) -> str:
+    return n.op("Relu", n.op("ReduceMin", n.input(2, 6, 5), n.constant([2], "int64"), keepdims=0))
+
+
+def global_largest(n: Net) -> str:
+    return n.op("GlobalMaxPool", n.input(1, 3, 5, 4))
+
+
+def positive(n: Net) -> str:
+    """Another reader of the same dequantised tensor is beside it."""
+    x = n.input(2, 40)
+    return n.op("Add", n.op("DequantizeLinear", *n.quantised_with(n.op("Relu", x))), x)
+
+
 BYTE_ONLY: tuple[Callable[[Net], str], ...] = (pool,)
 CASES = (
     conv,
@@ -126,6 +168,15 @@ CASES = (
     softmax,
     pool,
     table,
+    nearest,
+    twice_as_large,
+    between_corners,
+    cubic,
+    larger,
+    largest,
+    smallest,
+    global_largest,
+    positive,
 )
 
 

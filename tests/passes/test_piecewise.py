@@ -122,7 +122,7 @@ FUNCTIONS = {
     "Mish": Function(one("Mish"), lambda x: x * np.tanh(np.log1p(np.exp(x))), 2.0**-12, 2.0**-12),
     "Elu": Function(one("Elu"), lambda x: np.where(x > 0, x, np.expm1(x)), 2.0**-13, 2.0**-13),
     "Neg": Function(one("Neg"), lambda x: -x, 2.0**-12, 2.0**-13),
-    "Relu": Function(one("Relu"), lambda x: np.maximum(x, 0), 2.0**-12, 2.0**-12),
+    "Abs": Function(one("Abs"), np.abs, 2.0**-12, 2.0**-12),
 }
 
 

@@ -239,6 +239,11 @@ class Resize(Operator):
     mode: str = "nearest"
     nearest_mode: str = "round_prefer_floor"
 
+    @property
+    def picks(self) -> bool:
+        """Whether every element of the result is one of the input."""
+        return self.mode == "nearest" and self.coordinate_transformation_mode != "tf_crop_and_resize"
+
     def _axes(self, rank: int) -> list[int]:
         return list(range(rank)) if self.axes is None else [normal_axis(a, rank) for a in self.axes]
 

@@ -126,8 +126,8 @@ def _attempts(site: QdqSite, behind: Node) -> Iterator[Callable[[], Answer]]:
     while (
         start.kind in ("Relu", "Clip")
         and start.inputs[0] is not None
-        and site.read_once(start.inputs[0])
         and start.inputs[0] in site.producer
+        and (site.read_once(start.inputs[0]) or site.producer[start.inputs[0]].kind == "DequantizeLinear")
     ):
         limits = _limits(start)
         if limits is None:

@@ -36,6 +36,7 @@ from aot_model.ops.rounded_softmax import RoundedSoftmax
 from aot_model.ops.scaled_words import Operand, scaled_product, scaled_sum
 from aot_model.ops.volumes import convolved, unfolded_first
 from aot_model.ops.zero_points import ones, product_of_pairs, row_sums
+from aot_model.passes.qdq_resize import resized
 from aot_model.passes.qdq_site import MOVEMENTS, NARROW, RESULTS, QdqSite, Scaled, by_ties
 from aot_model.passes.qdq_weights import apart, constant_bias, constant_weights, finer, largest_sum, unfit
 
@@ -242,6 +243,29 @@ def concatenation(n: QdqSite, node: Node) -> Answer:
     )
 
 
+def larger(n: QdqSite, node: Node) -> Answer:
+    """Max and Min: of integers in the result's scale, which are in the same order as what they stand for."""
+    reals = [n.real(value) for value in node.inputs]
+    parts = [n.tensor(value) for value, real in zip(node.inputs, reals, strict=True) if real is None]
+    tensors = [x for x in parts if x is not None]
+    if not tensors or len(tensors) < len(parts):
+        return "an operand is not quantised with one scale"
+    constants = [real for real in reals if real is not None]
+    if len(tensors) == 1 and tensors[0].value.dtype.bits == 8 and all(c.size == 1 for c in constants):
+        return "a function of 8 bits, which a table does"
+    return n.build(node.op, *map(n.rescaled, tensors), *map(n.integers, constants))
+
+
+def largest(n: QdqSite, node: Node) -> Answer:
+    """ReduceMax, ReduceMin, GlobalMaxPool: of the integers as they are."""
+    x = n.tensor(node.inputs[0])
+    if x is None:
+        return "the input is not quantised with one scale"
+    if 0 in x.value.shape:
+        return "the largest of nothing"
+    return n.rescaled(replace(x, value=n.build(node.op, x.value, *node.inputs[1:])))
+
+
 def average(n: QdqSite, node: Node) -> Answer:
     """Means over axes, and pooling whose windows all hold the same number of elements."""
     x = n.tensor(node.inputs[0])
@@ -313,6 +337,14 @@ def softmax(n: QdqSite, node: Node) -> Answer:
 def movement(n: QdqSite, node: Node) -> Answer:
     x = n.tensor(n.quantise.inputs[0])
     return "the input is not quantised with one scale" if x is None else n.rescaled(x)
+
+
+def dequantised(n: QdqSite, node: Node) -> Answer:
+    """What a Relu or Clip leaves of a tensor of 16 bits."""
+    x = n.tensor(node.outputs[0])
+    if x is None or x.value.dtype.bits == 8:
+        return "8 bits, of which a table does it, or several scales"
+    return n.rescaled(x)
 
 
 def multiple(n: QdqSite, node: Node) -> Answer:
@@ -404,6 +436,13 @@ WITH_RANGE: dict[str, Rule] = {
     "GlobalAveragePool": average,
     "AveragePool": average,
     "ReduceMean": average,
+    "Resize": resized,
+    "Max": larger,
+    "Min": larger,
+    "ReduceMax": largest,
+    "ReduceMin": largest,
+    "GlobalMaxPool": largest,
+    "DequantizeLinear": dequantised,
 }
 """Operators behind which a Relu or Clip is only a narrower range of the result."""
 

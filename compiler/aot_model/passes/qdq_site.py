@@ -23,6 +23,7 @@ from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
 from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.registry import Build
 from aot_model.ops.requantise import Requantise
+from aot_model.ops.resample import Resize
 
 MOVEMENTS = (
     "Reshape",
@@ -40,6 +41,7 @@ MOVEMENTS = (
     "MaxPool",
     "DepthToSpace",
     "SpaceToDepth",
+    "Resize",
 )
 """Operators that give the same elements whether they are integers or what those stand for, or zeros; the
 first input is the data.
@@ -204,6 +206,8 @@ class QdqSite:
             return self.build(op("Slice"), x.value, *(self.constant("slice", np.asarray([v])) for v in ends))
         if isinstance(node.op, MaxPool) and node.op._pool(x.value).misses:
             return None  # its result is the smallest of floats
+        if isinstance(node.op, Resize) and not node.op.picks:
+            return None
         if isinstance(node.op, Pad) and node.op.mode == "constant":
             pads, fill, axes = (node.input(k) for k in (1, 2, 3))
             if x.value.dtype not in NARROW or (fill is not None and (fill.data is None or fill.data.any())):
@@ -295,6 +299,13 @@ class QdqSite:
             end = np.clip(zero + sign * ends, low, high).astype(acc.dtype.numpy)
             acc = self.build(op(kind), acc, self.constant(kind.lower(), end if end.size > 1 else end[0]))
         return acc
+
+    def integers(self, real: np.ndarray) -> Value:
+        """A constant of floats as the wanted integers."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            steps = np.rint(real.astype(np.float32) / np.float32(self.to.s)).astype(np.float64)
+        whole = np.clip(np.nan_to_num(steps) + self.to.z, self.to.low, self.to.high)
+        return self.constant("integers", whole.astype(self.to.dtype.numpy))
 
     def rescaled(self, x: Scaled) -> Value:
         """Integers in the wanted scale: through a table, or by a multiplication."""
