@@ -24,7 +24,7 @@ from aot_model.kernels.int8.patch_mve import BLOCK
 from aot_model.kernels.int16 import bytes_mve, depthwise_dsp, depthwise_lanes_mve, depthwise_mve, groups_mve
 from aot_model.kernels.int16.conv import Conv, conv
 from aot_model.kernels.int16.depthwise import depthwise
-from aot_model.kernels.int16.dots import INT32, Dots
+from aot_model.kernels.int16.dots import Dots
 from aot_model.kernels.int16.elements import Elements, elements
 from aot_model.kernels.int16.finish import Finish, Rule, finish
 from aot_model.kernels.int16.finish_mve import Ending
@@ -134,8 +134,6 @@ def _layer(
     most = dots.taps * dots.most
     if dots.sum_type == "int64_t" and x.dtype.bits == 8:
         return "the sums have more than 32 bits"
-    if matrix.size and rest and int(np.abs(start).max()) > INT32:
-        return "what the zero point adds has more than 32 bits"
     return Layer(source, matrix, dots, start, most)
 
 

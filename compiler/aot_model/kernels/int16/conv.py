@@ -21,7 +21,7 @@ from aot_model.kernels.int8.requantise_mve import HEADER as MVE
 from aot_model.kernels.int8.spec import Int64
 from aot_model.kernels.int16 import block_mve, dot_dsp, dot_mve, quads_dsp
 from aot_model.kernels.int16.blocks import Blocks, Index
-from aot_model.kernels.int16.dots import Dots
+from aot_model.kernels.int16.dots import INT32, Dots
 from aot_model.kernels.int16.elements import Elements
 from aot_model.kernels.int16.finish import Finish
 from aot_model.kernels.int16.finish_mve import Ending, where_stored
@@ -58,6 +58,13 @@ class Conv:
     @property
     def taps(self) -> int:
         return int(self.weights.shape[1])
+
+    @property
+    def start_type(self) -> type[np.integer]:
+        """int64 where what is added, or the sum of it with one of 32 bits, has more."""
+        assert self.start is not None
+        most = self.taps * self.dots.most if self.dots.sum_type == "int32_t" else 0
+        return np.int32 if int(np.abs(self.start).max()) + most <= INT32 else np.int64
 
     @property
     def count(self) -> int:
@@ -225,7 +232,7 @@ class Channels(Method):
         if c.finish is not None:
             found += c.finish.table()
         elif c.start is not None:
-            found.append(Packed("start", c.start.astype(np.int32), admissible=ANYTHING))
+            found.append(Packed("start", c.start.astype(c.start_type), admissible=ANYTHING))
         return found
 
     def declared(self) -> list[str]:
