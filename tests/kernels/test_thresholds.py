@@ -15,7 +15,14 @@ from aot_model.kernels.base import ConvShape
 from aot_model.kernels.float32 import panels
 from aot_model.kernels.float32.blocks import Blocks
 from aot_model.kernels.float32.dialects import DIALECTS
-from aot_model.kernels.int8 import conv_mve, depthwise_columns_mve, fully_connected_dsp, nibbles_dsp, pooling
+from aot_model.kernels.int8 import (
+    conv_mve,
+    depthwise_columns_mve,
+    fully_connected_dsp,
+    nibbles_dsp,
+    pooling,
+    requantise,
+)
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.int16 import depthwise_mve
 
@@ -170,6 +177,17 @@ def test_taps_of_int16_that_offsets_reach(shape: ConvShape, taken: bool) -> None
 def test_dot_products_that_32_bits_hold(channels: int, groups: int, zero: int, taken: bool) -> None:
     shape = ConvShape(1, 1, 2, channels, 1, 2, 4, groups=groups)
     assert conv_mve.applicable(shape, _quant(zero)) is taken
+
+
+@pytest.mark.parametrize(("offset", "narrow"), [(8191, True), (-8191, True), (8192, False), (-8192, False)])
+def test_offsets_that_lanes_of_16_bits_add(
+    offset: int, narrow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was cut to 16 bits stays beyond all results then. Offsets that are found are far smaller."""
+    ends = np.array([-5000]), np.array([5000])
+    found = np.array([1 << 30]), np.array([0]), np.array([offset])
+    monkeypatch.setattr(requantise, "_all_affine", lambda *given: found)
+    assert requantise.plan(_quant(), *ends, rounded=False).narrow is narrow
 
 
 @pytest.mark.parametrize(
