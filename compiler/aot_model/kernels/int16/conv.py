@@ -96,8 +96,7 @@ class Conv:
         pixel = total("pixel", str(row))
         if self.tail is not None:
             return self.tail.store("v", ("0", "0", pixel, column), 1).splitlines()
-        cast = "" if self.finish is not None or self.result[0] == self.sum_type else f"({self.result[0]})"
-        return [f"y[({pixel}) * {self.shape.out_c} + {column}] = {cast}v;"]
+        return [f"y[({pixel}) * {self.shape.out_c} + {column}] = v;"]
 
 
 def conv(c: Conv) -> KernelCode:
@@ -151,7 +150,7 @@ def _method(c: Conv) -> Method:
 
 def _by_fours(c: Conv) -> bool:
     """Whether four channels of bytes at a time are possible, and worth their code."""
-    types = c.dots.dsp and c.dots.chunk > 0 and (c.dots.x_type, c.dots.w_type) == ("int16_t", "int8_t")
+    types = c.dots.dsp and c.dots.chunk > 0 and c.dots.w_type == "int8_t"
     fits = c.shape.groups == 1 and c.taps % 2 == 0 and c.taps >= 8 and c.shape.out_c % quads_dsp.CHANNELS == 0
     return types and fits and c.count * c.shape.out_c * c.taps >= LEAST_MACS
 
