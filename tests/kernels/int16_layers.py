@@ -10,6 +10,7 @@ from draw import RULES, Draw, requantised
 from int16_schedules import (
     blocks_of_rows,
     channels_in_lanes,
+    factors_and_ends,
     fours_of_channels,
     fours_of_parts,
     groups,
@@ -104,7 +105,7 @@ def integer_convolutions() -> list[Layer]:
         )
     layers += blocks_of_rows(draw) + fours_of_channels(draw) + groups(draw) + groups_of_types(draw)
     layers += [*fours_of_parts(), long_rows(Draw(51)), *ties(Draw(52))]
-    return layers + channels_in_lanes(Draw(61))
+    return layers + channels_in_lanes(Draw(61)) + factors_and_ends(Draw(71))
 
 
 def integer_transposed() -> list[Layer]:

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from float32_cases import DenseTail
 
+from aot_model.cycles.rules import memory_of
+from aot_model.ir.types import DType
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.float32 import panels
 from aot_model.kernels.float32.blocks import Blocks
@@ -23,8 +25,12 @@ from aot_model.kernels.int8 import (
     pooling,
     requantise,
 )
+from aot_model.kernels.int8.held_dsp import held
 from aot_model.kernels.int8.spec import QuantSpec
-from aot_model.kernels.int16 import depthwise_mve
+from aot_model.kernels.int16 import depthwise_dsp, depthwise_mve, groups_mve
+from aot_model.kernels.int16.finish import Finish, Rule, finish
+from aot_model.kernels.int16.finish_mve import Ending
+from aot_model.kernels.reading import Reading
 
 
 def _window(height: int, width: int, channels: int = 4) -> ConvShape:
@@ -226,3 +232,74 @@ def test_panels(vectors: str, rows: int, columns: int, bits: int, said: str, loo
     (panel,) = code.scratch
     assert panel.nbytes == 4 * 32 * int(said.split()[0])
     assert " ".join(re.findall(r"for \(int32_t (\w+)", code.body)) == loops
+
+
+@pytest.mark.parametrize(("taps", "bits", "taken"), [(511, 8, True), (512, 8, False), (9, 16, False)])
+def test_taps_of_int16_whose_sums_have_32_bits(taps: int, bits: int, taken: bool) -> None:
+    """One more makes 2^31 of the least activations and weights."""
+    shape = ConvShape(1, 1, taps + 15, 2, 1, 16, 2, 1, taps, groups=2)
+    weights, most = np.ones((1, taps, 2), f"int{bits}"), 1 << 15 + bits - 1
+    assert depthwise_dsp.applicable(shape, weights, most, None) is taken
+    ending = Ending.of(_ending())
+    groups = ConvShape(1, 1, 16, 2 * taps, 1, 16, 2, groups=2)
+    assert groups_mve.applicable(groups, np.ones((2, taps), f"int{bits}"), most, ending) is (
+        taps * most < 1 << 31
+    )
+
+
+def _ending(to: DType = DType.INT16, zero: int = 0, shift: int = -8) -> Finish | None:
+    one = np.ones(1, np.int64)
+    return finish(1, 0 * one, Rule("single", one << 30, shift * one, zero, *to.limits, to), 1 << 20)
+
+
+@pytest.mark.parametrize(
+    ("to", "channels", "taken"),
+    [
+        (DType.INT16, 8191, True),
+        (DType.INT16, 8192, False),
+        (DType.UINT16, 64, False),
+        (DType.INT8, 64, True),
+    ],
+)
+def test_patches_of_groups_that_offsets_reach(to: DType, channels: int, taken: bool) -> None:
+    """Bytes of a patch have 16 bits; vectors store what has a sign."""
+    shape = ConvShape(1, 2, 3, channels, 1, 2, channels, 2, 2, groups=1)
+    weights = np.ones((channels, 4), np.int8)
+    assert groups_mve.applicable(shape, weights, 1 << 22, Ending.of(_ending(to))) is taken
+
+
+@pytest.mark.parametrize(
+    ("zero", "shift", "done"),
+    [
+        (16383, -17, True),
+        (16384, -17, False),
+        (-16384, -17, True),
+        (-16385, -17, False),
+        (0, -31, True),
+        (0, -32, False),
+    ],
+)
+def test_zero_points_beside_which_a_rounding_fits(zero: int, shift: int, done: bool) -> None:
+    assert (_ending(zero=zero, shift=shift) is not None) is done
+
+
+@pytest.mark.parametrize(
+    ("ins", "outs", "pixels", "taken"),
+    [
+        (8, 4000, 9, True),
+        (8, 4001, 9, False),
+        (8, 16, 48, False),
+        (8, 16, 49, True),
+        (9, 16, 400, False),
+        (1, 16, 400, False),
+    ],
+)
+def test_pixels_that_stay_in_registers(ins: int, outs: int, pixels: int, taken: bool) -> None:
+    """Their results are within an offset's reach, and they save 5,000 cycles."""
+    weights = np.random.default_rng(1).integers(-99, 99, (outs, ins)).astype(np.int8)
+    reading = Reading(memory_of("0ws"))
+    assert (held(_pixels(pixels, ins, outs), weights, None, _quant(), reading) is not None) is taken
+
+
+def _pixels(count: int, ins: int, outs: int) -> ConvShape:
+    return ConvShape(1, 1, count, ins, 1, count, outs)

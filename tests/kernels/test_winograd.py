@@ -135,6 +135,18 @@ def extreme_cases() -> list[Case]:
     return cases
 
 
+def deep_case() -> Case:
+    """So many channels that what pointers move on by is no constant of an addition."""
+    rng, shape = np.random.default_rng(6), ConvShape(1, 4, 5, 464, 4, 5, 4, 3, 3, pad_top=1, pad_left=1)
+    weights = rng.integers(-20, 21, (4, 3, 3, 464)).astype(np.int8)
+    quant = QuantSpec(-100, np.array([2**30], np.int32), np.array([-13], np.int32), 0, -128, 127)
+    assert winograd.fits(shape, quant, weights)
+    x, variant = some_input(rng, shape, quant), next(winograd.variants(shape, False))
+    code = winograd_dsp.conv(shape, weights, None, quant, None, variant)
+    assert any(f"winograd_{464 // 16}x8" in helper and "mov" in helper for helper in code.helpers)
+    return Case(code, x, arithmetic.conv(x, weights, None, shape, quant))
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_host(seed: int, tmp_path: Path) -> None:
     run_host(random_cases(seed, 14) + (extreme_cases() if seed == 0 else []), tmp_path)
@@ -143,7 +155,7 @@ def test_host(seed: int, tmp_path: Path) -> None:
 @needs_qemu
 @pytest.mark.parametrize(("core", "level"), [("m4", "-O2"), ("m4", "-Os"), ("m33", "-O2")])
 def test_cores(core: str, level: str, tmp_path: Path) -> None:
-    run_board(random_cases(7, 14) + extreme_cases(), tmp_path, core, (level,))
+    run_board([*random_cases(7, 14), *extreme_cases(), deep_case()], tmp_path, core, (level,))
 
 
 def test_all_variants_are_among_the_cases() -> None:

@@ -268,8 +268,7 @@ def _depthwise(family: Family, site: Site, layer: Layer, shape: ConvShape) -> No
     finish, own = _end(site, layer)
     result, weights = site.result.dtype, _by_channel(shape, layer)
     ending = Ending.of(finish) if family.mve else None
-    most = layer.dots.most
-    writers = depthwise_lanes_mve.writers(shape, weights, most, ending) if ending is not None else []
+    writers = depthwise_lanes_mve.writers(shape, weights, ending) if ending is not None else []
     taps = shape.kernel_h * shape.kernel_w
     sums = family.mve and finish is None and own is not None and taps >= _FEWEST_GATHERED
     if ending is not None and writers:
@@ -282,7 +281,7 @@ def _depthwise(family: Family, site: Site, layer: Layer, shape: ConvShape) -> No
         )
     else:
         wide, to = weights.astype(np.int16), (result.c_type, result.size)
-        code = depthwise(shape, wide, most, finish, own, out.dtype.c_type, to)
+        code = depthwise(shape, wide, layer.dots.most, finish, own, out.dtype.c_type, to)
     _add(site, code, own, shape, f"integer_depthwise_{shape.kernel_h}x{shape.kernel_w}")
 
 
