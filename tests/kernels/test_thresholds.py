@@ -102,12 +102,14 @@ def test_sums_of_windows(change: dict[str, int], sums: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ins", "outs", "expanded"), [(256, 16, True), (260, 16, False), (256, 15, False), (6, 4, True)]
+    ("ins", "outs", "expanded"),
+    [(256, 16, True), (260, 16, False), (256, 15, False), (6, 4, True), (4, 16, True), (3, 4, True)],
 )
 def test_rows_that_are_expanded_once(ins: int, outs: int, expanded: bool) -> None:
     w = np.ones((outs, ins), np.int8)
     code = fully_connected_dsp.fully_connected(_row(ins, outs), w, None, _quant())
     assert ("expanded once" in code.note) is expanded
+    assert (f"(wide, x, {ins // 4}u)" in code.body) is (expanded and ins > 3)
     assert [piece.nbytes for piece in code.scratch if piece.name == "wide"] == [
         2 * (ins + -ins % 4)
     ] * expanded
