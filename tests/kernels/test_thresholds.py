@@ -6,6 +6,7 @@ Whether either way is right is seen elsewhere; a limit that moves changes what i
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -234,6 +235,8 @@ def test_panels(vectors: str, rows: int, columns: int, bits: int, said: str, loo
     (panel,) = code.scratch
     assert panel.nbytes == 4 * 32 * int(said.split()[0])
     assert " ".join(re.findall(r"for \(int32_t (\w+)", code.body)) == loops
+    one = replace(matrix, q=matrix.q[:, :16], scales=scales[:, :1], zeros=zeros[:, :1])
+    assert "int32_t b " not in panels.panel_matmul(rows, one, tail, DIALECTS[vectors], True).body
 
 
 @pytest.mark.parametrize(("taps", "bits", "taken"), [(511, 8, True), (512, 8, False), (9, 16, False)])
