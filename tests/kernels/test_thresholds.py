@@ -21,6 +21,7 @@ from aot_model.kernels.float32.dialects import DIALECTS
 from aot_model.kernels.int8 import (
     conv_mve,
     depthwise_columns_mve,
+    depthwise_taps_mve,
     fully_connected_dsp,
     nibbles_dsp,
     pooling,
@@ -158,6 +159,8 @@ def test_blocks_of_eight_outputs(outputs: int, kernel: tuple[int, int], compact:
     [
         (ConvShape(1, 1, 32_768, 1, 1, 1, 1, 1, 2, dilation_w=32_767), True),
         (ConvShape(1, 1, 32_769, 1, 1, 1, 1, 1, 2, dilation_w=32_768), False),
+        (ConvShape(1, 1, 16_384, 2, 1, 1, 2, 1, 2, dilation_w=16_383, groups=2), True),
+        (ConvShape(1, 1, 16_385, 2, 1, 1, 2, 1, 2, dilation_w=16_384, groups=2), False),
         (ConvShape(1, 2, 16_383, 2, 1, 16_383, 2, 2, 1, groups=2), True),
         (ConvShape(1, 2, 16_384, 2, 1, 16_384, 2, 2, 1, groups=2), False),
         (ConvShape(1, 1, 8, 255, 1, 4, 255, 1, 2, groups=255), True),
@@ -171,6 +174,25 @@ def test_blocks_of_eight_outputs(outputs: int, kernel: tuple[int, int], compact:
 def test_taps_of_int16_that_offsets_reach(shape: ConvShape, taken: bool) -> None:
     taps = np.ones((shape.out_c, shape.kernel_h * shape.kernel_w), np.int8)
     assert depthwise_mve.applicable(shape, taps, None) is taken
+
+
+@pytest.mark.parametrize(
+    ("shape", "taken"),
+    [
+        (ConvShape(1, 1, 21_846, 3, 1, 1, 3, 1, 2, dilation_w=21_845, groups=3), True),
+        (ConvShape(1, 1, 65_537, 1, 1, 1, 1, 1, 2, dilation_w=65_536), False),
+        (ConvShape(1, 2, 21_845, 3, 1, 21_845, 3, 2, 1, groups=3), True),
+        (ConvShape(1, 2, 21_846, 3, 1, 21_846, 3, 2, 1, groups=3), False),
+        (ConvShape(1, 1, 8, 341, 1, 4, 1023, 1, 2, groups=341), True),
+        (ConvShape(1, 1, 8, 512, 1, 4, 1024, 1, 2, groups=512), False),
+        (ConvShape(1, 1, 80, 315, 1, 4, 315, 1, 2, stride_w=13, groups=315), True),
+        (ConvShape(1, 1, 80, 512, 1, 4, 512, 1, 2, stride_w=8, groups=512), False),
+        (ConvShape(1, 16, 80, 3, 1, 4, 3, 16, 8, groups=3), True),
+        (ConvShape(1, 3, 80, 3, 1, 4, 3, 3, 43, groups=3), False),
+    ],
+)
+def test_taps_of_bytes_that_offsets_reach(shape: ConvShape, taken: bool) -> None:
+    assert depthwise_taps_mve.applicable(shape) is taken
 
 
 @pytest.mark.parametrize(
