@@ -76,6 +76,14 @@ def large_int8() -> list[Layer]:
     ):
         x, w = draw.tensor(np.int8, 1, *size, 3), draw.tensor(np.int8, 3, *kernel, 1)
         add(Convolution(strides=strides, pads=pads, x_zero_point=-128, group=3), x, w)
+    for shape, kernel, window in (  # more taps than offsets reach; four outputs within a subtraction, and not
+        ((1, 24, 26, 3), (23, 23), {}),
+        ((1, 2, 308, 2), (2, 300), {}),
+        ((1, 1, 32, 341), (1, 20), {"strides": (1, 3)}),
+        ((1, 1, 36, 341), (1, 20), {"strides": (1, 4)}),
+    ):
+        x, w = draw.tensor(np.int8, *shape), draw.tensor(np.int8, shape[-1], *kernel, 1)
+        add(Convolution(**window, x_zero_point=-9, group=shape[-1]), x, w)
     return layers
 
 
