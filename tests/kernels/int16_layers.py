@@ -10,6 +10,7 @@ from draw import RULES, Draw, requantised
 from int16_schedules import (
     blocks_of_rows,
     channels_in_lanes,
+    factors_and_ends,
     fours_of_channels,
     fours_of_parts,
     groups,
@@ -93,9 +94,18 @@ def integer_convolutions() -> list[Layer]:
     )
     extreme = np.full((1, 3, 3, 61), -32768, np.int16), np.full((2, 3, 3, 61), -128, np.int8)
     layers.append(Layer("largest sums", extreme[0], (Step(Convolution(), (extreme[1],)),)))
+    for kind, zero in ((np.uint16, 0), (np.int16, -32768)):  # a sum of 32 bits, and so many that it adds
+        x, node = np.full((1, 1, 3, 400), np.iinfo(kind).max, kind), Convolution(x_zero_point=zero)
+        layers.append(
+            Layer(
+                f"from the least {kind.__name__} on",
+                x,
+                (Step(node, (np.full((3, 1, 1, 400), 127, np.int8),)),),
+            )
+        )
     layers += blocks_of_rows(draw) + fours_of_channels(draw) + groups(draw) + groups_of_types(draw)
     layers += [*fours_of_parts(), long_rows(Draw(51)), *ties(Draw(52))]
-    return layers + channels_in_lanes(Draw(61))
+    return layers + channels_in_lanes(Draw(61)) + factors_and_ends(Draw(71))
 
 
 def integer_transposed() -> list[Layer]:
@@ -135,7 +145,11 @@ def integer_transposed() -> list[Layer]:
                 (Step(node, (w,)), *steps),
             )
         )
-    return layers
+    # What the zero point adds has more than 32 bits in each phase, though nothing in all taps together.
+    w = np.full((2, 1, 2, 520), 127, np.int8) * np.asarray([1, -1], np.int8)[:, None]
+    node = ConvolutionTranspose(strides=(1, 2))
+    x = np.full((1, 1, 3, 520), 65535, np.uint16)
+    return [*layers, Layer("opposite phases", x, (Step(node, (w,)),))]
 
 
 @dataclass(frozen=True)

@@ -256,3 +256,42 @@ def blocks_of_rows(draw: Draw) -> list[Layer]:
             )
         )
     return layers
+
+
+def factors_and_ends(draw: Draw) -> list[Layer]:
+    """Factors of 1 and more, for which sums are shifted to the left by several bits; zero points beyond 30
+    bits when they are shifted; results of 16 bits with the ends of other types; as many taps of a channel as
+    32 bits hold, and one more; weights of 16 bits in depthwise layers.
+    """
+    layers = []
+
+    def add(name: str, x: np.ndarray, w: np.ndarray, *after: Step) -> None:
+        node = Convolution(group=x.shape[-1] if w.shape[-1] == 1 else 1)
+        layers.append(Layer(f"{name} {list(x.shape)} * {list(w.shape)}", x, (Step(node, (w,)), *after)))
+
+    def scaled(rule: str, shift: int, zero: int = 0, ends: tuple[int, int] = (-32768, 32767)) -> Step:
+        bits = 15 if rule == "wide" else 31
+        m = draw.rng.integers(1 << bits - 1, 1 << bits, 1).astype(np.int32)
+        to = DType.UINT16 if ends[1] > 32767 or ends == (0, 32767) else DType.INT16
+        return Step(Requantise(zero, *ends, to, rule), (m, np.asarray([shift], np.int32)))
+
+    for rule in ("single", "wide", "even", "double"):
+        for shift in (0, 1, 4):
+            x = draw.tensor(np.int16, 1, 5, 6, 8) // 128
+            add(f"factor {rule} {shift}", x, draw.tensor(np.int8, 6, 1, 1, 8) // 16, scaled(rule, shift))
+            add(f"factor {rule} {shift}", x, draw.tensor(np.int8, 8, 3, 2, 1) // 16, scaled(rule, shift))
+    for shift, zero in ((-15, 32767), (-16, -32768), (-14, 16384)):
+        x = draw.tensor(np.int16, 1, 5, 6, 8)
+        add(f"zero point {shift}", x, draw.tensor(np.int8, 5, 1, 1, 8), scaled("single", shift, zero))
+        add(f"zero point {shift}", x, draw.tensor(np.int8, 8, 2, 3, 1), scaled("wide", shift, zero))
+    for ends in ((-128, 127), (0, 255), (0, 32767)):
+        for kernel in ((3, 3), (1, 5)):
+            x = draw.tensor(np.int16, 1, 6, 9, 3 + sum(kernel))
+            add(
+                f"ends {ends}", x, draw.tensor(np.int8, x.shape[-1], *kernel, 1), scaled("wide", -13, 3, ends)
+            )
+    for taps in (511, 512):
+        x = np.full((1, 1, taps + 17, 2), -32768, np.int16)
+        add("taps", x, np.full((2, 1, taps, 1), -128, np.int8))
+    add("wide", draw.tensor(np.int16, 1, 6, 7, 8), draw.tensor(np.int16, 8, 3, 3, 1), scaled("wide", -16))
+    return layers

@@ -69,6 +69,21 @@ def large_int8() -> list[Layer]:
     for width in (6, 19):  # lines of channels whose sums stay as they are
         x, w = draw.tensor(np.int8, 2, 1, width, 9), draw.tensor(np.int8, 9, 1, 5, 1)
         add(Convolution(x_zero_point=3, group=9), x, w, raw=True)
+    for size, kernel, strides, pads in (  # windows that meet nothing but padding, along one axis and both
+        ((5, 1), (1, 2), (1, 7), (0, 6, 0, 0)),
+        ((1, 5), (2, 1), (7, 1), (6, 0, 0, 0)),
+        ((1, 1), (2, 2), (7, 7), (6, 6, 0, 0)),
+    ):
+        x, w = draw.tensor(np.int8, 1, *size, 3), draw.tensor(np.int8, 3, *kernel, 1)
+        add(Convolution(strides=strides, pads=pads, x_zero_point=-128, group=3), x, w)
+    for shape, kernel, window in (  # more taps than offsets reach; four outputs within a subtraction, and not
+        ((1, 24, 26, 3), (23, 23), {}),
+        ((1, 2, 308, 2), (2, 300), {}),
+        ((1, 1, 32, 341), (1, 20), {"strides": (1, 3)}),
+        ((1, 1, 36, 341), (1, 20), {"strides": (1, 4)}),
+    ):
+        x, w = draw.tensor(np.int8, *shape), draw.tensor(np.int8, shape[-1], *kernel, 1)
+        add(Convolution(**window, x_zero_point=-9, group=shape[-1]), x, w)
     return layers
 
 

@@ -160,17 +160,21 @@ def test_groups_that_end_in_the_next_image(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("sizes", [(2, 2), (2, 1), (1, 2)])
-def test_elements_of_different_sizes(sizes: tuple[int, int]) -> None:
-    """The same by bytes, where an element of x has others than one of y."""
+@pytest.mark.parametrize(
+    ("sizes", "by_channel"), [((2, 2), False), ((2, 1), False), ((1, 2), False), ((2, 2), True)]
+)
+def test_elements_of_different_sizes(sizes: tuple[int, int], by_channel: bool) -> None:
+    """The same by bytes, where elements have several, and one of x others than one of y."""
     rng, tight = np.random.default_rng(3), 0
     cases = shapes(rng)
     for turn in range(20):
         s, pixels, reread = next(cases), 1 + turn % 2, turn % 4 > 1
-        elements = events(s, pixels, True, reread, False)
+        if by_channel:
+            s, pixels, reread = ConvShape(**{**s.__dict__, "out_c": s.in_c, "groups": 1}), 1, False
+        elements = events(s, pixels, True, reread, by_channel)
         width = {"r": sizes[0], "w": sizes[1]}
         order = [(kind, e * width[kind] + b) for kind, e in elements for b in range(width[kind])]
-        found = by_pixels(s, pixels, reread=reread, through_images=True, sizes=sizes)
+        found = by_pixels(s, pixels, reread=reread, through_images=True, by_channel=by_channel, sizes=sizes)
         assert found is not None
         for distance in (found, found - 2, found - 6):
             assert harmless(order, distance), (s, pixels, distance)

@@ -135,6 +135,18 @@ def extreme_cases() -> list[Case]:
     return cases
 
 
+def deep_case() -> Case:
+    """So many channels that what pointers move on by is no constant of an addition."""
+    rng, shape = np.random.default_rng(6), ConvShape(1, 4, 5, 464, 4, 5, 4, 3, 3, pad_top=1, pad_left=1)
+    weights = rng.integers(-20, 21, (4, 3, 3, 464)).astype(np.int8)
+    quant = QuantSpec(-100, np.array([2**30], np.int32), np.array([-13], np.int32), 0, -128, 127)
+    assert winograd.fits(shape, quant, weights)
+    x, variant = some_input(rng, shape, quant), next(winograd.variants(shape, False))
+    code = winograd_dsp.conv(shape, weights, None, quant, None, variant)
+    assert any(f"winograd_{464 // 16}x8" in helper and "mov" in helper for helper in code.helpers)
+    return Case(code, x, arithmetic.conv(x, weights, None, shape, quant))
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_host(seed: int, tmp_path: Path) -> None:
     run_host(random_cases(seed, 14) + (extreme_cases() if seed == 0 else []), tmp_path)
@@ -143,7 +155,7 @@ def test_host(seed: int, tmp_path: Path) -> None:
 @needs_qemu
 @pytest.mark.parametrize(("core", "level"), [("m4", "-O2"), ("m4", "-Os"), ("m33", "-O2")])
 def test_cores(core: str, level: str, tmp_path: Path) -> None:
-    run_board(random_cases(7, 14) + extreme_cases(), tmp_path, core, (level,))
+    run_board([*random_cases(7, 14), *extreme_cases(), deep_case()], tmp_path, core, (level,))
 
 
 def test_all_variants_are_among_the_cases() -> None:
@@ -248,3 +260,38 @@ def test_sums_of_the_largest_inputs_are_within_the_limit(zero: int, sign: int) -
         shape = ConvShape(1, 6, 6, ins, 4, 4, 2, 3, 3)
         weights = np.full((2, 3, 3, ins), weight, np.int8)
         assert winograd.fits(shape, quant, weights) is fits
+
+
+def followed(s: ConvShape, tiles: int) -> int:
+    """How far results may lie over the input, element by element, with padding that holds whole tiles."""
+    rows, columns = winograd.tiles_of(s)
+    last = s.batch * s.in_h * s.in_w * s.in_c
+    blocks: list[tuple[int, int]] = []
+    for image in range(s.batch):
+        for first in range(0, rows * columns, tiles):
+            least, end = last, 0
+            for tile in range(first, min(first + tiles, rows * columns)):
+                top, left = (4 * place for place in divmod(tile, columns))
+                for y, x in np.ndindex(6, 6):
+                    row, column = top + y - s.pad_top, left + x - s.pad_left
+                    if 0 <= row < s.in_h and 0 <= column < s.in_w:
+                        least = min(least, ((image * s.in_h + row) * s.in_w + column) * s.in_c)
+                row, column = min(top + 4, s.out_h) - 1, min(left + 4, s.out_w)
+                end = max(end, ((image * s.out_h + row) * s.out_w + column) * s.out_c)
+            blocks.append((least, end))
+    later = [min((least for least, _ in blocks[k + 1 :]), default=last) for k in range(len(blocks))]
+    return min([last, *(least - end for least, (_, end) in zip(later, blocks, strict=True) if least < last)])
+
+
+def test_how_far_results_may_lie_over_the_input() -> None:
+    rng, found = np.random.default_rng(9), set()
+    for _ in range(60):
+        height, width, top, left, bottom, right = (int(v) for v in rng.integers(1, 10, 6))
+        out_h, out_w = max(height + top + bottom - 2, 1), max(width + left + right - 2, 1)
+        batch, ins, outs = (int(v) for v in rng.integers((1, 4, 2), (3, 9, 4)))
+        shape = ConvShape(batch, height, width, ins, out_h, out_w, outs, 3, 3, pad_top=top, pad_left=left)
+        for tiles in (2, 4, 8):
+            reach = winograd.reach(shape, tiles)
+            assert reach == followed(shape, tiles), (shape, tiles)
+            found.add(reach)
+    assert len(found) > 100

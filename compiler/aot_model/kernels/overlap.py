@@ -87,13 +87,10 @@ def by_pixels(
     reads = np.minimum.reduceat(windows(s), begins) * sizes[0]
     ends = np.append(begins[1:], s.batch * count) * s.out_c * sizes[1]
     size = span(s) * sizes[0]
-    # of one pixel: channel c is written where c are behind it, and reads from the window's c-th element on
-    if by_channel:
-        return min(
-            slack(reads, ends, reread=False, size=size),
-            slack(reads, begins * s.out_c * sizes[1], reread=True, size=size),
-        )
-    return slack(reads, ends, reread=reread, size=size)
+    found = slack(reads, ends, reread=reread, size=size)
+    # Of one pixel channel c is written where c are behind it, and reads from the window's c-th element on: as
+    # close as the next pixel, but for the first one, before which none is written.
+    return min(found, int(reads.min())) if by_channel else found
 
 
 def residual(pixels: int, s: ConvShape, size: int = 1) -> int:

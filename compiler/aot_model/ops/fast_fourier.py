@@ -33,7 +33,7 @@ class FastFourier(Operator):
     """The first so many of the result: all, or length / 2 + 1."""
     inverse: bool = False
     real: bool = False
-    """x is complex, all of a spectrum or half of one, of a real signal; the last axis of y is 1."""
+    """x is complex, the spectrum of a real signal, whose first half counts; the last axis of y is 1."""
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs).type
@@ -109,6 +109,8 @@ class FastFourier(Operator):
             ((2, 9, 2), {"length": 16, "bins": 16, "inverse": True, "real": True}),
             ((1, 8, 2), {"length": 15, "bins": 15, "inverse": True, "real": True}),
             ((7, 2, 2), {"axis": 0, "length": 12, "bins": 12, "inverse": True, "real": True}),
+            ((2, 7, 2), {"length": 8, "bins": 8, "inverse": True, "real": True}),
+            ((1, 10, 3, 2), {"length": 15, "bins": 15, "inverse": True, "real": True}),
         ]
         found = [Sample((draw(f, *shape),), given, tolerance=2e-5) for shape, given in kinds]
         whole = np.stack([(y := np.fft.fft(draw(f, 1, 10), axis=-1)).real, y.imag], -1).astype(f)

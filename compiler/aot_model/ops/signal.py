@@ -37,7 +37,7 @@ class Fourier(Operator):
     sign: int = -1
     scale: float = 1.0
     real: bool = False
-    """Of a half spectrum the real signal: the last axis of y is 1."""
+    """Of the first half of a spectrum, whatever is behind it, the real signal: the last axis of y is 1."""
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, cosines, sines = (required(inputs, k) for k in range(3))
@@ -53,17 +53,16 @@ class Fourier(Operator):
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, cosines, sines = (required(inputs, k) for k in range(3))
         length = cosines.shape[0]
-        half = self.real and x.shape[self.axis] != length
-        used = length if half else min(x.shape[self.axis], length)
+        used = length if self.real else min(x.shape[self.axis], length)
         n = fresh("n", used)
         phase = mod(call("mul", n, index[self.axis]) if used > 1 and self.bins > 1 else const(0), length)
         c, s = at(cosines, (phase,)), at(sines, (phase,))
 
         def part(number: int) -> Expr:
-            if not half:
+            if not self.real:
                 return at(x, (*index[: self.axis], n, *index[self.axis + 1 : -1], const(number)))
             # The other half of the spectrum is the conjugate, backwards.
-            first = less(n, x.shape[self.axis])
+            first = less(n, length // 2 + 1)
             place = select(first, n, add(mul(n, -1), length))
             value = at(x, (*index[: self.axis], place, *index[self.axis + 1 : -1], const(number)))
             return value if number == 0 else select(first, value, call("neg", value))
@@ -93,10 +92,11 @@ class Fourier(Operator):
         ]
         return [Sample((_draw(*s), *tables), c, frozenset({1, 2})) for s, c in kinds] + [
             Sample(
-                (_draw(2, 5, 2), *tables),
+                (_draw(2, count, 2), *tables),
                 {"bins": 8, "sign": 1, "scale": 0.125, "real": True},
                 frozenset({1, 2}),
             )
+            for count in (5, 7)
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:

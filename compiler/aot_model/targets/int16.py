@@ -24,7 +24,7 @@ from aot_model.kernels.int8.patch_mve import BLOCK
 from aot_model.kernels.int16 import bytes_mve, depthwise_dsp, depthwise_lanes_mve, depthwise_mve, groups_mve
 from aot_model.kernels.int16.conv import Conv, conv
 from aot_model.kernels.int16.depthwise import depthwise
-from aot_model.kernels.int16.dots import INT32, Dots
+from aot_model.kernels.int16.dots import Dots
 from aot_model.kernels.int16.elements import Elements, elements
 from aot_model.kernels.int16.finish import Finish, Rule, finish
 from aot_model.kernels.int16.finish_mve import Ending
@@ -134,8 +134,6 @@ def _layer(
     most = dots.taps * dots.most
     if dots.sum_type == "int64_t" and x.dtype.bits == 8:
         return "the sums have more than 32 bits"
-    if matrix.size and rest and int(np.abs(start).max()) > INT32:
-        return "what the zero point adds has more than 32 bits"
     return Layer(source, matrix, dots, start, most)
 
 
@@ -270,8 +268,7 @@ def _depthwise(family: Family, site: Site, layer: Layer, shape: ConvShape) -> No
     finish, own = _end(site, layer)
     result, weights = site.result.dtype, _by_channel(shape, layer)
     ending = Ending.of(finish) if family.mve else None
-    most = layer.dots.most
-    writers = depthwise_lanes_mve.writers(shape, weights, most, ending) if ending is not None else []
+    writers = depthwise_lanes_mve.writers(shape, weights, ending) if ending is not None else []
     taps = shape.kernel_h * shape.kernel_w
     sums = family.mve and finish is None and own is not None and taps >= _FEWEST_GATHERED
     if ending is not None and writers:
@@ -284,7 +281,7 @@ def _depthwise(family: Family, site: Site, layer: Layer, shape: ConvShape) -> No
         )
     else:
         wide, to = weights.astype(np.int16), (result.c_type, result.size)
-        code = depthwise(shape, wide, most, finish, own, out.dtype.c_type, to)
+        code = depthwise(shape, wide, layer.dots.most, finish, own, out.dtype.c_type, to)
     _add(site, code, own, shape, f"integer_depthwise_{shape.kernel_h}x{shape.kernel_w}")
 
 

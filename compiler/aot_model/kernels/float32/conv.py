@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.float32.axis import Axis, conv_axis, transposed_axis
-from aot_model.kernels.float32.block import Block
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.direct import DirectConvolution
 from aot_model.kernels.float32.planes import conv_planes, transposed_planes
@@ -20,18 +19,16 @@ def conv(
     dialect: VectorDialect,
     *,
     vector_tail: bool = True,
-    block: Block | None = None,
     reading: Reading = UNKNOWN,
 ) -> KernelCode:
     """Convolution of `x` [N, (D,) H, W, C].
 
-    vector_tail: the tail takes vectors of `dialect.lanes` channels. block: instead of the one that would be
-    chosen. reading: how the weights are read.
+    vector_tail: the tail takes vectors of `dialect.lanes` channels. reading: how the weights are read.
     """
     s = shape
     rows = conv_axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top)
     cols = conv_axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left)
-    return _direct(s, (conv_planes(s), rows, cols), weights, tail, dialect, vector_tail, reading).emit(block)
+    return _direct(s, (conv_planes(s), rows, cols), weights, tail, dialect, vector_tail, reading).emit()
 
 
 def conv_transpose(
@@ -41,7 +38,6 @@ def conv_transpose(
     dialect: VectorDialect,
     *,
     vector_tail: bool = True,
-    block: Block | None = None,
     reading: Reading = UNKNOWN,
 ) -> KernelCode:
     """Transposed convolution of `x` [N, (D,) H, W, C], gathered: every output is finished at once.
@@ -52,9 +48,7 @@ def conv_transpose(
     s = shape
     rows = transposed_axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top)
     cols = transposed_axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left)
-    return _direct(s, (transposed_planes(s), rows, cols), weights, tail, dialect, vector_tail, reading).emit(
-        block
-    )
+    return _direct(s, (transposed_planes(s), rows, cols), weights, tail, dialect, vector_tail, reading).emit()
 
 
 def _direct(

@@ -218,8 +218,8 @@ class DirectConvolution:
 
     # ---- code
 
-    def emit(self, block: Block | None) -> KernelCode:
-        block = block or self.choose()
+    def emit(self) -> KernelCode:
+        block = self.choose()
         text = CText()
         flat = replace(self.shape, batch=1) if self.shape.depth else self.shape
         walk = Walk(flat, self._rows, self._cols, block.pixels, image_of(self.shape))

@@ -80,7 +80,9 @@ def matmul(
         and s.k >= dialect.lanes
         and not _gathered(s, dialect)
     )
-    body = _Dots(s, tail, dialect, a, b) if dots else _OuterProducts(s, tail, dialect, a, b, vector_tail)
+    body = (
+        _Dots(s, tail, dialect, a, b) if dots else _OuterProducts(s, tail, dialect, a, b, vector_tail, block)
+    )
     with ExitStack() as loops:
         for name, size in zip(s.variables, s.batch, strict=True):
             if name == "j" and len(s.batch) > 2:
@@ -88,7 +90,7 @@ def matmul(
             loops.enter_context(text.loop(name, str(size), needed=size > 1))
         if s.variables[-1] == "0" and len(s.batch) > 2:
             body.leading(text)
-        note = body.emit(text, block)
+        note = body.emit(text)
     c = str(text)
     places = {"aot_model/lanes_mve.h"} if _gathered(s, dialect) else set()
     return KernelCode(
@@ -144,12 +146,14 @@ def _parts(size: int, width: int) -> list[tuple[int, int, int]]:
 @dataclass(frozen=True)
 class _OuterProducts(_Product):
     vector_tail: bool
+    block: Block | None
+    """Instead of the one that would be chosen."""
 
-    def emit(self, text: CText, block: Block | None) -> str:
-        s, d = self.shape, self.dialect
+    def emit(self, text: CText) -> str:
+        s, d, block = self.shape, self.dialect, self.block
         if _gathered(s, d):
             text.line(d.places(s.b_strides[-1]))
-            block = block or Block(next((p for p in (6, 5) if s.m % p == 0), 4), 1)
+            block = Block(next((p for p in (6, 5) if s.m % p == 0), 4), 1)
         elif s.b_strides[-1] != 1 and d.lanes > 1:
             d = SCALAR
         vectors = s.n // d.lanes
@@ -248,10 +252,10 @@ class _OuterProducts(_Product):
 class _Dots(_Product):
     """k is contiguous in both operands."""
 
-    def emit(self, text: CText, block: Block | None) -> str:
+    def emit(self, text: CText) -> str:
         s, d = self.shape, self.dialect
         wide = 4 if d.registers > 16 else 3 if d.registers > 8 else 2
-        b = block or Block(min(s.m, wide), min(s.n, wide))
+        b = Block(min(s.m, wide), min(s.n, wide))
         for first, count, rows in _parts(s.m, b.pixels):
             with text.loop("mb", str(count), needed=count > 1):
                 row = total(product("mb", rows) if count > 1 else "0", str(first))

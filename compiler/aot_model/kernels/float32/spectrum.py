@@ -23,7 +23,7 @@ class Spectrum:
     outer: int
     inner: int
     count: int
-    """Elements of x; missing ones are zeros, or, of half a spectrum of a real signal, conjugates."""
+    """Elements of x; missing ones are zeros. Of the spectrum of a real signal the first half counts."""
     parts: int
     """1: real numbers, 2: complex ones."""
     length: int
@@ -38,7 +38,7 @@ class Spectrum:
         if self.length % 2:
             return False
         if self.real:
-            return self.inverse and self.inner == 1 and (self.parts, self.count) == (2, self.length // 2 + 1)
+            return self.inner == 1
         return self.parts == 1 and not self.inverse
 
     @property
@@ -118,10 +118,11 @@ class Spectrum:
                 return
             text.line("const int32_t p = places[k];")
             scale = "" if self.scale == 1 else f" * {float_literal(self.scale, DType.FLOAT32)}"
-            if self.real and self.count != self.length:  # the other half is the conjugate, backwards
-                text.line(f"const int32_t q = p < {self.count} ? p : {self.length} - p;")
+            if self.real:  # the other half is the conjugate, backwards
+                first = f"p <= {self.length // 2}"
+                text.line(f"const int32_t q = {first} ? p : {self.length} - p;")
                 text.line(f"out[2 * k] = in[q * {step}]{scale};")
-                imaginary = f"(p < {self.count} ? in[q * {step} + 1] : -in[q * {step} + 1])"
+                imaginary = f"({first} ? in[q * {step} + 1] : -in[q * {step} + 1])"
             else:
                 inside = "" if self.count >= self.length else f"p >= {self.count} ? 0.0f : "
                 text.line(f"out[2 * k] = {inside}in[p * {step}]{scale};")

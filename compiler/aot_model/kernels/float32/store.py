@@ -60,7 +60,7 @@ class Accumulators:
                         text.line(d.store(total(f"done[{i}]", str(v * d.lanes)), name))
             y, x = self._coordinate(text, "y_at", 0), self._coordinate(text, "x_at", 1)
             count = str(pixels)
-            if self.left and pixels > 1:
+            if self.left:
                 text.line(f"const int32_t pixels = {self.left} < {pixels} ? {self.left} : {pixels};")
                 count = "pixels"
             with (

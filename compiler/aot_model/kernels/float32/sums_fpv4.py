@@ -49,7 +49,7 @@ class Sums:
 
     @property
     def fits(self) -> bool:
-        return self.pixels <= len(POINTERS) and self._elements_at_once >= min(self.pixels, 2)
+        return self._elements_at_once >= min(self.pixels, 2)
 
     @property
     def _elements_at_once(self) -> int:

@@ -105,7 +105,7 @@ class TiledConvolution(DirectConvolution):
         reads them, and many blocks of channels do, results may then take their place: the memory saved is
         worth the time (under three per cent).
         """
-        alone = (self.rows.taps, self.cols.taps) == (1, 1) and self.order == "row"
+        alone = (self.rows.taps, self.cols.taps) == (1, 1)
         several = self.shape.groups == 1 and self._most > 1 and self.shape.depth is None
         return self.shape.in_c if alone and several and self.shape.group_out >= _MANY else 0
 
@@ -205,17 +205,16 @@ class TiledConvolution(DirectConvolution):
                         (n for n in range(1, pixels) if ceil(n / few) * costs[1] >= costs[0]), pixels
                     )
                     two = Tiling(pixels, channels, few, enough)
-                    if enough > 1:
-                        found.append((self._of_rectangles(two) / _GAIN, two))
+                    found.append((self._of_rectangles(two) / _GAIN, two))
         return min(found, key=lambda f: (f[0], f[1].pixels * f[1].channels))[1]
 
     # ---- code
 
-    def emit(self, block: Block | None) -> KernelCode:
+    def emit(self) -> KernelCode:
         if self.bias is None:
             start = np.zeros(self.shape.out_c, np.float32)
-            return replace(self, weights=replace(self.weights, bias=start)).emit(block)
-        tiling = Tiling(block.pixels, block.vectors) if block else self.tiling()
+            return replace(self, weights=replace(self.weights, bias=start)).emit()
+        tiling = self.tiling()
         copied = self.copied(tiling)
         text = CText()
         if copied:

@@ -137,8 +137,6 @@ class Window(WindowPlan):
     def _input_channel(self, channel: str) -> str:
         if self.multiplier == 1:
             in_c = channel
-        elif channel.isdigit():
-            in_c = str(int(channel) // self.multiplier)
         else:
             in_c = f"({channel}) / {self.multiplier}"
         return product(

@@ -21,7 +21,7 @@ from aot_model.kernels.int8.requantise_mve import HEADER as MVE
 from aot_model.kernels.int8.spec import Int64
 from aot_model.kernels.int16 import block_mve, dot_dsp, dot_mve, quads_dsp
 from aot_model.kernels.int16.blocks import Blocks, Index
-from aot_model.kernels.int16.dots import Dots
+from aot_model.kernels.int16.dots import INT32, Dots
 from aot_model.kernels.int16.elements import Elements
 from aot_model.kernels.int16.finish import Finish
 from aot_model.kernels.int16.finish_mve import Ending, where_stored
@@ -60,6 +60,13 @@ class Conv:
         return int(self.weights.shape[1])
 
     @property
+    def start_type(self) -> type[np.integer]:
+        """int64 where what is added, or the sum of it with one of 32 bits, has more."""
+        assert self.start is not None
+        most = self.taps * self.dots.most if self.dots.sum_type == "int32_t" else 0
+        return np.int32 if int(np.abs(self.start).max()) + most <= INT32 else np.int64
+
+    @property
     def count(self) -> int:
         """Pixels."""
         return self.shape.batch * self.shape.out_h * self.shape.out_w
@@ -89,8 +96,7 @@ class Conv:
         pixel = total("pixel", str(row))
         if self.tail is not None:
             return self.tail.store("v", ("0", "0", pixel, column), 1).splitlines()
-        cast = "" if self.finish is not None or self.result[0] == self.sum_type else f"({self.result[0]})"
-        return [f"y[({pixel}) * {self.shape.out_c} + {column}] = {cast}v;"]
+        return [f"y[({pixel}) * {self.shape.out_c} + {column}] = v;"]
 
 
 def conv(c: Conv) -> KernelCode:
@@ -144,7 +150,7 @@ def _method(c: Conv) -> Method:
 
 def _by_fours(c: Conv) -> bool:
     """Whether four channels of bytes at a time are possible, and worth their code."""
-    types = c.dots.dsp and c.dots.chunk > 0 and (c.dots.x_type, c.dots.w_type) == ("int16_t", "int8_t")
+    types = c.dots.dsp and c.dots.chunk > 0 and c.dots.w_type == "int8_t"
     fits = c.shape.groups == 1 and c.taps % 2 == 0 and c.taps >= 8 and c.shape.out_c % quads_dsp.CHANNELS == 0
     return types and fits and c.count * c.shape.out_c * c.taps >= LEAST_MACS
 
@@ -225,7 +231,7 @@ class Channels(Method):
         if c.finish is not None:
             found += c.finish.table()
         elif c.start is not None:
-            found.append(Packed("start", c.start.astype(np.int32), admissible=ANYTHING))
+            found.append(Packed("start", c.start.astype(c.start_type), admissible=ANYTHING))
         return found
 
     def declared(self) -> list[str]:

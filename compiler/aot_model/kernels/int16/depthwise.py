@@ -56,8 +56,7 @@ def depthwise(
         else:
             lines = [f"const {sum_type} v = sum{c};"]
         if tail is None:
-            narrowed = "" if finish is not None or result[0] == sum_type else f"({result[0]})"
-            lines.append(f"y[pixel * {channels} + {channel}] = {narrowed}v;")
+            lines.append(f"y[pixel * {channels} + {channel}] = v;")
         else:
             lines += tail.store("v", ("0", "0", "pixel", channel), 1).splitlines()
         return ["{", *_indented(lines), "}"]

@@ -18,14 +18,12 @@ from aot_model.kernels.choice import fastest_first
 from aot_model.kernels.int8.channel_lanes_mve import LANES, Walk, takes
 from aot_model.kernels.int16 import depthwise_mve
 from aot_model.kernels.int16.depthwise_mve import layer_code
-from aot_model.kernels.int16.dots import INT32
 from aot_model.kernels.int16.finish_mve import Ending
 
 
-def applicable(shape: ConvShape, weights: np.ndarray, most: int) -> bool:
-    """Whether `depthwise` takes a layer: weights of int8, sums of 32 bits. most: no product is larger."""
-    taps = shape.kernel_h * shape.kernel_w
-    return weights.dtype == np.int8 and taps * most <= INT32 and takes(shape)
+def applicable(shape: ConvShape, weights: np.ndarray) -> bool:
+    """Whether `depthwise` takes a layer: weights of int8. So few taps have sums of 32 bits."""
+    return weights.dtype == np.int8 and takes(shape)
 
 
 def cycles(shape: ConvShape) -> float:
@@ -35,19 +33,19 @@ def cycles(shape: ConvShape) -> float:
 
 
 def writers(
-    shape: ConvShape, weights: np.ndarray, most: int, ending: Ending
+    shape: ConvShape, weights: np.ndarray, ending: Ending
 ) -> list[tuple[float, Callable[[ConvShape, np.ndarray, Ending, Tail | None], KernelCode]]]:
     """The kernels that take a layer, with their cycles, the fastest first."""
     gathered = depthwise_mve.applicable(shape, weights, ending)
     return fastest_first(
         (gathered, partial(depthwise_mve.cycles, shape), depthwise_mve.depthwise),
-        (applicable(shape, weights, most), partial(cycles, shape), depthwise),
+        (applicable(shape, weights), partial(cycles, shape), depthwise),
     )
 
 
 def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail | None) -> KernelCode:
     """weights: int8 [kernel_h, kernel_w, channel], one for each channel of x, which has zero point 0."""
-    assert applicable(shape, weights, 0), shape
+    assert applicable(shape, weights), shape
     walk = Walk.of(shape.along_row, 2)
     s = walk.shape
     name, text = _row_kernel(walk, ending)

@@ -99,11 +99,10 @@ def _looped(groups: int, rest: int, w_bits: int, rows: int) -> list[str]:
     """The first groups straight, then a loop of UNROLL. The count of channels waits in q7 meanwhile."""
     head = (groups - 1) % UNROLL + 1
     lines = [line for i in range(head) for line in _group(LANES, w_bits, rows, i == 0, None)]
-    turns = (groups - head) // UNROLL
-    if turns:
-        lines += ["vmov.32 q7[0], %[left]", *constant("%[left]", turns), "2:"]
-        lines += _group(LANES, w_bits, rows, False, None) * UNROLL
-        lines += ["subs %[left], %[left], #1", "bne 2b", "vmov.32 %[left], q7[0]"]
+    turns = (groups - head) // UNROLL  # one at least: these are more groups than are written straight
+    lines += ["vmov.32 q7[0], %[left]", *constant("%[left]", turns), "2:"]
+    lines += _group(LANES, w_bits, rows, False, None) * UNROLL
+    lines += ["subs %[left], %[left], #1", "bne 2b", "vmov.32 %[left], q7[0]"]
     return lines + (_group(rest, w_bits, rows, False, None) if rest else [])
 
 

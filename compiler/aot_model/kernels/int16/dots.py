@@ -25,7 +25,6 @@ class Dots:
     dsp: bool
     taps: int
     most: int
-    x_type: str = "int16_t"
     w_type: str = "int8_t"
     mve: bool = False
     """Whether sums come from Helium's functions, which have 32 bits: those of more are made of parts."""
@@ -64,7 +63,7 @@ class Dots:
     def _block(self, rows: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
         whole = self.taps - self.taps % self.step
         groups = rows[:, :whole].reshape(len(rows), -1, self.step)
-        if self.step == 4 and self.x_type == "int16_t":
+        if self.step == 4:
             groups = groups[..., [0, 2, 1, 3]]
         return np.concatenate([groups.transpose(1, 0, 2).reshape(-1), rows[:, whole:].T.reshape(-1)])
 
@@ -94,7 +93,7 @@ class Dots:
     def _inner(self, rows: int, columns: int, taps: int, name: str) -> list[str]:
         if self.dsp and self.chunk and self.step == 4:
             return self._quads(rows, columns, taps, name)
-        if self.dsp and self.step == 2:
+        if self.dsp:
             return self._pairs(rows, columns, taps, name)
         cast = "" if self.chunk else "(int64_t)"
         body = [
@@ -110,12 +109,7 @@ class Dots:
         whole = taps - taps % 4
         lines = ["{"]  # more than four need more registers than there are
         for i in range(rows):
-            if self.x_type == "int8_t":
-                lines.append(f"    const int32_t four{i} = dsp_quad_at(r{i});")
-                pair = f"dsp_sxtb16(four{i})", f"dsp_sxtb16_ror8(four{i})"
-            else:
-                pair = f"dsp_pair_at(r{i})", f"dsp_pair_at(r{i} + 2)"
-            lines.append(f"    const int32_t a{i} = {pair[0]}, b{i} = {pair[1]};")
+            lines.append(f"    const int32_t a{i} = dsp_pair_at(r{i}), b{i} = dsp_pair_at(r{i} + 2);")
         for j in range(columns):
             lines.append(f"    const int32_t w{j} = dsp_quad_at(w + {4 * j});")
             lines.append(f"    const int32_t c{j} = dsp_sxtb16(w{j}), d{j} = dsp_sxtb16_ror8(w{j});")
@@ -145,7 +139,7 @@ class Dots:
     def _turns(self, whole: int, step: int, lines: list[str]) -> list[str]:
         if whole <= step:
             return lines if whole else []
-        return [f"for (const {self.x_type} *end = r0 + {whole}; r0 != end;) {{", *_indented(lines), "}"]
+        return [f"for (const int16_t *end = r0 + {whole}; r0 != end;) {{", *_indented(lines), "}"]
 
     def _left(self, rows: int, columns: int, count: int, name: str) -> list[str]:
         """The taps of a row that are no whole group."""

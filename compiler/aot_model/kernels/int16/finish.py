@@ -148,14 +148,12 @@ def _scaling(rounding: str, m: np.ndarray, shift: np.ndarray) -> Scaling | None:
                 return None
             return "away", 1 + int(shift[0]), m, right, np.zeros_like(m)
         return ("away", 1, m, right, np.int64(1) << (right - 1)) if bool((right <= 30).all()) else None
-    if rounding not in ("single", "wide", "even"):
-        return None
     if rounding == "wide":  # 16 bits and more: the same factor with 31
         more = np.asarray([max(0, int(v).bit_length() - 15) for v in m], dtype=np.int64)
         m, shift = m << (16 - more), shift + more
     s = -1 - shift
     left = max(0, 1 - int(s.min()))  # a shift of no place would leave the rounding to the high word
     s = s + left
-    if bool((m > INT32).any() or (s > 30).any()) or left > 16:
+    if bool((s > 30).any()) or left > 16:
         return None
     return "even" if rounding == "even" else "up", left, m, s, np.int64(1) << (s - 1)

@@ -67,7 +67,7 @@ class Product:
         """Whether the sums of two rows are made before they are requantised, all with the same constants."""
         s, dots = self.shape, self.dots
         several = s.m > 1 and s.n >= dots.width and dots.mve and dots.chunk == dots.taps
-        return several and self.finish is not None and self.finish.literal and self.place is not None
+        return several and self.finish is not None and self.place is not None
 
     @property
     def running(self) -> bool:

@@ -108,8 +108,7 @@ def channel_pairs(channels: int, separate: bool, groups: int = 1) -> Int64:
 
 def can_join(a: Int64, b: Int64, lo: Int64, hi: Int64, slack: int = 4096) -> bool:
     """Whether 256 * A + B fits a halfword everywhere and 256 * the accumulators of A fit a word."""
-    joined = 256 * a + b
-    fits = int(joined.min(initial=0)) >= -(1 << 15) and int(joined.max(initial=0)) < 1 << 15
+    fits = int((256 * a + b).min(initial=0)) >= -(1 << 15)  # the largest is 256 * 127 + 127
     return fits and int(lo.min()) - slack > -(1 << 23) and int(hi.max()) + slack < 1 << 23
 
 
@@ -247,7 +246,7 @@ def single_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:
     lines = stream_lines(12, ["mov r7, r2", "mov r8, r0", "add r9, r0, r3, lsl #4"], step, UNROLL, 4,
                          ["cmp r0, r9"], begin, [*assembly(finish), *stores], "r1, r5")  # fmt: skip
     results = [f"*y++ = ({out}){r};" for r in ("r2", "r6")]
-    results += [] if any("lr =" in line or "lr," in line for line in twin(finish)) else ["(void)lr;"]
+    results += [] if any("lr =" in line for line in twin(finish)) else ["(void)lr;"]
     body = stream_twin(("r2", "r6", "r10", "r11", "r12", "lr"), ["r2 = *r1++;", "r6 = *r1++;"], HALF_TAPS,
                        step, finish, results)  # fmt: skip
     comment = "One of four pixels x all channel pairs: as dot4x2; its results go to y."

@@ -242,7 +242,7 @@ class Held:
         block = [*twin(self._channel(1, False)), *store, *twin(self._channel(1 + row, True)), *store]
         registers = sorted({*self._held, *_SUMS, *_FREE, *self._more} - {"r1"})
         written = "\n".join([*twin(self._expanded()), *block, *twin(self._channel(1, True))])
-        used = [r for r in registers if f"{r} =" in written or any(r == to for to, _ in self._load())]
+        used = [r for r in registers if f"{r} =" in written]
         loads = [f"memcpy(&{to}, x{f' + {at}' if at else ''}, 4);" for to, at in self._load()]
         pairs = loop_of("n", s.out_c // 2, *block) if s.out_c > 1 else []
         return [

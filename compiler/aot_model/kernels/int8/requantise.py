@@ -186,9 +186,9 @@ def _affine(
     if s > 20 or (max(abs(lo), abs(hi)) + 1) << align >= 1 << 31:
         return None
     unit = levels * (1 << (32 + s))
-    low = int((unit[reach] - threshold[reach] * step).max()) if reach.any() else None
-    high = int((unit[inside] - (threshold[inside] - 1) * step).min()) if inside.any() else None
-    if low is None or high is None or low >= high:  # constant channels are settled before
+    low = int((unit[reach] - threshold[reach] * step).max())
+    high = int((unit[inside] - (threshold[inside] - 1) * step).min())
+    if low >= high:
         return None
     first, width = (low - rounding) % WORD, min(high - low, WORD)
     if first == 0 or first + width > WORD:
@@ -323,7 +323,7 @@ def plan(
     value = np.clip(least, quant.act_min, quant.act_max)
     constant = value == np.clip(most, quant.act_min, quant.act_max)  # e.g. filters of zeros
     live = ~constant
-    if quant.rounding == "even" and rounded and not short and not lift:
+    if quant.rounding == "even" and rounded and not short:
         halved = _halved(raw, quant, np.maximum(np.abs(lo), np.abs(hi)), aligned)
         if halved is not None:
             return halved

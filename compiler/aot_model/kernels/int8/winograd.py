@@ -151,7 +151,7 @@ def reach(shape: ConvShape, count: int) -> int | None:
             tiles = [divmod(t, columns) for t in range(first, min(first + count, rows * columns))]
             top, left = (np.array([TILE * t[k] for t in tiles]) for k in (0, 1))
             row, column = np.maximum(top - s.pad_top, 0), np.maximum(left - s.pad_left, 0)
-            some = (top + 6 > s.pad_top) & (left + 6 > s.pad_left) & (row < s.in_h) & (column < s.in_w)
+            some = (top + 6 > s.pad_top) & (left + 6 > s.pad_left) & (column < s.in_w)
             at = np.where(some, image * n + row * down + column * across, span(s))
             last = np.minimum(top + TILE, s.out_h) - 1, np.minimum(left + TILE, s.out_w)
             end = ((image * s.out_h + last[0]) * s.out_w + last[1]) * s.out_c
