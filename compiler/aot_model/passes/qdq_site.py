@@ -268,11 +268,13 @@ class QdqSite:
         """
         reals = np.minimum(reals, LARGEST_FACTOR)
         rounding = rounding or by_ties(reals.tolist(), most)
+        bounds = np.full(len(reals), most)
         if most * float(reals.max()) >= RESULTS:
             acc = self._cut(acc, reals, x_zero_point)
+            bounds = np.minimum(bounds, np.floor(RESULTS / 2 / reals))
         pairs = [quantise_multiplier(float(r)) for r in reals]
         if rounding == "wide":
-            pairs = [_wide_factor(m, s, most) for m, s in pairs]
+            pairs = [_wide_factor(m, s, most) for (m, s), most in zip(pairs, bounds.tolist(), strict=True)]
         factors = [
             np.asarray(v if len(v) > 1 else v[0], dtype=np.int32)
             for v in ([m for m, _ in pairs], [s for _, s in pairs])
