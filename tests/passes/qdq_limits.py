@@ -107,6 +107,13 @@ LIMITS = {
     "factors far above 1, 8 bits": _fine(2, DType.UINT8),
     "a bias that is next to nothing of a unit": _bias_of_few_units(0.8),
     "a bias of a unit": _bias_of_few_units(5e4),
+    "a mean of all, far above": case_of(
+        (lambda n, x: n.m.ReduceMean(x, keepdims=0), [(1, 1)]), Scales((1e30, 0), (1, 0), (1, 0), (1e-40, 9))
+    ),
+    "a mean of all without an axis": case_of(
+        (lambda n, x: n.m.ReduceMean(x, keepdims=0), [(3, 7)]),
+        Scales((0.1 + 1e-9, 3), (1, 0), (1, 0), (0.0371, 9)),
+    ),
     "a clip below infinity": _clipped(INF, None),
     "a clip above infinity": _clipped(None, -INF),
     "a clip between infinities": _clipped(-INF, INF),

@@ -25,6 +25,7 @@ INTEGERS = {
     "int16": (-32768, 32767),
     "uint16": (0, 65535),
 }
+NOISE = 2.0**-21
 Tip = Callable[[Array], Array | float]
 """What is added to numbers that are rounded: an error that a compiler may make."""
 
@@ -34,7 +35,7 @@ class NoNumber(ValueError):
 
 
 def _double(x: Array) -> Array:
-    return x.astype(np.float64) if x.dtype == np.float32 else x
+    return x.astype(np.float64) if x.dtype in (np.float16, np.float32) else x
 
 
 def _attributes(node: onnx.NodeProto) -> dict[str, Any]:
@@ -173,13 +174,21 @@ def of_node(node: onnx.NodeProto, arrays: Sequence[Array | None], opset: int, ti
 
 
 def evaluated(
-    nodes: Sequence[onnx.NodeProto], known: Mapping[str, Array], opset: int, tip: Callable[[str], Tip]
+    nodes: Sequence[onnx.NodeProto],
+    known: Mapping[str, Array],
+    opset: int,
+    tip: Callable[[str], Tip],
+    noise: np.random.Generator | None = None,
 ) -> dict[str, Array]:
-    """All values of a graph. tip: by the name of what a QuantizeLinear makes."""
+    """All values of a graph. tip: by the name of what a QuantizeLinear makes. noise: of what is dequantised,
+    about as much as rounding floats of 32 bits leaves in sums that cancel out.
+    """
     values = {k: _double(v) for k, v in known.items()}
     with np.errstate(all="ignore"):
         for node in nodes:
             arrays = [values[i] if i else None for i in node.input]
             made = of_node(node, arrays, opset, tip(node.output[0]))
+            if noise is not None and node.op_type == "DequantizeLinear":
+                made = [v * (1 + NOISE * noise.uniform(-1, 1, v.shape)) for v in made]
             values.update(zip(node.output, made, strict=False))
     return values

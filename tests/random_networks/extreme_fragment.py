@@ -61,6 +61,8 @@ class Fragment:
     """All values, in doubles."""
     exact: dict[str, Array] = field(default_factory=dict)
     """Constants of the meaning that no float is."""
+    halves: set[str] = field(default_factory=set)
+    """Values of float16."""
     scales: list[float] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
     products: int = 0

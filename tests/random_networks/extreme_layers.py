@@ -111,7 +111,8 @@ def weights(n: Fragment, shape: tuple[int, ...], axis: int, wide: bool = False) 
 
 def bias(n: Fragment, channels: int, x: Tensor, w: str, most: float) -> str | None:
     """None, floats, or dequantised integers; in units of the products or in others."""
-    how = n.number(0, 3)
+    maker = next(m for m in n.meaning if w in m.output)
+    how = n.number(0, 3) if maker.op_type == "DequantizeLinear" else n.number(0, 2)
     if how == 0:
         return None
     drawn: Array = n.rng.normal(0, 1, channels) * most
@@ -122,7 +123,6 @@ def bias(n: Fragment, channels: int, x: Tensor, w: str, most: float) -> str | No
                 at, n.pick(0.0, 1e30, -1e30, np.inf, -np.inf, np.nan, most * 1e6, most * 1e-9), drawn
             )
         return n.floats(drawn)
-    maker = next(m for m in n.meaning if w in m.output)
     scales = n.known[maker.input[1]].reshape(-1)
     scales = (
         scales

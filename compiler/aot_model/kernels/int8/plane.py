@@ -181,6 +181,8 @@ class PlaneLoops:
         plane, zero = self.plane, self.quant.x_zero_point
         u, v = plane.u, plane.v
         count = v.used
+        if not (u.used and count):  # windows see the border alone
+            return []
         lines, outside, over = list[str](), list[str](), ("i", u.used)
         line, place = "i", f"(i + {u.pad})"
         if plane.strips > 1:
