@@ -117,6 +117,30 @@ def pooled(x: Array, given: Mapping[str, Any], mean: bool) -> Array:
     return out
 
 
+def transposed(x: Array, w: Array, b: Array | None, given: Mapping[str, Any]) -> Array:
+    """ConvTranspose: each element is added where its window is."""
+    n, groups = x.ndim - 2, int(given.get("group", 1))
+    strides, dilations = given.get("strides", [1] * n), given.get("dilations", [1] * n)
+    pads, kernel, each = given.get("pads", [0] * 2 * n), w.shape[2:], x.shape[1] // groups
+    size = [
+        (d - 1) * s + (k - 1) * a + 1
+        for d, s, k, a in zip(x.shape[2:], strides, kernel, dilations, strict=True)
+    ]
+    out = np.zeros((x.shape[0], w.shape[1] * groups, *size))
+    for at in itertools.product(*map(range, kernel)):
+        places = tuple(
+            slice(t * a, t * a + (d - 1) * s + 1, s)
+            for t, a, d, s in zip(at, dilations, x.shape[2:], strides, strict=True)
+        )
+        for g in range(groups):
+            rows = slice(g * each, (g + 1) * each)
+            share = np.einsum("bc...,cm->bm...", x[:, rows], w[(rows, slice(None), *at)])
+            out[(slice(None), slice(g * w.shape[1], (g + 1) * w.shape[1]), *places)] += share
+    kept = tuple(slice(pads[k], d - pads[k + n]) for k, d in enumerate(size))
+    out = out[(slice(None), slice(None), *kept)]
+    return out if b is None else out + b.reshape(-1, *[1] * n)
+
+
 def _integer_product(node: onnx.NodeProto, arrays: Sequence[Array | None], opset: int) -> Array:
     """Sums of 32 bits that wrap, of whole numbers less their zero points: in doubles, which hold them."""
     x, w = arrays[0], arrays[1]
@@ -160,6 +184,10 @@ def of_node(node: onnx.NodeProto, arrays: Sequence[Array | None], opset: int, ti
     if node.op_type in ("MaxPool", "AveragePool"):
         assert arrays[0] is not None
         return [pooled(arrays[0], given, node.op_type == "AveragePool")]
+    if node.op_type == "ConvTranspose":
+        x, w = arrays[:2]
+        assert x is not None and w is not None
+        return [transposed(x, w, arrays[2] if len(arrays) > 2 else None, given)]
     if node.op_type == "GlobalMaxPool":
         assert arrays[0] is not None
         return [np.max(arrays[0], axis=tuple(range(2, arrays[0].ndim)), keepdims=True)]

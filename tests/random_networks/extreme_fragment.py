@@ -171,6 +171,11 @@ class Fragment:
 
     def tensor(self, name: str, shape: tuple[int, ...], kind: str, scale: float, zero: int) -> Tensor:
         by = (self.constant(np.float32(scale)), self.constant(stored(np.asarray(zero), kind)))
+        if self.odd(0.2):  # known when it runs
+            fed = {self.name("s"): self.constants.pop(by[0]), self.name("z"): self.constants.pop(by[1])}
+            self.fed |= fed
+            self.known |= {k: v.astype(np.float64) if v.dtype == np.float32 else v for k, v in fed.items()}
+            by = tuple(fed)
         return Tensor(name, shape, kind, by, float(np.float32(scale)), zero)
 
     def steps(self, kind: str, shape: tuple[int, ...]) -> Array:

@@ -16,7 +16,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -30,13 +30,16 @@ import extreme_others  # noqa: E402, F401  (adds layers)
 import extreme_quantised  # noqa: E402, F401  (adds layers)
 import extreme_tflite  # noqa: E402
 import onnxruntime as ort  # noqa: E402
+from cmsis_nn_library import library  # noqa: E402
 from exact_floats import Array, NoNumber, Tip, evaluated  # noqa: E402
 from extreme_fragment import LAYERS, Fragment, Rejected  # noqa: E402
+from network_campaign import TARGETS, case_of, options_for  # noqa: E402
 
 from apart import Apart  # noqa: E402
 from batch import Case, Outcome, run_cases  # noqa: E402
+from qemu import BOARDS as QEMU  # noqa: E402
+from qemu import COMPILER  # noqa: E402
 
-BOARDS = {"c": None, "host": None, "cortex-m4": "m4", "cortex-m55": "m55", "cortex-m0": "m0"}
 FLOAT_ERROR = 2e-4
 """Of the largest number of float outputs."""
 DRAWS = 4
@@ -213,11 +216,11 @@ def run(numbers: Sequence[int], target: str, jobs: int = 2) -> tuple[list[str], 
     """What is wrong with fragments, and what became of all."""
     oracle, fragments = Apart(expected), [fragment(k) for k in numbers]
     cases = [
-        Case(f"fragment {k}", n.model(n.outputs), tuple(n.fed.values()), stirred=True)
+        case_of(k, f"fragment {k}", n.model(n.outputs), n.fed.values())
         for k, n in zip(numbers, fragments, strict=True)
     ]
     found, tally = [], Counter[str]()
-    for number, n, outcome in zip(numbers, fragments, _outcomes(cases, target, jobs), strict=True):
+    for number, n, outcome in zip(numbers, fragments, _outcomes(cases, numbers, target, jobs), strict=True):
         if outcome.status == "refused":
             tally[f"refused: {' '.join(outcome.message.split())[-110:]}"] += 1
             continue
@@ -236,13 +239,12 @@ def run(numbers: Sequence[int], target: str, jobs: int = 2) -> tuple[list[str], 
 def run_tflite(numbers: Sequence[int], target: str, jobs: int = 2) -> tuple[list[str], Counter[str]]:
     """The same of TFLite networks, which are LiteRT's to the bit."""
     oracle, networks = Apart(extreme_tflite.wanted), [extreme_tflite.network(k) for k in numbers]
-    given = {"arithmetic": "litert-ref"}
     cases = [
-        Case(f"network {k}", n.model, n.fed, options=given, stirred=not n.remembers)
+        replace(case_of(k, f"network {k}", n.model, n.fed, arithmetic="litert-ref"), stirred=not n.remembers)
         for k, n in zip(numbers, networks, strict=True)
     ]
     found, tally = [], Counter[str]()
-    for number, n, outcome in zip(numbers, networks, _outcomes(cases, target, jobs), strict=True):
+    for number, n, outcome in zip(numbers, networks, _outcomes(cases, numbers, target, jobs), strict=True):
         if outcome.status == "refused":
             tally[f"refused: {' '.join(outcome.message.split())[-110:]}"] += 1
             continue
@@ -262,9 +264,15 @@ def run_tflite(numbers: Sequence[int], target: str, jobs: int = 2) -> tuple[list
     return found, tally
 
 
-def _outcomes(cases: Sequence[Case], target: str, jobs: int) -> list[Outcome]:
-    board = BOARDS[target]
+def _outcomes(cases: Sequence[Case], numbers: Sequence[int], target: str, jobs: int) -> list[Outcome]:
+    board = TARGETS[target]
     flags = ("-O2", "-march=native") if target == "host" else ("-O1",)
+    cases = [
+        replace(c, options=c.options | options_for(target, k)) for c, k in zip(cases, numbers, strict=True)
+    ]
+    if target.startswith("cmsis-nn"):
+        linked = library(*QEMU[board].flags, compiler=COMPILER) if board else library()
+        flags = (*flags, *linked.flags, linked.object)
     return run_cases(cases, target, sanitize=board is None, flags=flags, board=board, jobs=jobs)
 
 
@@ -279,7 +287,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="fragments from seed * 1,000,000 on")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--only", type=int, nargs="+", help="fragments of these numbers")
-    parser.add_argument("--targets", nargs="+", default=["c"], choices=BOARDS)
+    parser.add_argument("--targets", nargs="+", default=["c"], choices=TARGETS)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("-v", "--verbose", action="store_true", help="what is refused, too")
     options = parser.parse_args()
