@@ -251,6 +251,13 @@ def int8_convolutions() -> list[Layer]:
     ):
         weights = draw.tensor(np.uint8 if w_zero else np.int8, shape[-1], *kernel, 1)
         add(kind, shape, weights, w_zero=w_zero, group=shape[-1], **window)
+    # windows that see the border alone
+    for shape, outs, window in (
+        ((1, 1, 1, 4), 8, {"strides": (2, 2), "pads": (1, 1, 0, 0)}),
+        ((1, 1, 5, 4), 4, {"strides": (2, 1), "pads": (1, 0, 0, 0)}),
+        ((2, 5, 1, 4), 4, {"strides": (1, 3), "pads": (0, 2, 0, 0)}),
+    ):
+        add(np.int8, shape, draw.tensor(np.int8, outs, 1, 1, 1), group=4, **window)
     small = Draw(72)
     few = [np.clip(small.tensor(np.int8, *n), -k, k) for n, k in (((1, 5, 6, 4), 3), ((8, 1, 1, 4), 7))]
     factors = small.rng.integers(1 << 30, 1 << 31, 8).astype(np.int32), -np.arange(8, dtype=np.int32) // 3

@@ -45,6 +45,23 @@ def _coarse(terms: int) -> PassCase:
     return case_of((lambda n, x, y: n.m.MatMul(x, y), [(1, terms), (terms, 1)]), scales)
 
 
+def _fine(terms: int, x_type: DType) -> PassCase:
+    """Factors far above 1: whatever is not 0 leaves the range."""
+    scales = Scales((20000.0, 1), (20000.0, 9), (1, 0), (2.0**-8, 128), x_type, DType.UINT8)
+    return case_of((lambda n, x, y: n.m.MatMul(x, y), [(1, terms), (terms, 1)]), scales)
+
+
+def _bias_of_few_units(bias: float) -> PassCase:
+    """A unit of the sums is millions of steps of the result, and the weights are nothing."""
+    scales = Scales((0.5, 0), (1, 0), (1, 0), (0.01, 0), DType.INT8)
+
+    def build(n: Net, x: Value) -> Value:
+        w = n.m.DequantizeLinear(numbers(np.zeros((9, 3)), "int8"), numbers(1e5), numbers(0, "int8"))
+        return n.m.Gemm(x, w, numbers([bias, 0, -bias]))  # type: ignore[no-any-return]
+
+    return case_of((build, [(2, 9)]), scales)
+
+
 def _vanished_channel(*bias: float) -> PassCase:
     """Weights of 16-bit tensors whose scale is next to nothing, beside a bias."""
     scales = Scales((1e-3, 0), (1, 0), (1, 0), (1e-3, 0), DType.INT16)
@@ -85,6 +102,18 @@ LIMITS = {
     "factors too small": _coarse(20),
     "a vanished channel": _vanished_channel(0.5, 0, 0),
     "a bias beside a vanished channel": _vanished_channel(0.5, -1, 2),
+    "factors far above 1, 16 bits": _fine(1, DType.UINT16),
+    "factors far above 1, more terms": _fine(2, DType.UINT16),
+    "factors far above 1, 8 bits": _fine(2, DType.UINT8),
+    "a bias that is next to nothing of a unit": _bias_of_few_units(0.8),
+    "a bias of a unit": _bias_of_few_units(5e4),
+    "a mean of all, far above": case_of(
+        (lambda n, x: n.m.ReduceMean(x, keepdims=0), [(1, 1)]), Scales((1e30, 0), (1, 0), (1, 0), (1e-40, 9))
+    ),
+    "a mean of all without an axis": case_of(
+        (lambda n, x: n.m.ReduceMean(x, keepdims=0), [(3, 7)]),
+        Scales((0.1 + 1e-9, 3), (1, 0), (1, 0), (0.0371, 9)),
+    ),
     "a clip below infinity": _clipped(INF, None),
     "a clip above infinity": _clipped(None, -INF),
     "a clip between infinities": _clipped(-INF, INF),

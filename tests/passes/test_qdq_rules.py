@@ -33,6 +33,7 @@ def test_weights_become_as_fine_as_their_type_has_room(
     made = qdq_weights.finer(site, w, np.array([0.5]), x)
     assert made.value.data is not None and made.scale == 1 / times
     np.testing.assert_array_equal(made.value.data, data * times)
+    assert qdq_weights.finer(site, w, np.array([1.0005]), x) is w, "as good as whole units"
 
 
 @pytest.mark.parametrize(("multiplier", "factor"), [(2**31 - 1, 2**21 - 1), (3 << 29, 3 << 19)])
@@ -42,7 +43,15 @@ def test_a_factor_that_is_rounded_keeps_its_bits(multiplier: int, factor: int) -
 
 @pytest.mark.parametrize(
     ("units", "away"),
-    [(0.4, 0.4), (7.25, 0.25), (-7.25, 0.25), (7.0005, 0), (2.0**20 + 0.25, 0), (2.0**20 + 0.375, 0.375)],
+    [
+        (0.4, 0.4),
+        (7.25, 0.25),
+        (-7.25, 0.25),
+        (7.0005, 0.0005),
+        (7.000001, 0),
+        (2.0**20 + 0.25, 0),
+        (2.0**20 + 0.375, 0.375),
+    ],
 )
 def test_biases_between_whole_units(units: float, away: float) -> None:
     """A scale of float32 accounts for 2^-22 of it."""

@@ -124,9 +124,10 @@ def _library(number: int) -> dict[str, Any]:
     return {**given, "io": "workspace" if number % 5 == 0 else "caller"}
 
 
-def _case(
+def case_of(
     number: int, name: str, model: onnx.ModelProto | bytes, fed: Iterable[np.ndarray], **more: str
 ) -> Case:
+    """A model with options that its number draws."""
     return Case(
         name,
         model,
@@ -166,7 +167,7 @@ def onnx_network(number: int, quantised: bool) -> Network | None:
         if "onnxruntime" not in type(error).__module__:
             raise
         return None
-    case = _case(number, f"network {number}", model, fed.values())
+    case = case_of(number, f"network {number}", model, fed.values())
     steps = {k: scales[o.name] for k, o in enumerate(model.graph.output) if o.name in scales}
     return Network(number, case, tuple(wanted), tuple(kinds), steps, quantised)
 
@@ -181,7 +182,7 @@ def quantised_network(number: int) -> Network | None:
         return None
     if (exact := random_onnx.in_doubles(model, fed)) is not None:
         wanted.insert(0, tuple(exact))
-    case = _case(number, f"network {number}", model, fed.values())
+    case = case_of(number, f"network {number}", model, fed.values())
     found = derived.scales(model)
     steps = {k: found[o.name] for k, o in enumerate(model.graph.output) if o.name in found}
     return Network(number, case, tuple(wanted), tuple(n.op_type for n in model.graph.node), steps, True)
@@ -199,7 +200,7 @@ def half_network(number: int) -> Network | None:
         return None
     if (exact := random_onnx.in_doubles(model, fed)) is not None:
         wanted.insert(0, tuple(v.astype(np.float16) for v in exact))
-    case = _case(number, f"network {number}", model, fed.values())
+    case = case_of(number, f"network {number}", model, fed.values())
     return Network(number, case, tuple(wanted), tuple(kinds), {}, True)
 
 
@@ -228,7 +229,7 @@ def tflite_network(number: int, floats: bool = False) -> Network | None:
         except (RuntimeError, ValueError, IndexError):
             oracle = "litert"
     arithmetic = "tflm" if oracle == "tflm" else "litert-ref"
-    case = _case(number, f"network {number} ({oracle})", model, fed, arithmetic=arithmetic)
+    case = case_of(number, f"network {number} ({oracle})", model, fed, arithmetic=arithmetic)
     case = replace(case, stirred=not made.remembers)
     return Network(number, case, (tuple(wanted), *others), kinds, {}, made.hybrid or not floats)
 

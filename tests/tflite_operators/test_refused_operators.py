@@ -38,6 +38,9 @@ def _scale(tensor: str, factor: float) -> Callable[[Any], None]:
         ("BIDIRECTIONAL_LSTM-True-True", _option("fusedActivationFunction", 0), "without an activation"),
         ("LSTM-int8-plain-litert", _scale("y", 1.25), "another scale than the state"),
         ("LSTM-int8-plain-litert", _scale("c", 0.9), "no power of two"),
+        ("CONV_2D-int16", _scale("y", 1e-9), r"the result's scale is too small.*2\^14"),
+        ("CONV_2D-int8", _scale("y", 1e-20), r"the result's scale is too small.*2\^30"),
+        ("PRELU-int8-values-litert", _scale("y", 1e-20), "the result's scale is too small"),
     ],
 )  # fmt: skip
 def test_refused(name: str, change: Callable[[Any], None], said: str, tmp_path: Path) -> None:

@@ -280,6 +280,7 @@ class Conversion:
         x_zero_point: int = 0,
     ) -> Value:
         """acc times real factors (one, or one per channel of the last axis), to a quantised type."""
+        _check_factor(max(reals), 14 if rounding == "wide" else 30)
         pairs = [quantise_multiplier(r) for r in (reals if len(set(reals)) > 1 else reals[:1])]
         multipliers, shifts = [m for m, _ in pairs], [s for _, s in pairs]
         if rounding == "wide":
@@ -318,8 +319,19 @@ def activation(n: Conversion, options: str) -> str:
     return ACTIVATIONS[code] if 0 <= code < len(ACTIVATIONS) else f"number {code}"
 
 
+def _check_factor(real: float, bits: int) -> None:
+    """OperatorError for a factor that is not below 2^bits, which no shift makes."""
+    if real >= 2.0**bits:
+        raise OperatorError(
+            f"the result's scale is too small: a factor of {real:g} leads to it, 2^{bits} is the most",
+            "E302",
+            "quantise the model again",
+        )
+
+
 def rescale(real: float, zero_point: int = 0) -> Rescale:
     """A zero point and a real factor."""
+    _check_factor(real, 30)
     return Rescale(zero_point, *quantise_multiplier(real))
 
 

@@ -277,19 +277,22 @@ class QdqSite:
         """
         reals = np.minimum(reals, LARGEST_FACTOR)
         rounding = rounding or by_ties(reals.tolist(), most)
+        bounds = np.full(len(reals), most)
         if most * float(reals.max()) >= RESULTS:
             acc = self._cut(acc, reals, x_zero_point)
+            bounds = np.minimum(bounds, np.floor(RESULTS / 2 / reals))
         pairs = [quantise_multiplier(float(r)) for r in reals]
         if rounding == "wide":
-            pairs = [_wide_factor(m, s, most) for m, s in pairs]
-        factors = [
-            np.asarray(v if len(v) > 1 else v[0], dtype=np.int32)
-            for v in ([m for m, _ in pairs], [s for _, s in pairs])
-        ]
+            pairs = [_wide_factor(m, s, most) for (m, s), most in zip(pairs, bounds.tolist(), strict=True)]
+        factors = [np.asarray(v, np.int32) for v in zip(*pairs, strict=True)]
         node = Requantise(self.to.z, self.to.low, self.to.high, self.to.dtype, rounding, x_zero_point)
         return self.build(
-            node, acc, self.constant("multiplier", factors[0]), self.constant("shift", factors[1])
+            node, acc, self._beside(acc, "multiplier", factors[0]), self._beside(acc, "shift", factors[1])
         )
+
+    def _beside(self, acc: Value, name: str, data: np.ndarray) -> Value:
+        """Numbers for each channel of the accumulators, or one, which has no axis where these have none."""
+        return self.constant(name, data) if acc.shape else constant(f"{self.label}.{name}", data.reshape(()))
 
     def _cut(self, acc: Value, reals: np.ndarray, zero: int) -> Value:
         """Accumulators without those whose results would leave 32 bits: what they are cut to is beyond the
@@ -297,7 +300,7 @@ class QdqSite:
         ends, (low, high) = np.floor(RESULTS / 2 / reals), np.clip(acc.dtype.limits, -(2.0**62), 2.0**62)
         for kind, sign in (("Max", -1), ("Min", 1)):
             end = np.clip(zero + sign * ends, low, high).astype(acc.dtype.numpy)
-            acc = self.build(op(kind), acc, self.constant(kind.lower(), end if end.size > 1 else end[0]))
+            acc = self.build(op(kind), acc, self._beside(acc, kind.lower(), end))
         return acc
 
     def integers(self, real: np.ndarray) -> Value:

@@ -50,7 +50,7 @@ def _between(bias: np.ndarray, units: np.ndarray) -> np.ndarray:
     """How far a bias is from whole units; 0 where its scale, of float32, accounts for it."""
     whole = np.rint(bias / units)
     away = np.abs(bias / units - whole)
-    return np.asarray(np.where(away > 1e-3 + np.abs(whole) * 2.0**-22, away, 0))
+    return np.asarray(np.where(away > np.abs(whole) * 2.0**-22, away, 0))
 
 
 def finer(n: QdqSite, w: Scaled, bias: np.ndarray | None, x: Scaled) -> Scaled:
@@ -59,7 +59,9 @@ def finer(n: QdqSite, w: Scaled, bias: np.ndarray | None, x: Scaled) -> Scaled:
     a step of the result, for all of a channel.
     """
     data = w.value.data
-    if bias is None or data is None or w.value.dtype in NIBBLES or not _between(bias, x.s * w.scale).any():
+    if bias is None or data is None or w.value.dtype in NIBBLES:
+        return w
+    if _between(bias, x.s * w.scale).max(initial=0) <= 1e-3:
         return w
     low, high = w.value.dtype.limits
     steps = data.astype(np.int64) - w.z
