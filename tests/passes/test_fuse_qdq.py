@@ -140,6 +140,24 @@ def smallest(n: Net) -> str:
     return n.op("Relu", n.op("ReduceMin", n.input(2, 6, 5), n.constant([2], "int64"), keepdims=0))
 
 
+def total(n: Net) -> str:
+    return n.op("ReduceSum", n.input(2, 6, 5), n.constant([0, 2], "int64"))
+
+
+def one_of_two(n: Net) -> str:
+    condition = n.op("Greater", n.constant(n.rng.uniform(-1, 1, (2, 5))), n.constant(0.0))
+    return n.op("Relu", n.op("Where", condition, n.input(2, 5), n.input(5)))
+
+
+def one_or_a_number(n: Net) -> str:
+    condition = n.op("Greater", n.constant(n.rng.uniform(-1, 1, (2, 5))), n.constant(0.0))
+    return n.op("Where", condition, n.constant(-0.5), n.input(2, 5))
+
+
+def from_one(n: Net) -> str:
+    return n.op("Sub", n.weights(1), n.input(2, 40))
+
+
 def global_largest(n: Net) -> str:
     return n.op("GlobalMaxPool", n.input(1, 3, 5, 4))
 
@@ -176,6 +194,10 @@ CASES = (
     largest,
     smallest,
     global_largest,
+    total,
+    one_of_two,
+    one_or_a_number,
+    from_one,
     positive,
 )
 

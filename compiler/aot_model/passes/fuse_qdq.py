@@ -23,8 +23,8 @@ from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
 from aot_model.passes.expand import expand
 from aot_model.passes.explain import refuse
 from aot_model.passes.fold_constants import compute
-from aot_model.passes.qdq_rules import ALONE, WITH_RANGE, Answer, movement, table
-from aot_model.passes.qdq_site import MOVEMENTS, NARROW, QdqResult, QdqSite, parameters
+from aot_model.passes.qdq_rules import ALONE, WITH_RANGE, movement, table
+from aot_model.passes.qdq_site import MOVEMENTS, NARROW, Answer, QdqResult, QdqSite, parameters
 from aot_model.passes.weight_only import keep_integers
 
 VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity")

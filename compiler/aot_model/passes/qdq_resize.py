@@ -9,7 +9,7 @@ from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.registry import Build
 from aot_model.ops.resample import Interpolation, Resize
-from aot_model.passes.qdq_site import QdqSite, Scaled
+from aot_model.passes.qdq_site import Answer, QdqSite, Scaled
 
 NEAR = 2.0**-20
 """Weights that are no further from whole numbers of units are exact."""
@@ -17,7 +17,7 @@ ROOM = 30
 """Bits of a sum without its sign."""
 
 
-def resized(n: QdqSite, node: Node) -> Value | str:
+def resized(n: QdqSite, node: Node) -> Answer:
     """Interpolation. Nearest neighbours are elements that move (qdq_site.py)."""
     assert isinstance(node.op, Resize)
     x = n.tensor(node.inputs[0])

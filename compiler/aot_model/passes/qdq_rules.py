@@ -13,11 +13,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from aot_model.arithmetic.fixed_point import quantise_multiplier
 from aot_model.ir.evaluate import evaluate
 from aot_model.ir.expr import Expr, Index, Leaf, const, var
 from aot_model.ir.graph import Node
-from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.ops.channels_first import AveragePool, Conv, ConvTranspose, channels_first, channels_last
 from aot_model.ops.convolution import Convolution
@@ -28,19 +26,24 @@ from aot_model.ops.movement import Concat
 from aot_model.ops.normalisation import Gemm, Softmax
 from aot_model.ops.piecewise import fit
 from aot_model.ops.pool import Pool
-from aot_model.ops.quantised import QuantisedMul, QuantisedSum
 from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.reduction import Reduction, WideSum
-from aot_model.ops.requantise import Rescale
 from aot_model.ops.rounded_softmax import RoundedSoftmax
-from aot_model.ops.scaled_words import Operand, scaled_product, scaled_sum
 from aot_model.ops.volumes import convolved, unfolded_first
 from aot_model.ops.zero_points import ones, product_of_pairs, row_sums
+from aot_model.passes.qdq_elements import (
+    chosen,
+    dequantised,
+    larger,
+    largest,
+    multiple,
+    multiplication,
+    sum_of_two,
+)
 from aot_model.passes.qdq_resize import resized
-from aot_model.passes.qdq_site import MOVEMENTS, NARROW, RESULTS, QdqSite, Scaled, by_ties
+from aot_model.passes.qdq_site import MOVEMENTS, NARROW, Answer, QdqSite, Scaled
 from aot_model.passes.qdq_weights import apart, constant_bias, constant_weights, finer, largest_sum, unfit
 
-Answer = Value | str
 MAX_TABLE_NODES = 64
 
 
@@ -140,34 +143,6 @@ def matrix_product(n: QdqSite, node: Node, extra: Value | None = None) -> Answer
     return n.finish(acc, bias, a.s * w.scale, most)
 
 
-def _pair(n: QdqSite, node: Node) -> tuple[Scaled, Scaled] | str:
-    a, b = n.tensor(node.inputs[0]), n.tensor(node.inputs[1])
-    if a is None or b is None:
-        return "an operand is not quantised with one scale"
-    return a, b
-
-
-def _operand(x: Scaled) -> Operand:
-    return Operand(x.value.dtype, x.z)
-
-
-def _wants_words(n: QdqSite, *given: Scaled) -> bool:
-    """Whether 16 bits, or types that differ, ask for sums and products of half words."""
-    kinds = {n.to.dtype, *(x.value.dtype for x in given)}
-    return len(kinds) > 1 or n.to.dtype.bits > 8
-
-
-def _with_zero_points(*given: Scaled) -> bool:
-    return any(x.value.dtype.bits > 8 and (x.z or x.value.dtype is DType.UINT16) for x in given)
-
-
-NO_WORDS = "a 16-bit operand with a zero point, and no room for sums of half words, or half-way results"
-
-
-def _rescale(real: float, zero: int) -> Rescale:
-    return Rescale(zero, *quantise_multiplier(real))
-
-
 def addition(n: QdqSite, node: Node) -> Answer:
     for product, other in ((node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])):
         made = None if product is None else n.producer.get(product)
@@ -180,58 +155,7 @@ def addition(n: QdqSite, node: Node) -> Answer:
             and n.real(other) is not None
         ):
             return matrix_product(n, made, other)
-    pair = _pair(n, node)
-    if isinstance(pair, str):
-        return pair
-    a, b = pair
-    parts = (a.s / n.to.s, b.s / n.to.s)
-    if _wants_words(n, a, b) and not any(
-        by_ties([r], x.largest) == "even" for r, x in zip(parts, pair, strict=True)
-    ):
-        by_b = parts[1] if node.kind == "Add" else -parts[1]
-        scaled = scaled_sum(_operand(a), _operand(b), parts[0], by_b, *n.to.limits)
-        if scaled is not None:
-            return n.build(scaled, a.value, b.value)
-    if _with_zero_points(a, b):
-        return NO_WORDS
-    if not a.value.dtype is b.value.dtype is n.to.dtype:
-        return "operands and result have different types"
-    left = 20 if n.to.dtype.bits == 8 else 15
-    twice = 2 * max(a.s, b.s)
-    if twice / n.to.s > 1 << (left - 3):
-        return "the result's scale is too fine for sums of operands that are rounded"
-    function = "add" if node.kind == "Add" else "sub"
-    real = twice / ((1 << left) * n.to.s)
-    sum_op = QuantisedSum(
-        function,
-        _rescale(a.s / twice, a.z),
-        _rescale(b.s / twice, b.z),
-        _rescale(real, n.to.z),
-        left,
-        n.to.low,
-        n.to.high,
-        by_ties([real], (a.largest + b.largest) << left),
-    )
-    return n.build(sum_op, a.value, b.value)
-
-
-def multiplication(n: QdqSite, node: Node) -> Answer:
-    pair = _pair(n, node)
-    if isinstance(pair, str):
-        return pair
-    a, b = pair
-    real = a.s * b.s / n.to.s
-    if a.largest * b.largest * real >= RESULTS:
-        return "products in the result's scale are beyond 32 bits"
-    rounding = by_ties([real], a.largest * b.largest)
-    if _wants_words(n, a, b) and rounding != "even":
-        scaled = scaled_product(_operand(a), _operand(b), real, *n.to.limits)
-        if scaled is not None:
-            return n.build(scaled, a.value, b.value)
-    if _with_zero_points(a, b):
-        return NO_WORDS
-    product = QuantisedMul(a.z, b.z, _rescale(real, n.to.z), n.to.low, n.to.high, n.to.dtype, rounding)
-    return n.build(product, a.value, b.value)
+    return sum_of_two(n, node)
 
 
 def concatenation(n: QdqSite, node: Node) -> Answer:
@@ -243,31 +167,8 @@ def concatenation(n: QdqSite, node: Node) -> Answer:
     )
 
 
-def larger(n: QdqSite, node: Node) -> Answer:
-    """Max and Min: of integers in the result's scale, which are in the same order as what they stand for."""
-    reals = [n.real(value) for value in node.inputs]
-    parts = [n.tensor(value) for value, real in zip(node.inputs, reals, strict=True) if real is None]
-    tensors = [x for x in parts if x is not None]
-    if not tensors or len(tensors) < len(parts):
-        return "an operand is not quantised with one scale"
-    constants = [real for real in reals if real is not None]
-    if len(tensors) == 1 and tensors[0].value.dtype.bits == 8 and all(c.size == 1 for c in constants):
-        return "a function of 8 bits, which a table does"
-    return n.build(node.op, *map(n.rescaled, tensors), *map(n.integers, constants))
-
-
-def largest(n: QdqSite, node: Node) -> Answer:
-    """ReduceMax, ReduceMin, GlobalMaxPool: of the integers as they are."""
-    x = n.tensor(node.inputs[0])
-    if x is None:
-        return "the input is not quantised with one scale"
-    if 0 in x.value.shape:
-        return "the largest of nothing"
-    return n.rescaled(replace(x, value=n.build(node.op, x.value, *node.inputs[1:])))
-
-
 def average(n: QdqSite, node: Node) -> Answer:
-    """Means over axes, and pooling whose windows all hold the same number of elements."""
+    """Means and sums over axes, and pooling whose windows all hold the same number of elements."""
     x = n.tensor(node.inputs[0])
     if x is None:
         return "the input is not quantised with one scale"
@@ -294,6 +195,8 @@ def average(n: QdqSite, node: Node) -> Answer:
     if not axes or count == 0 or count * 65536 >= 2**31:
         return "a mean over nothing, or over too much for 32 bits"
     total = n.build(WideSum(axes, keep), x.value)
+    if node.kind == "ReduceSum":
+        return n.requantised(total, [x.s / n.to.s], x.z * count, most=x.largest * count)
     return _divided(n, total, x, count, x.z * count)
 
 
@@ -337,31 +240,6 @@ def softmax(n: QdqSite, node: Node) -> Answer:
 def movement(n: QdqSite, node: Node) -> Answer:
     x = n.tensor(n.quantise.inputs[0])
     return "the input is not quantised with one scale" if x is None else n.rescaled(x)
-
-
-def dequantised(n: QdqSite, node: Node) -> Answer:
-    """What a Relu or Clip leaves of a tensor of 16 bits."""
-    x = n.tensor(node.outputs[0])
-    if x is None or x.value.dtype.bits == 8:
-        return "8 bits, of which a table does it, or several scales"
-    return n.rescaled(x)
-
-
-def multiple(n: QdqSite, node: Node) -> Answer:
-    """A tensor times a positive number: the same integers, where the result's scale is as much larger."""
-    x, by, places = n.tensor(node.inputs[0]), n.real(node.inputs[1]), (0, 1)
-    if node.kind == "Mul" and (x is None or by is None):
-        x, by, places = n.tensor(node.inputs[1]), n.real(node.inputs[0]), (1, 0)
-    source = node.inputs[places[0]]
-    if x is None or by is None or by.size != 1 or source is None or source.shape != node.outputs[0].shape:
-        return "not a quantised tensor and a number"
-    number = float(by.reshape(-1)[0])
-    scaled = float(np.float32(x.s * (number if node.kind == "Mul" else 1 / number))) if number > 0 else 0.0
-    if not 0 < scaled < math.inf:
-        return "the number is not positive, or too large"
-    if x.value.dtype.bits == 8 and (np.float32(scaled), x.z) != (np.float32(n.to.s), n.to.z):
-        return "8 bits with another scale, which a table does"
-    return n.rescaled(replace(x, scale=np.asarray([scaled])))
 
 
 def table(n: QdqSite) -> Answer:
@@ -436,7 +314,9 @@ WITH_RANGE: dict[str, Rule] = {
     "GlobalAveragePool": average,
     "AveragePool": average,
     "ReduceMean": average,
+    "ReduceSum": average,
     "Resize": resized,
+    "Where": chosen,
     "Max": larger,
     "Min": larger,
     "ReduceMax": largest,

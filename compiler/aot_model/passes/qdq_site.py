@@ -47,6 +47,9 @@ MOVEMENTS = (
 first input is the data.
 """
 
+Answer = Value | str
+"""The integers of a result, or why there are none."""
+
 RESULTS = 2.0**31 - 2**17
 """Results of a requantisation are smaller, before the zero point is added and the limits cut them."""
 LARGEST_FACTOR = 2.0**29
