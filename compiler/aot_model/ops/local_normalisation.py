@@ -93,7 +93,8 @@ class InstanceNormalization(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((draw(2, 3, 4, 5), draw(3), draw(3)), {"epsilon": e}) for e in (1e-5, 0.1)]
+        shapes = ((2, 3, 4, 5), 1e-5), ((2, 3, 4, 5), 0.1), ((2, 3, 7), 0.01)
+        return [Sample((draw(*shape), draw(3), draw(3)), {"epsilon": e}) for shape, e in shapes]
 
 
 @operator("GroupNormalization")

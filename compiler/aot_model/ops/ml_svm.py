@@ -243,6 +243,16 @@ class SVMClassifier(_Machine):
             {**three, **rbf, **odds},
         ]
         forms.append({"coefficients": (0.5, -1.0, 0.25, 0.75), "rho": (0.1,), "classlabels_ints": (4, 6)})
+        pairs = np.random.default_rng(58).uniform(-1, 1, 12 + 6).round(3)  # no class wins against all
+        forms.append(
+            {
+                "coefficients": tuple(pairs[:12].tolist()),
+                "rho": tuple(pairs[12:].tolist()),
+                "vectors_per_class": (1, 1, 1, 1),
+                "support_vectors": vectors,
+                "classlabels_ints": (7, 5, 6, 4),
+            }
+        )
         return [Sample((x,), f, outputs=2) for f in forms]
 
 
