@@ -15,7 +15,7 @@ def product(n: Network, x: str, shape: Shape) -> str | None:
         swapped = (*shape[:-2], shape[-1], shape[-2])
         y = n.add("Transpose", [x], swapped, perm=[*range(len(shape) - 2), len(shape) - 1, len(shape) - 2])
         fits = n.affordable(int(np.prod(shape)) // shape[-1] * shape[-2], shape[-1])
-        return n.add("MatMul", [x, y], (*shape[:-1], shape[-2])) if fits else None
+        return n.add("MatMul", [x, y], (*shape[:-1], shape[-2])) if y and fits else None
     outside = n.pick(n.number(1, 12), 16, 10)
     if not n.affordable(int(np.prod(shape[:-1])) * outside, shape[-1]):
         return None
