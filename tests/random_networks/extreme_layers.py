@@ -176,6 +176,8 @@ def convolution(n: Fragment, x: Tensor) -> Tensor:
     n.afford(math.prod(shape[2:]) * math.prod(sides) * math.prod(kernel) * 4)
     kind = "ConvTranspose" if flipped else "Conv"
     made = n.node(kind, [real, w, *([b] if b else [])], kernel_shape=kernel, group=groups, **window)[0]
+    if not n.known[made].size:
+        raise Rejected("pads beyond the result")
     return finished(n, made)
 
 

@@ -180,3 +180,43 @@ def again(n: Fragment, x: Tensor) -> Tensor:
     for _ in range(n.pick(1, 1, 2, 3)):
         x = n.quantise(n.real(x))
     return x
+
+
+def _emptied(n: Fragment, shape: tuple[int, ...], axis: int) -> str:
+    """Dequantised weights of bytes of which some channels are all the same, or their zero point."""
+    data, size = n.rng.integers(-128, 128, shape), shape[axis]
+    empty = n.rng.random(size) < n.pick(0.3, 0.7, 1)
+    along = tuple(size if k == axis else 1 for k in range(len(shape)))
+    data = np.where(empty.reshape(along), n.pick(0, 0, 0, n.number(-128, 127)), data)
+    scales = np.full(size, n.scale(1 / 255)) * np.exp(n.rng.normal(0, 0.5, size))
+    if n.odd():
+        scales = np.where(n.rng.random(size) < 0.3, 1e-12 * scales, scales)
+    names = [n.constant(stored(data, "int8")), n.constant(np.clip(scales, 1e-38, 1e38).astype(np.float32))]
+    return n.node("DequantizeLinear", names, axis=axis)[0]
+
+
+@layer(4)
+def chain(n: Fragment, x: Tensor) -> Tensor:
+    """Layers behind each other whose channels hold one number, or few."""
+    image = len(x.shape) == 4
+    if len(x.shape) < 2:
+        raise Rejected("no channels")
+    for _ in range(n.pick(2, 2, 3)):
+        real, shape, outside = n.real(x), x.shape, n.number(1, 9)
+        n.afford(math.prod(shape) * outside)
+        if image:
+            groups = shape[1] if n.number(0, 3) == 0 else 1
+            outside = shape[1] if groups > 1 else outside
+            taps = n.pick((1, 1), (1, 1), (min(shape[2], 2), min(shape[3], 3)))
+            w = _emptied(n, (outside, shape[1] // groups, *taps), 0)
+            b = bias(n, outside, x, w, n.suited(real) * n.suited(w))
+            y = n.node("Conv", [real, w, *([b] if b else [])], group=groups, pads=[n.number(0, 1)] * 4)[0]
+        else:
+            w = _emptied(n, (shape[-1], outside), 1)
+            b = bias(n, outside, x, w, n.suited(real) * n.suited(w))
+            y = n.node("MatMul", [real, w])[0]
+            y = n.node("Add", [y, b])[0] if b else y
+        x = n.quantise(bounded(n, y))
+        if image and n.number(0, 5) == 0:
+            x = n.quantise(n.node("MaxPool", [n.real(x)], kernel_shape=[1, 1], strides=[2, 1])[0])
+    return x

@@ -17,8 +17,10 @@ from tflite_reference import litert
 Array = np.ndarray
 BIAS_ENDS = (0, 2**30, -(2**30), 2**24, -(2**24))
 """Sums beyond 32 bits are undefined in LiteRT."""
-COMPARISONS = {"GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "EQUAL", "NOT_EQUAL"}
-"""LiteRT compares int16 of several scales as they are, and nothing of scales from 1 on."""
+UNDEFINED = {"HARD_SWISH", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "EQUAL", "NOT_EQUAL"}
+"""LiteRT compares int16 of several scales as they are, and nothing of scales from 1 on; HARD_SWISH to a scale
+that is 2^15 times the input's shifts by more bits than there are.
+"""
 
 
 class Extreme(Network):
@@ -40,7 +42,7 @@ class Extreme(Network):
         elif self.odd():
             scale = 2.0 ** np.round(np.log2(scale))
         elif self.odd():
-            scale = float(self.pick(1e10, *(v.scale for v in self.values)))
+            scale = float(self.pick(1e10, *(v.scale for v in self.values if v.scale > scale / 4)))
         return float(np.clip(scale, 1e-38, 1e38))
 
     def activation(
@@ -171,7 +173,7 @@ def _drawn(n: Extreme) -> Drawn | None:
 def wanted(number: int) -> list[Array] | None:
     """What LiteRT computes; None where it refuses."""
     n = network(number)
-    if COMPARISONS & set(n.kinds):
+    if UNDEFINED & set(n.kinds):
         return None
     try:
         first = litert(n.model, n.fed)

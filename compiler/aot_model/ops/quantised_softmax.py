@@ -14,6 +14,7 @@ from aot_model.ir.expr import Expr, Index, call, const
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
+from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Unary, op
 from aot_model.ops.quantised_tables import Table
 from aot_model.ops.registry import (
@@ -44,6 +45,22 @@ class _OfBytes(Operator):
         return [TensorType(self.to, x.shape)]
 
 
+MOST_TERMS = 2**13
+"""Exponentials in Q12.19, each at most 1, whose sum is below 2^32."""
+
+
+def _total(build: Build, exponential: Value, axes: Value, terms: int) -> Value:
+    """The sum of exponentials in Q12.19, as the bits of 32 without a sign: no larger one gives 8 bits a share
+    that is not 0.
+    """
+    each = build(RoundingShift(12), exponential)
+    if terms < MOST_TERMS:
+        return build(op("ReduceSum"), each, axes)
+    wide = build(op("ReduceSum"), build(Cast(DType.INT64), each), axes)
+    within = build(op("Min"), wide, build.constant(2**32 - 1, DType.INT64))
+    return build(Cast(DType.INT32), build(Cast(DType.UINT32), within))
+
+
 @operator("QuantisedSoftmax", domain="aot")
 class QuantisedSoftmax(_OfBytes):
     """exp(beta * scale * (x - max)) / sum over an axis, in fixed point; the result has scale 2^-8 (int16:
@@ -64,7 +81,7 @@ class QuantisedSoftmax(_OfBytes):
         table = Table(tuple(softmax_exponentials(self.scale, self.beta)), DType.INT32, 0)
         most = build(op("ReduceMax"), x, axes)
         exponential = build(Exponential(table), most, x)
-        total = build(op("ReduceSum"), build(RoundingShift(12), exponential), axes)
+        total = _total(build, exponential, axes, x.shape[normal_axis(self.axis, x.type.rank)])
         return [build(SoftmaxRatio(self.to), exponential, total, build(FixedReciprocal(), total))]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
@@ -220,6 +237,12 @@ class QuantisedLogSoftmax(_OfBytes):
         x = required(inputs)
         if x.dtype.bits != 8 or not x.shape:
             raise OperatorError(f"the logarithm of the softmax of {x.type} is not supported", "E202")
+        if x.shape[-1] > MOST_TERMS // 2 - 1:
+            raise OperatorError(
+                f"the logarithm of the softmax of {x.shape[-1]} numbers is not supported: sums of more than "
+                f"{MOST_TERMS // 2 - 1} exponentials are beyond 32 bits",
+                "E202",
+            )
         return [x.type]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:

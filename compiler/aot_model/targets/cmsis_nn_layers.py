@@ -17,7 +17,7 @@ from aot_model.ops.convolution import Convolution
 from aot_model.ops.movement import Pad
 from aot_model.ops.pool import Pool
 from aot_model.ops.quantised import QuantisedMul, QuantisedSum
-from aot_model.ops.quantised_softmax import QuantisedSoftmax
+from aot_model.ops.quantised_softmax import MOST_TERMS, QuantisedSoftmax
 from aot_model.ops.registry import normal_axis
 from aot_model.partition.region import Match
 from aot_model.targets.geometry import conv_shape
@@ -201,6 +201,8 @@ def check_softmax(match: Match, target: Target) -> str | None:
         return f"from {x.dtype.label} to {node.op.to.label}; the library computes int8"
     if normal_axis(node.op.axis, x.type.rank) != x.type.rank - 1:
         return f"along axis {node.op.axis}; the library takes the last"
+    if x.shape[-1] >= MOST_TERMS:
+        return f"over {x.shape[-1]} numbers; the library's sums wrap"
     _, shift = softmax_factor(node.op)
     return (
         None
