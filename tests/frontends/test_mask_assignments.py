@@ -19,7 +19,7 @@ from batch import Case, run_cases
 ASSIGNED = """
 <ir_version: 9, opset_import: ["" : 18]>
 g (float[2,3,4] x, {mask}, float[{one}] value) => (float[2,3,4] y)
-<int64[1] all = {{-1}}, int64[1] four = {{4}}, bool[2] keep = {{1, 0}}>
+<int64[1] all = {{-1}}, int64[1] four = {{4}}, int64[2] inner = {{1, 2}}>
 {{
     places = NonZero (mask)
     rows = Transpose <perm = [1, 0]> (places)
@@ -67,7 +67,8 @@ def test_the_elements_that_a_mask_picks(shape: tuple[int, ...], kind: str, one: 
 
 @pytest.mark.parametrize("last", ["y = Add (x, updates)", *(
     f"{before}y = ScatterND ({of}, {at}, {what})" for before, of, at, what in (
-        ("some = Compress <axis = 0> (x, keep)\n    ", "some", "rows", "updates"),
+        ("sums = ReduceSum <keepdims = 0> (counted, inner)\n    keep = Cast <to = 9> (sums)\n    "
+         "some = Compress <axis = 0> (x, keep)\n    ", "some", "rows", "updates"),
         ("", "x", "places", "updates"), ("", "updates", "rows", "x")))])  # fmt: skip
 def test_other_readers_need_a_size_that_is_known(last: str, tmp_path: Path) -> None:
     onnx.save(assigned("bool[2,3,4] mask", last=last), tmp_path / "m.onnx")

@@ -68,6 +68,12 @@ COMPARISONS = ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_E
 CASES: list[OpCase] = [
     *(one(k, k, [x], [plain("y", x)], options, fields) for k, (x, options, fields) in UNARY.items()),
     *(one(k, k, [x], [plain("y", x)], oracle="litert-all") for k, x in OPTIMISED.items()),
+    *(
+        one(
+            f"L2_NORMALIZATION-{size}", "L2_NORMALIZATION", [size * X[0]], [plain("y", X[0])], "L2NormOptions"
+        )
+        for size in (np.float32(1e-4), np.float32(1e-7), np.float32(0))  # above and below the least norm
+    ),
     one("GELU-tanh", "GELU", [X], [plain("y", X)], "GeluOptions", {"Approximate": True}),
     *(one(k, k, [a, b], [plain("y", a)], options, fields) for k, (a, b, options, fields) in BINARY.items()),
     one("FLOOR_DIV-int32", "FLOOR_DIV", [A, B], [plain("y", A)]),

@@ -1,13 +1,18 @@
-"""Assignments of one value to the elements that a mask picks, `x[mask] = value` in PyTorch.
+"""What masks pick, where its size does not depend on data after all.
 
-Its exporter writes them as ScatterND at the places NonZero(mask) of the value, repeated by Expand as often as
-the mask holds. How often that is depends on data; what comes of it does not: Where(mask, value, x).
+Assignments of one value to the elements that a mask picks, `x[mask] = value` in PyTorch: its exporter writes
+them as ScatterND at the places NonZero(mask) of the value, repeated by Expand as often as the mask holds. How
+often that is depends on data; what comes of it does not: Where(mask, value, x).
+
+Compress by a mask that is known: slices by their numbers.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NoReturn
+
+import numpy as np
 
 from aot_model.frontends.onnx_extents import at_bound
 from aot_model.frontends.onnx_structure import Handler, Place
@@ -17,8 +22,8 @@ from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.dynamic import NonZeroRows
 from aot_model.ops.elementwise import op
-from aot_model.ops.movement import Expand
-from aot_model.ops.registry import static
+from aot_model.ops.movement import Expand, Gather, Slice
+from aot_model.ops.registry import normal_axis, static
 from aot_model.ops.views import Reshape
 
 
@@ -95,4 +100,31 @@ def _scatter(place: Place) -> bool:
     return True
 
 
-MASKS: dict[str, Handler] = {"Expand": _expand, "Reshape": _reshape, "ScatterND": _scatter}
+def _compress(place: Place) -> bool:
+    """By a mask that is known, as tf2onnx crops what it mirrors; a slice where the picked lie together."""
+    x, mask, axis = place.input(0), place.input(1), place.attribute("axis")
+    if not (isinstance(x, Value) and isinstance(mask, Value)) or place.importer.sizes.among((x,)):
+        return False
+    if mask.data is None or mask.dtype is not DType.BOOL or (axis is not None and mask.type.rank != 1):
+        return False
+    build, name = place.build, place.proto.output[0]
+    if axis is None:
+        x = build(op("Reshape"), x, build.constant([-1], DType.INT64))
+    a = 0 if axis is None else normal_axis(axis, x.type.rank)
+    picked = np.flatnonzero(mask.data)
+    picked = picked[picked < x.shape[a]]
+    first, last = (int(picked[0]), int(picked[-1]) + 1) if picked.size else (0, 0)
+    if last - first == picked.size:
+        limits = (build.constant([n], DType.INT64) for n in (first, last, a))
+        place.set(build(Slice(), x, *limits, output=name))
+    else:
+        place.set(build(Gather(a), x, build.constant(picked, DType.INT64), output=name))
+    return True
+
+
+MASKS: dict[str, Handler] = {
+    "Compress": _compress,
+    "Expand": _expand,
+    "Reshape": _reshape,
+    "ScatterND": _scatter,
+}

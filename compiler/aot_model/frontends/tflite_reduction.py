@@ -154,7 +154,7 @@ def l2_normalization(n: Conversion) -> Value:
     last = n.constant([x.type.rank - 1], DType.INT64)
     if not n.quantised():
         total = n.build(reduction("ReduceSumSquare"), x, last)
-        return n.add("Div", x, n.add("Sqrt", n.add("Max", total, n.constant(1e-6, x.dtype))))
+        return n.add("Div", x, n.add("Max", n.add("Sqrt", total), n.constant(1e-6, x.dtype)))
     to = n.out_dtype()
     if to not in (DType.INT8, DType.UINT8) or (n.scale_out(), n.zero_out()) != (2**-7, 128 + to.limits[0]):
         raise OperatorError(

@@ -119,7 +119,10 @@ class NonZeroRows(NonZero):
 
 @operator("Compress", stores_itself=True, strings=True)
 class Compress(Operator):
-    """The slices along an axis (without: the elements) at which the condition holds."""
+    """The slices along an axis (without: the elements) at which the condition holds.
+
+    Without an axis the condition may have any shape, as it has from PaddlePaddle; ONNX Runtime flattens it.
+    """
 
     axis: int | None = None
 
@@ -140,7 +143,7 @@ class Compress(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, condition = required(inputs, 0), required(inputs, 1)
-        if condition.type.rank != 1 or condition.dtype is not DType.BOOL:
+        if (self.axis is not None and condition.type.rank != 1) or condition.dtype is not DType.BOOL:
             raise OperatorError(f"the condition is {condition.type}, it should be a list of bools")
         most = self._split(x, condition)[3]
         if self.axis is None:
@@ -154,7 +157,7 @@ class Compress(Operator):
     def fold(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
         x, condition = arrays[0], arrays[1]
         assert x is not None and condition is not None
-        y = np.compress(condition, x, axis=self.axis)
+        y = np.compress(condition.reshape(-1), x, axis=self.axis)
         return [y, np.asarray(y.shape, np.int32)]
 
     def lower(self, site: Site) -> None:

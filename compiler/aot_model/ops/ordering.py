@@ -6,6 +6,7 @@ Source: ONNX operator specification.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -59,6 +60,17 @@ class TopK(Operator):
             raise OperatorError(f"k = {k} does not fit axis {a} of {x.type}")
         shape = (*x.shape[:a], k, *x.shape[a + 1 :])
         return [TensorType(x.dtype, shape), TensorType(DType.INT64, shape)]
+
+    def fold(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
+        x, k = arrays[0], arrays[1]
+        assert x is not None and k is not None
+        a = normal_axis(self.axis, x.ndim)
+        if self.largest:  # from the other end, so that of equal ones the first stays the first
+            places = x.shape[a] - 1 - np.flip(np.argsort(np.flip(x, a), a, kind="stable"), a)
+        else:
+            places = np.argsort(x, a, kind="stable")
+        best = np.take(places, range(int(k.reshape(-1)[0])), a).astype(np.int64)
+        return [np.take_along_axis(x, best, a), best]
 
     def lower(self, site: Site) -> None:
         x, k = site.input(0), self._count(site.node.inputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,21 @@ class Unique(Operator):
         y = TensorType(x.dtype, (n,) if self.axis is None else x.shape)
         row = TensorType(DType.INT64, (n,))
         return [y, row, row, row, shape_type(y.rank), shape_type(1), shape_type(1)]
+
+    def fold(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
+        x = arrays[0]
+        assert x is not None
+        axis = None if self.axis is None else normal_axis(self.axis, x.ndim)
+        _, first, which, many = np.unique(
+            x, return_index=True, return_inverse=True, return_counts=True, axis=axis
+        )
+        which = which.reshape(-1)
+        if not self.sorted:  # by where each was first
+            order = np.argsort(first)
+            first, which, many = first[order], np.argsort(order)[which], many[order]
+        y = np.take(x, first, axis)
+        shapes = [np.asarray(n, np.int32) for n in (y.shape, first.shape, first.shape)]
+        return [y, *(n.astype(np.int64) for n in (first, which, many)), *shapes]
 
     def lower(self, site: Site) -> None:
         x = site.input(0)
