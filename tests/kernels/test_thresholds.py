@@ -208,6 +208,9 @@ def test_taps_of_bytes_that_offsets_reach(shape: ConvShape, taken: bool) -> None
 def test_dot_products_that_32_bits_hold(channels: int, groups: int, zero: int, taken: bool) -> None:
     shape = ConvShape(1, 1, 2, channels, 1, 2, 4, groups=groups)
     assert conv_mve.applicable(shape, _quant(zero)) is taken
+    for more in (0, 1):  # taps count as channels do
+        deep = ConvShape(1, 3, 2, 21_845 + more, 1, 1, 4, 3, 2)
+        assert conv_mve.applicable(deep, _quant()) is (more == 0)
 
 
 @pytest.mark.parametrize(("offset", "narrow"), [(8191, True), (-8191, True), (8192, False), (-8192, False)])
