@@ -19,6 +19,7 @@ from aot_model.kernels.float32 import panels
 from aot_model.kernels.float32.blocks import Blocks
 from aot_model.kernels.float32.dialects import DIALECTS
 from aot_model.kernels.int8 import (
+    conv_host,
     conv_mve,
     depthwise_columns_mve,
     depthwise_taps_mve,
@@ -208,6 +209,9 @@ def test_taps_of_bytes_that_offsets_reach(shape: ConvShape, taken: bool) -> None
 def test_dot_products_that_32_bits_hold(channels: int, groups: int, zero: int, taken: bool) -> None:
     shape = ConvShape(1, 1, 2, channels, 1, 2, 4, groups=groups)
     assert conv_mve.applicable(shape, _quant(zero)) is taken
+    for more in (0, 1):  # taps count as channels do
+        deep = ConvShape(1, 3, 2, 21_845 + more, 1, 1, 4, 3, 2)
+        assert conv_mve.applicable(deep, _quant()) is (more == 0)
 
 
 @pytest.mark.parametrize(("offset", "narrow"), [(8191, True), (-8191, True), (8192, False), (-8192, False)])
@@ -330,3 +334,27 @@ def test_pixels_that_stay_in_registers(ins: int, outs: int, pixels: int, taken: 
 
 def _pixels(count: int, ins: int, outs: int) -> ConvShape:
     return ConvShape(1, 1, count, ins, 1, count, outs)
+
+
+@pytest.mark.parametrize(
+    ("rows", "pixels", "outs", "kernels"),
+    [
+        (1, 1, 64, ["1x64"]),
+        (1, 1, 63, ["1x16"]),
+        (1, 1, 80, ["1x16", "1x64"]),
+        (1, 2, 32, ["2x32"]),
+        (1, 3, 31, ["3x16"]),
+        (1, 3, 48, ["3x16", "3x32"]),
+        (1, 4, 64, ["4x16"]),
+        (3, 1, 64, ["3x32"]),
+        (3, 2, 64, ["6x16"]),
+    ],
+)
+def test_channels_of_hosts_that_few_pixels_share(
+    rows: int, pixels: int, outs: int, kernels: list[str]
+) -> None:
+    """Several blocks of 16 channels at a time where no more than three pixels share their weights."""
+    shape = ConvShape(1, rows, pixels, 8, rows, pixels, outs)
+    weights = np.random.default_rng(1).integers(-99, 99, (outs, 1, 1, 8)).astype(np.int8)
+    body = conv_host.conv(shape, weights, None, _quant()).body
+    assert sorted(set(re.findall(r"avx2_conv_(\d+x\d+)", body))) == kernels

@@ -190,7 +190,7 @@ def pairs_of_pixels(
         inner += f"const int32_t second = (p + 1 < {pixels} ? 1 : 0);\n"
         second = "second * "
     inner += f"{of_y} *to = {to};\n" if pixels % 2 or g.count > 1 else ""
-    first = "to" if pixels % 2 or g.count > 1 else to
+    first = "to" if pixels % 2 else to
     if g.count == 1:
         inner += f"{kernel}(patch, patch + {second}{depth}, w, {oc}, {first}, {first} + {second}{oc});\n"
     else:
