@@ -63,12 +63,16 @@ def corners(name: str, arity: int) -> list[Sample]:
         found.append(Sample((_EDGES, _EDGES[::-1].copy())[: max(arity, 1) if arity > 0 else 2]))
     if name == "Pow":
         x = np.asarray([0.5, 1, 2, 3.25], np.float32)
-        exponents = (0.25, 0.5, 0.75, 1, 1.25, 1.75, 2, 2.5, 3, 3.25, -1, 0.3)
+        exponents = (0.25, 0.5, 0.75, 1, 1.25, 1.75, 2, 2.5, 3, 3.25, -1, 0.3, 5, 8, 9, -2, -7, -0.25, -1.5)
         found += [Sample((x, np.asarray(p, np.float32)), constants=frozenset({1})) for p in exponents]
         far = np.asarray([0, 1e-38, 1e-9, 0.3, 7, 1e9, 3e38, np.inf], np.float32)
         found += [
             Sample((far, np.asarray(p, np.float32)), constants=frozenset({1}))
             for p in (1 / 2.000001, 0.7500009)
+        ]
+        ends = np.asarray([0, -0.0, -2, 1e-45, 1e-38, 1e-7, 0.3, -30, 3e38, np.inf], np.float32)
+        found += [
+            Sample((ends, np.asarray(p, np.float32)), constants=frozenset({1})) for p in (4, 5, -1, -3, -0.5)
         ]
         found += [
             Sample((np.asarray([1, 2, 3, -2], np.int32), np.asarray([2.0], np.float32))),
