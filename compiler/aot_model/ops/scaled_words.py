@@ -195,7 +195,7 @@ def scaled_product(
     a: Operand, b: Operand, by: float, zero: int, low: int, high: int, to: DType
 ) -> ScaledProduct | None:
     """(a - its zero point) * (b - its) * by + zero, rounded, within low and high, by > 0; None where 32 bits
-    have no room for it. Of b more bits stay than of a.
+    have no room for it.
     """
     left = 31 - a.largest.bit_length()
     by_step = Fraction(by) / (a.times * b.times)
