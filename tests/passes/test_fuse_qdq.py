@@ -158,6 +158,15 @@ def from_one(n: Net) -> str:
     return n.op("Sub", n.weights(1), n.input(2, 40))
 
 
+def bent(n: Net) -> str:
+    slopes = n.rng.uniform(-0.5, 1, (3, 1)) if n.kind != "int16" else np.asarray([[0.37]])
+    return n.op("PRelu", n.input(2, 3, 9), n.constant(slopes))
+
+
+def leaky(n: Net) -> str:
+    return n.op("LeakyRelu", n.input(2, 40), alpha=0.17)
+
+
 def global_largest(n: Net) -> str:
     return n.op("GlobalMaxPool", n.input(1, 3, 5, 4))
 
@@ -198,6 +207,8 @@ CASES = (
     one_of_two,
     one_or_a_number,
     from_one,
+    bent,
+    leaky,
     positive,
 )
 

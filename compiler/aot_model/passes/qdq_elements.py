@@ -12,11 +12,13 @@ from aot_model.arithmetic.fixed_point import quantise_multiplier
 from aot_model.ir.graph import Node
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
-from aot_model.ops.quantised import QuantisedMul, QuantisedSum
+from aot_model.ops.quantised import QuantisedMul, QuantisedPRelu, QuantisedSum
 from aot_model.ops.requantise import Rescale
 from aot_model.ops.scaled_words import Operand, scaled_product, scaled_sum
 from aot_model.passes.qdq_site import RESULTS, Answer, QdqSite, Scaled, by_ties
 
+SLOPES = 2**14 - 1
+"""Steps of the largest slope of a PRelu: products with 16 bits fit 31."""
 OF_A_NUMBER = "a function of 8 bits, which a table does"
 
 
@@ -140,6 +142,29 @@ def larger(n: QdqSite, node: Node) -> Answer:
         return OF_A_NUMBER
     made = _in_the_results_scale(n, node.inputs)
     return made if isinstance(made, str) else n.build(node.op, *made)
+
+
+def bent(n: QdqSite, node: Node) -> Answer:
+    """PRelu and LeakyRelu: what is negative by a slope, or one for each channel."""
+    x = n.tensor(node.inputs[0])
+    slope = np.asarray(getattr(node.op, "alpha", 0.0)) if node.kind == "LeakyRelu" else n.real(node.inputs[1])
+    if x is None or slope is None:
+        return "the input is not quantised with one scale, or the slope is no constant"
+    if slope.size == 1 and x.value.dtype.bits == 8:
+        return OF_A_NUMBER
+    if slope.size > 1 and x.value.dtype.bits > 8:
+        return "slopes of several channels, whose steps 16 bits would show"
+    limits = (n.to.dtype, n.to.low, n.to.high)
+    if limits != (x.value.dtype, *x.value.dtype.limits):
+        return "the result has another type, or a narrower range"
+    most = float(np.abs(slope).max(initial=0))
+    unit = float(np.float32(most / SLOPES)) or 1.0
+    parts = x.s / n.to.s, x.s * unit / n.to.s
+    if not math.isfinite(most) or parts[0] * x.largest >= RESULTS or parts[1] * x.largest * SLOPES >= RESULTS:
+        return "its results are beyond 32 bits"
+    slopes = n.constant("slopes", np.rint(slope / unit).astype(np.int16))
+    both = (Rescale(n.to.z, *quantise_multiplier(part)) for part in parts)
+    return n.build(QuantisedPRelu(x.z, 0, *both), x.value, slopes)
 
 
 def largest(n: QdqSite, node: Node) -> Answer:

@@ -32,6 +32,7 @@ from aot_model.ops.rounded_softmax import RoundedSoftmax
 from aot_model.ops.volumes import convolved, unfolded_first
 from aot_model.ops.zero_points import ones, product_of_pairs, row_sums
 from aot_model.passes.qdq_elements import (
+    bent,
     chosen,
     dequantised,
     larger,
@@ -326,4 +327,10 @@ WITH_RANGE: dict[str, Rule] = {
 }
 """Operators behind which a Relu or Clip is only a narrower range of the result."""
 
-ALONE: dict[str, Rule] = {"Softmax": softmax, "Mul": multiple, "Div": multiple}
+ALONE: dict[str, Rule] = {
+    "Softmax": softmax,
+    "Mul": multiple,
+    "Div": multiple,
+    "PRelu": bent,
+    "LeakyRelu": bent,
+}
