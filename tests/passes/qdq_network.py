@@ -64,7 +64,7 @@ class Net:
         return out
 
     def quantised(self, x: str) -> str:
-        return self.op("QuantizeLinear", x, *self.parameters())
+        return self.quantised_with(x)[0]
 
     def quantised_with(self, x: str) -> tuple[str, str, str]:
         """Quantised, with its scale and zero point."""

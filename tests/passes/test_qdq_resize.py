@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from qdq_network import Net
+from qdq_operators import resized
 
-from aot_model.passes.qdq_resize import whole_weights
+from aot_model.frontends.onnx import read_onnx
+from aot_model.passes.fuse_qdq import fuse_qdq
+from aot_model.passes.qdq_resize import MOST_BITS, whole_weights
+from onnx_models import save
 
 HALVES = [[0.25, 0.75], [0.75, 0.25], [0.5, 0.5]]
 THIRDS = [[1 / 3, 2 / 3], [1.0, 0.0]]
@@ -37,3 +44,15 @@ def test_others_are_rounded_where_that_is_allowed() -> None:
 @pytest.mark.parametrize("weights", [np.zeros((0, 2)), np.array([[0.5, 0.4]]), np.array([[np.nan, 1.0]])])
 def test_what_is_no_share_of_one(weights: np.ndarray) -> None:
     assert whole_weights(weights, 11, rounded=True) is None
+
+
+def test_one_axis_tries_no_more_units_than_two(tmp_path: Path) -> None:
+    """By 1.7 no unit is exact; the compiler took minutes to try millions."""
+    net = Net("int8", 1)
+    proto = net.proto(net.quantised(resized(net, "linear", [1, 1.7])))
+    graph = read_onnx(save(proto, tmp_path / "net.onnx")).graph
+    assert fuse_qdq(graph)
+    (made,) = [node for node in graph.nodes if node.kind == "Interpolation"]
+    weights = made.inputs[2]
+    assert weights is not None and weights.data is not None
+    assert weights.data.sum(1).tolist() == [1 << MOST_BITS] * len(weights.data)

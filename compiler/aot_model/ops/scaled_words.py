@@ -89,8 +89,22 @@ def _samples(signed: Operator | None, mixed: Operator | None) -> list[Sample]:
     ]
 
 
+@dataclass(frozen=True)
+class _OfHalfWords(Operator):
+    """The result's range and type, and the bits behind the point that it is computed with."""
+
+    low: int
+    high: int
+    to: DType
+    shift: int
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        a, b = _pair(inputs)
+        return [TensorType(self.to, broadcast(a.shape, b.shape))]
+
+
 @operator("ScaledSum", domain="aot", elementwise=True)
-class ScaledSum(Operator):
+class ScaledSum(_OfHalfWords):
     """(offset + (a * factor_a >> 16) + (b * factor_b >> 16)) >> shift, within low and high, of half words
     (`_to_half_words`). No sum leaves 32 bits.
     """
@@ -98,14 +112,6 @@ class ScaledSum(Operator):
     factor_a: int
     factor_b: int
     offset: int
-    shift: int
-    low: int
-    high: int
-    to: DType
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        a, b = _pair(inputs)
-        return [TensorType(self.to, broadcast(a.shape, b.shape))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         total: Expr = const(self.offset)
@@ -140,12 +146,12 @@ def scaled_sum(
         zeros = [Fraction(f * x.half_word, 1 << 16) for f, x in zip(factors, (a, b), strict=True)]
         offset = round(((2 * zero + 1) << bits - 1) - sum(zeros)) + 1  # the mean of what two terms lose
         if max(map(abs, factors)) < WORD and abs(offset) + (sum(map(abs, factors)) >> 1) + 2 < WORD:
-            return ScaledSum(factors[0], factors[1], offset, bits, low, high, to)
+            return ScaledSum(low, high, to, bits, factors[0], factors[1], offset)
     return None
 
 
 @operator("ScaledProduct", domain="aot", elementwise=True)
-class ScaledProduct(Operator):
+class ScaledProduct(_OfHalfWords):
     """(offset + ((a - zero) * 2^left * t >> 32)) >> shift, within low and high, where t = start + (b * factor
     >> 16), of half words (`_to_half_words`). Nothing leaves 32 bits.
     """
@@ -155,14 +161,6 @@ class ScaledProduct(Operator):
     start: int
     factor: int
     offset: int
-    shift: int
-    low: int
-    high: int
-    to: DType
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        a, b = _pair(inputs)
-        return [TensorType(self.to, broadcast(a.shape, b.shape))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         a, b = (_element(at, v, index) for v in _pair(inputs))
@@ -207,5 +205,5 @@ def scaled_product(
         most = by_step * 2**bits * a.largest * b.largest
         terms = factor, abs(start) + (factor >> 1) + 1, scale * b.largest + 2, abs(offset) + most + 2
         if max(terms) < WORD:
-            return ScaledProduct(a.half_word, left, start, factor, offset, bits, low, high, to)
+            return ScaledProduct(low, high, to, bits, a.half_word, left, start, factor, offset)
     return None

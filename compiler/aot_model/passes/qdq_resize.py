@@ -15,6 +15,8 @@ NEAR = 2.0**-20
 """Weights that are no further from whole numbers of units are exact."""
 ROOM = 30
 """Bits of a sum without its sign."""
+MOST_BITS = 11
+"""Of a unit: results of 8 bits change by less than a tenth, and no more units are tried."""
 
 
 def resized(n: QdqSite, node: Node) -> Answer:
@@ -27,8 +29,8 @@ def resized(n: QdqSite, node: Node) -> Answer:
     if found is None:
         return "no interpolation alone"
     op, tables = found
-    room = ROOM - x.value.dtype.bits
-    made = [whole_weights(w, room // len(tables), x.value.dtype.bits <= 8) for _, w in tables]
+    bits = min((ROOM - x.value.dtype.bits) // len(tables), MOST_BITS)
+    made = [whole_weights(w, bits, x.value.dtype.bits <= 8) for _, w in tables]
     weights, units = [w for w in made if w is not None], 1
     if len(weights) < len(made):
         return "its weights are no multiples of a unit that 32 bits have room for"
