@@ -117,6 +117,21 @@ class Drawn:
     fed: tuple[Array, ...]
     kinds: tuple[str, ...]
     remembers: bool
+    wraps: bool
+    """Whether LiteRT casts results of 64 bits to 32 that may not hold them."""
+
+
+def _wraps(n: Extreme, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> bool:
+    """Whether a layer with sums of 64 bits may have results beyond 32, by a bound for all channels."""
+    given = [n.tensors[i] for i in inputs if i >= 0]
+    biases = [np.asarray(t.data) for t in given if t.type == INT64 and t.data is not None]
+    if not biases:
+        return False
+    x = next(t for t in given if t.data is None)
+    w = next(t for t in given if t.data is not None and t.type != INT64 and t.scale)
+    sums = 32768.0 * float(np.abs(np.asarray(w.data, np.float64)).sum())
+    most = sums + float(np.abs(biases[0].astype(np.float64)).max(initial=0))
+    return x.scale[0] * max(w.scale) / n.tensors[outputs[0]].scale[0] * most >= 2.0**31
 
 
 def network(number: int) -> Drawn:
@@ -167,13 +182,14 @@ def _drawn(n: Extreme) -> Drawn | None:
     if not given:
         return None
     model = build(n.tensors, n.operators, given, list(dict.fromkeys(outputs)))
-    return Drawn(model, tuple(fed), tuple(op.kind for op in n.operators), n.remembers)
+    wraps = any(_wraps(n, tuple(op.inputs), tuple(op.outputs)) for op in n.operators)
+    return Drawn(model, tuple(fed), tuple(op.kind for op in n.operators), n.remembers, wraps)
 
 
 def wanted(number: int) -> list[Array] | None:
     """What LiteRT computes; None where it refuses."""
     n = network(number)
-    if UNDEFINED & set(n.kinds):
+    if n.wraps or UNDEFINED & set(n.kinds):
         return None
     try:
         first = litert(n.model, n.fed)
