@@ -47,9 +47,9 @@ def test_what_is_no_share_of_one(weights: np.ndarray) -> None:
 
 
 def test_one_axis_tries_no_more_units_than_two(tmp_path: Path) -> None:
-    """By 1.7 no unit is exact; the compiler took minutes to try millions."""
+    """By 1.7113 no unit is exact; the compiler took minutes to try millions."""
     net = Net("int8", 1)
-    proto = net.proto(net.quantised(resized(net, "linear", [1, 1.7])))
+    proto = net.proto(net.quantised(resized(net, "linear", [1, 1.7113])))
     graph = read_onnx(save(proto, tmp_path / "net.onnx")).graph
     assert fuse_qdq(graph)
     (made,) = [node for node in graph.nodes if node.kind == "Interpolation"]
