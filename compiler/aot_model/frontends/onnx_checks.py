@@ -7,6 +7,7 @@ these checks find everything of their kind at once and cost one walk over the pr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 
 import onnx
 import onnx.defs
@@ -184,9 +185,8 @@ def _arity(proto: onnx.ModelProto, where: str) -> list[Problem]:
     problems = []
     for node in (n for g in graphs(proto.graph) for n in g.node):
         domain = "" if node.domain in AI_ONNX else node.domain
-        try:
-            schema = onnx.defs.get_schema(node.op_type, versions.get(domain, 1), domain)
-        except onnx.defs.SchemaError:
+        schema = _schema(domain, node.op_type, versions.get(domain, 1))
+        if schema is None:
             continue
         for kind, names, least, most in (
             ("inputs", node.input, schema.min_input, schema.max_input),
@@ -212,6 +212,7 @@ def _spellings(dtype: DType) -> set[str]:
     return {f"tensor({n})" for n in (name, name.removesuffix("fn"), name.removesuffix("fnu"))}
 
 
+@cache
 def _schema(domain: str, name: str, version: int) -> onnx.defs.OpSchema | None:
     """An operator's schema at an opset: its first one where it came later than the opset, for files that use
     such operators all the same; None for what the standard never had.

@@ -59,12 +59,17 @@ class Sample:
     """
 
 
+MANY = 2**31 - 1
+"""Inputs, of an operator that takes any number of them."""
+
+
 @dataclass(frozen=True)
 class Operator:
     """Base of all operators; the fields of a subclass are the attributes."""
 
     name: ClassVar[str] = ""
     domain: ClassVar[str] = ""
+    most_inputs: ClassVar[int] = MANY
     effects: ClassVar[bool] = False
     draws: ClassVar[bool] = False
     """Draws random numbers: two of the same inputs give different ones."""

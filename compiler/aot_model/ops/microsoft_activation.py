@@ -52,7 +52,7 @@ _WITH_NUMBERS: dict[str, type[Operator]] = {
 }
 
 
-@operator("Gelu", domain="com.microsoft")
+@operator("Gelu", domain="com.microsoft", inputs=1)
 class Gelu(Composition):
     """x / 2 * (1 + erf(x / sqrt 2))."""
 
@@ -64,7 +64,7 @@ class Gelu(Composition):
         return [Sample((drawn(1, 3, 5, most=4),)), Sample((drawn(2, 7),))]
 
 
-@operator("BiasGelu", domain="com.microsoft")
+@operator("BiasGelu", domain="com.microsoft", inputs=2)
 class BiasGelu(Composition):
     """gelu(x + bias), one bias for each element of the last axis."""
 
@@ -79,7 +79,7 @@ class BiasGelu(Composition):
         ]
 
 
-@operator("FastGelu", domain="com.microsoft")
+@operator("FastGelu", domain="com.microsoft", inputs=2)
 class FastGelu(Composition):
     """The approximation of gelu(x + bias) by tanh; the bias is optional."""
 
@@ -94,7 +94,7 @@ class FastGelu(Composition):
         ]
 
 
-@operator("QuickGelu", domain="com.microsoft")
+@operator("QuickGelu", domain="com.microsoft", inputs=1)
 class QuickGelu(Composition):
     """x * sigmoid(alpha * x)."""
 

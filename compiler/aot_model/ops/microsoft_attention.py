@@ -153,7 +153,7 @@ def _refuse(reason: str) -> OperatorError:
     )
 
 
-@operator("Attention", domain="com.microsoft")
+@operator("Attention", domain="com.microsoft", inputs=7)
 class Attention(Composition):
     """Self-attention with its projection. Inputs: input, weights, bias, mask, past, bias of the scores.
     Outputs: result, present.
@@ -226,7 +226,7 @@ def _unpacked(a: Algebra, query: Value, key: Value | None, value: Value | None) 
     return query, key, value
 
 
-@operator("MultiHeadAttention", domain="com.microsoft")
+@operator("MultiHeadAttention", domain="com.microsoft", inputs=10)
 class MultiHeadAttention(Composition):
     """Attention of projected queries. Inputs: query, key, value (or in one tensor), bias of the three, mask
     of the keys, bias of the scores, past keys and values (B, N, P, H). Keys and values may have their heads
@@ -362,7 +362,7 @@ def angles(a: Algebra, cache: Value, positions: Value, x: Value) -> Value:
     return a.reshape(rows, rows.shape[0], 1, *rows.shape[1:])
 
 
-@operator("RotaryEmbedding", domain="com.microsoft")
+@operator("RotaryEmbedding", domain="com.microsoft", inputs=4)
 class RotaryEmbedding(Composition):
     """Rotation of queries or keys by their positions. Inputs: x (B, S, N * H) or (B, N, S, H), positions (B,
     S) or the first, caches.

@@ -19,7 +19,7 @@ from aot_model.ops.microsoft_activation import drawn
 from aot_model.ops.registry import OPERATORS, Build, operator, required, static
 
 
-@operator("BiasAdd", domain="com.microsoft")
+@operator("BiasAdd", domain="com.microsoft", inputs=3)
 class BiasAdd(Composition):
     """x + bias of the last axis + residual."""
 
@@ -36,7 +36,7 @@ class BiasAdd(Composition):
         return [Sample((drawn(1, 2, 3, 4), drawn(2, 4), drawn(3, 2, 3, 4)), constants=frozenset({1}))]
 
 
-@operator("BiasDropout", domain="com.microsoft")
+@operator("BiasDropout", domain="com.microsoft", inputs=5)
 class BiasDropout(Composition):
     """x + bias + residual, and a mask of what was kept: everything, but in training."""
 
@@ -67,7 +67,7 @@ class BiasDropout(Composition):
         ]
 
 
-@operator("BiasSoftmax", domain="com.microsoft")
+@operator("BiasSoftmax", domain="com.microsoft", inputs=2)
 class BiasSoftmax(Composition):
     """Softmax of x + bias over all axes from `axis` on."""
 
@@ -103,7 +103,7 @@ class BiasSoftmax(Composition):
         ]
 
 
-@operator("BiasSplitGelu", domain="com.microsoft")
+@operator("BiasSplitGelu", domain="com.microsoft", inputs=2)
 class BiasSplitGelu(Composition):
     """The first half of x + bias times the Gelu of the second."""
 
@@ -126,7 +126,7 @@ class BiasSplitGelu(Composition):
         return [Sample((drawn(1, 2, 3, 8), drawn(2, 8)), constants=frozenset({1}))]
 
 
-@operator("GemmFastGelu", domain="com.microsoft")
+@operator("GemmFastGelu", domain="com.microsoft", inputs=3)
 class GemmFastGelu(Composition):
     """The tanh approximation of the Gelu of x w + bias."""
 
@@ -185,7 +185,7 @@ def _group_norm_reference(
     return np.asarray(np.moveaxis(y, 1, -1) if last else y, np.float32)
 
 
-@operator("GroupNorm", domain="com.microsoft")
+@operator("GroupNorm", domain="com.microsoft", inputs=3)
 class GroupNorm(Composition):
     """Group normalisation, channels last unless the attribute says otherwise."""
 
@@ -223,7 +223,7 @@ class GroupNorm(Composition):
         ]
 
 
-@operator("SkipGroupNorm", domain="com.microsoft")
+@operator("SkipGroupNorm", domain="com.microsoft", inputs=5)
 class SkipGroupNorm(Composition):
     """GroupNorm of x + residual + bias. Outputs: the result, the sum."""
 

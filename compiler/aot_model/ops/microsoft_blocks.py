@@ -53,7 +53,7 @@ def _rounded(a: Algebra, x: Value, block: int) -> Value:
     return a.cut(a.reshape(a.mul(whole, a.div(largest, 127.0)), *x.shape), axis, 0, k)
 
 
-@operator("MatMulNBits", domain="com.microsoft")
+@operator("MatMulNBits", domain="com.microsoft", inputs=6)
 class MatMulNBits(Composition):
     """A times a constant matrix of N columns. Inputs: A, B (N, blocks, bytes), scales (N, blocks), zero
     points, order of the groups, bias.
@@ -218,7 +218,7 @@ _CODES = {
 """
 
 
-@operator("MatMulBnb4", domain="com.microsoft")
+@operator("MatMulBnb4", domain="com.microsoft", inputs=3)
 class MatMulBnb4(Composition):
     """A times a constant matrix of N columns in FP4 or NF4, as bitsandbytes packs it. Inputs: A, codes (the
     first in the upper half of its byte), the largest magnitude of each block. The matrix is dequantised when
@@ -274,7 +274,7 @@ class MatMulBnb4(Composition):
         ]
 
 
-@operator("GatherBlockQuantized", domain="com.microsoft")
+@operator("GatherBlockQuantized", domain="com.microsoft", inputs=4)
 class GatherBlockQuantized(Composition):
     """Rows of a constant matrix, dequantised. Inputs: data, indices, scales, zero points."""
 

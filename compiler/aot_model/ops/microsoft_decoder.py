@@ -69,7 +69,7 @@ class CacheAppend(Operator):
         ]
 
 
-@operator("GroupQueryAttention", domain="com.microsoft")
+@operator("GroupQueryAttention", domain="com.microsoft", inputs=16)
 class GroupQueryAttention(Composition):
     """Causal attention where several heads of queries share one of keys. Outputs: result, present keys and
     values.

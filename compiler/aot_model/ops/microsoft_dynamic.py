@@ -33,7 +33,7 @@ def scaled_product(
     )
 
 
-@operator("MatMulIntegerToFloat", domain="com.microsoft")
+@operator("MatMulIntegerToFloat", domain="com.microsoft", inputs=7)
 class MatMulIntegerToFloat(Composition):
     """Inputs: A, B, their scales, their zero points, bias."""
 
@@ -66,7 +66,7 @@ class MatMulIntegerToFloat(Composition):
         ]
 
 
-@operator("DynamicQuantizeMatMul", domain="com.microsoft")
+@operator("DynamicQuantizeMatMul", domain="com.microsoft", inputs=5)
 class DynamicQuantizeMatMul(Composition):
     """A quantised as DynamicQuantizeLinear does, times B, plus bias. Inputs: A, B, B's scale, B's zero point,
     bias.
@@ -99,7 +99,7 @@ class DynamicQuantizeMatMul(Composition):
         ]
 
 
-@operator("QAttention", domain="com.microsoft")
+@operator("QAttention", domain="com.microsoft", inputs=9)
 class QAttention(Composition):
     """Attention with an integer projection. Inputs: input, weights, bias, their scales, mask, their zero
     points, past.
@@ -150,7 +150,7 @@ class QAttention(Composition):
         ]
 
 
-@operator("MatMulInteger16", domain="com.microsoft")
+@operator("MatMulInteger16", domain="com.microsoft", inputs=2)
 class MatMulInteger16(Composition):
     """The product of 16-bit integers, summed in 32 bits that wrap."""
 

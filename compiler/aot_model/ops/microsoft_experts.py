@@ -17,7 +17,7 @@ from aot_model.ops.ordering import TopK
 from aot_model.ops.registry import Build, operator, required
 
 
-@operator("MoE", domain="com.microsoft")
+@operator("MoE", domain="com.microsoft", inputs=8)
 class MoE(Composition):
     """The weighted sum of the k experts that a router rates highest, each two dense layers with an activation
     between.

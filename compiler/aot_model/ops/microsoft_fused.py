@@ -33,7 +33,7 @@ def _transposed(a: Algebra, x: Value, last: int, batch: int) -> Value:
     return x if order == sorted(order) else a.transpose(x, *order)
 
 
-@operator("FusedMatMul", domain="com.microsoft")
+@operator("FusedMatMul", domain="com.microsoft", inputs=2)
 class FusedMatMul(Composition):
     """alpha * A' * B'."""
 
@@ -64,7 +64,7 @@ class FusedMatMul(Composition):
         ]
 
 
-@operator("TransposeMatMul", domain="com.microsoft")
+@operator("TransposeMatMul", domain="com.microsoft", inputs=2)
 class TransposeMatMul(Composition):
     """FusedMatMul by its former name."""
 
@@ -80,7 +80,7 @@ class TransposeMatMul(Composition):
         return [Sample((drawn(1, 2, 3, 4), drawn(3, 2, 5, 4)), {"transB": 1, "alpha": 0.125})]
 
 
-@operator("FusedGemm", domain="com.microsoft")
+@operator("FusedGemm", domain="com.microsoft", inputs=3)
 class FusedGemm(Composition):
     """Gemm, then an activation."""
 
@@ -113,7 +113,7 @@ class FusedGemm(Composition):
         ]
 
 
-@operator("FusedConv", domain="com.microsoft")
+@operator("FusedConv", domain="com.microsoft", inputs=4)
 class FusedConv(Windowed, Composition):
     """Conv with bias, plus a tensor of the result's shape, then an activation."""
 
@@ -191,12 +191,12 @@ class _ChannelsLastConv(Windowed, Composition):
         )
 
 
-@operator("NhwcConv", domain="com.microsoft")
+@operator("NhwcConv", domain="com.microsoft", inputs=3)
 class NhwcConv(_ChannelsLastConv):
     """Conv, channels last."""
 
 
-@operator("NhwcFusedConv", domain="com.microsoft")
+@operator("NhwcFusedConv", domain="com.microsoft", inputs=4)
 class NhwcFusedConv(_ChannelsLastConv):
     """FusedConv, channels last."""
 
@@ -209,7 +209,7 @@ class NhwcFusedConv(_ChannelsLastConv):
         return self.activation, self.activation_params
 
 
-@operator("ConvTransposeWithDynamicPads", domain="com.microsoft")
+@operator("ConvTransposeWithDynamicPads", domain="com.microsoft", inputs=4)
 class ConvTransposeWithDynamicPads(Composition):
     """ConvTranspose with the pads as third input; they must be constant."""
 
@@ -244,7 +244,7 @@ class ConvTransposeWithDynamicPads(Composition):
         ]
 
 
-@operator("Inverse", domain="com.microsoft")
+@operator("Inverse", domain="com.microsoft", inputs=1)
 class Inverse(Composition):
     """Inverse of each matrix of the last two axes, by adjugates."""
 

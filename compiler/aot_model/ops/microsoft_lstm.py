@@ -78,7 +78,7 @@ def _within(step: Graph) -> Graph:
     return Graph("step", [h, c, last, x, live], [hidden, cell, ended, b.of("Identity", hidden)], step.nodes)
 
 
-@operator("DynamicQuantizeLSTM", domain="com.microsoft")
+@operator("DynamicQuantizeLSTM", domain="com.microsoft", inputs=12)
 class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
     """Inputs: x (steps, batch, inputs), W (directions, inputs, 4 H), R (directions, H, 4 H), B, lengths,
     initial h, c, P, then scale and zero point of W and of R. Outputs: all h, the last h, the last c."""

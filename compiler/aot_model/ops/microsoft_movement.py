@@ -23,7 +23,7 @@ def _standard(name: str, **attributes: Any) -> Any:
     return OPERATORS["", name](**attributes)
 
 
-@operator("Trilu", domain="com.microsoft")
+@operator("Trilu", domain="com.microsoft", inputs=2)
 class Trilu(Composition):
     """ONNX's Trilu."""
 
@@ -40,7 +40,7 @@ class Trilu(Composition):
         ] + [Sample((drawn(1, 3, 3),))]
 
 
-@operator("ExpandDims", domain="com.microsoft")
+@operator("ExpandDims", domain="com.microsoft", inputs=2)
 class ExpandDims(Composition):
     """Unsqueeze of one axis."""
 
@@ -60,7 +60,7 @@ class ExpandDims(Composition):
         return [Sample((drawn(1, 2, 3), np.asarray(k, np.int32)), {}, frozenset({1})) for k in (0, 1, 2, -1)]
 
 
-@operator("Pad", domain="com.microsoft")
+@operator("Pad", domain="com.microsoft", inputs=3)
 class MicrosoftPad(Composition):
     """ONNX's Pad."""
 
@@ -80,7 +80,7 @@ class MicrosoftPad(Composition):
         ]
 
 
-@operator("GatherND", domain="com.microsoft")
+@operator("GatherND", domain="com.microsoft", inputs=2)
 class MicrosoftGatherND(Composition):
     """ONNX's GatherND."""
 
@@ -92,7 +92,7 @@ class MicrosoftGatherND(Composition):
         return [Sample((drawn(1, 2, 3, 4), np.asarray([[0, 1], [1, 2]], np.int64)))]
 
 
-@operator("GridSample", domain="com.microsoft")
+@operator("GridSample", domain="com.microsoft", inputs=2)
 class MicrosoftGridSample(Composition):
     """ONNX's GridSample of opset 16."""
 
@@ -120,7 +120,7 @@ class MicrosoftGridSample(Composition):
         ]
 
 
-@operator("Range", domain="com.microsoft")
+@operator("Range", domain="com.microsoft", inputs=3)
 class MicrosoftRange(Composition):
     """ONNX's Range; without a delta it is 1."""
 
@@ -141,7 +141,7 @@ class MicrosoftRange(Composition):
         ]
 
 
-@operator("NhwcMaxPool", domain="com.microsoft")
+@operator("NhwcMaxPool", domain="com.microsoft", inputs=1)
 class NhwcMaxPool(Composition):
     """MaxPool, channels last."""
 
@@ -185,7 +185,7 @@ class NhwcMaxPool(Composition):
         ]
 
 
-@operator("CDist", domain="com.microsoft")
+@operator("CDist", domain="com.microsoft", inputs=2)
 class CDist(Composition):
     """Distance of each row of the first input to each of the second."""
 

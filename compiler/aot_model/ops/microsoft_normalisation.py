@@ -59,7 +59,7 @@ def _summed(a: Algebra, inputs: Inputs, bias: int) -> Value:
     return a.add(a.add(required(inputs, 0), required(inputs, 1)), present(inputs, bias))
 
 
-@operator("SkipLayerNormalization", domain="com.microsoft")
+@operator("SkipLayerNormalization", domain="com.microsoft", inputs=5)
 class SkipLayerNormalization(Composition):
     """Layer normalisation of input + skip + bias. Outputs: the result, mean, inverse deviation, the sum."""
 
@@ -91,7 +91,7 @@ class SkipLayerNormalization(Composition):
         ]
 
 
-@operator("SkipSimplifiedLayerNormalization", domain="com.microsoft")
+@operator("SkipSimplifiedLayerNormalization", domain="com.microsoft", inputs=4)
 class SkipSimplifiedLayerNormalization(Composition):
     """Simplified layer normalisation of input + skip + bias. Outputs: the result, (nothing), inverse of the
     root, the sum.
@@ -138,7 +138,7 @@ def _words_before_padding(a: Algebra, mask: Value | None, batch: int) -> Value:
     return a.reshape(a.reduced("ReduceSum", mask, 1), batch)
 
 
-@operator("EmbedLayerNormalization", domain="com.microsoft")
+@operator("EmbedLayerNormalization", domain="com.microsoft", inputs=9)
 class EmbedLayerNormalization(Composition):
     """Layer normalisation of the sum of word, position and segment embeddings. Outputs: the result, mask
     index, the sum.
@@ -189,7 +189,7 @@ class EmbedLayerNormalization(Composition):
         ]
 
 
-@operator("QEmbedLayerNormalization", domain="com.microsoft")
+@operator("QEmbedLayerNormalization", domain="com.microsoft", inputs=18)
 class QEmbedLayerNormalization(Composition):
     """EmbedLayerNormalization over 8-bit tables. Outputs: the result, mask index."""
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import ml_dtypes
 import numpy as np
 
-from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
+from aot_model.ir.operator import MANY, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.values import Value
 from aot_model.ops.activation import LeakyRelu
 from aot_model.ops.channels_first import channels_first, channels_last
@@ -39,7 +39,7 @@ def draw(seed: int, *shape: int, dtype: type[np.integer] = np.uint8) -> np.ndarr
     return np.asarray(np.random.default_rng(seed).integers(limits.min, limits.max + 1, shape), dtype=dtype)
 
 
-@operator("QGemm", domain="com.microsoft")
+@operator("QGemm", domain="com.microsoft", inputs=9)
 class QGemm(AsQdq):
     """alpha * a' * b' + c, c an int32 in units of the product of scales and alpha; a float result without y's
     scale and zero point.
@@ -111,14 +111,14 @@ class _Pair(AsQdq):
         ]
 
 
-@operator("QLinearAdd", domain="com.microsoft")
+@operator("QLinearAdd", domain="com.microsoft", inputs=8)
 class QLinearAdd(_Pair):
     """Inputs as of QLinearMatMul."""
 
     function: ClassVar[str] = "Add"
 
 
-@operator("QLinearMul", domain="com.microsoft")
+@operator("QLinearMul", domain="com.microsoft", inputs=8)
 class QLinearMul(_Pair):
     """Inputs as of QLinearMatMul."""
 
@@ -148,7 +148,7 @@ class _One(AsQdq, ABC):
         ]
 
 
-@operator("QLinearLeakyRelu", domain="com.microsoft")
+@operator("QLinearLeakyRelu", domain="com.microsoft", inputs=5)
 class QLinearLeakyRelu(_One):
     """x < 0 ? alpha * x : x."""
 
@@ -158,7 +158,7 @@ class QLinearLeakyRelu(_One):
         return LeakyRelu(self.alpha)
 
 
-@operator("QLinearSigmoid", domain="com.microsoft")
+@operator("QLinearSigmoid", domain="com.microsoft", inputs=5)
 class QLinearSigmoid(_One):
     """Logistic function."""
 
@@ -166,7 +166,7 @@ class QLinearSigmoid(_One):
         return op("Sigmoid")
 
 
-@operator("QLinearSoftmax", domain="com.microsoft")
+@operator("QLinearSoftmax", domain="com.microsoft", inputs=5)
 class QLinearSoftmax(AsQdq):
     """Softmax over an axis; before opset 13 over all axes from it on."""
 
@@ -218,7 +218,7 @@ def _flattened_softmax(axis: int) -> Any:
     return OPERATORS["", "SoftmaxFlattened"](axis=axis)  # type: ignore[call-arg]
 
 
-@operator("QLinearConcat", domain="com.microsoft")
+@operator("QLinearConcat", domain="com.microsoft", inputs=MANY)
 class QLinearConcat(AsQdq):
     """Inputs: y's scale and zero point, then value, scale and zero point of each piece."""
 
@@ -241,7 +241,7 @@ class QLinearConcat(AsQdq):
         ]
 
 
-@operator("QLinearWhere", domain="com.microsoft")
+@operator("QLinearWhere", domain="com.microsoft", inputs=9)
 class QLinearWhere(AsQdq):
     """Inputs: condition, x, scale, zero point, y, scale, zero point, the result's scale and zero point."""
 
@@ -266,7 +266,7 @@ class QLinearWhere(AsQdq):
         ]
 
 
-@operator("QLinearConv", domain="com.microsoft")
+@operator("QLinearConv", domain="com.microsoft", inputs=9)
 class MicrosoftQLinearConv(QLinearConv):
     """ONNX's QLinearConv, channels last where the attribute says so; weights are (O, I / group, spatial…)
     either way.
@@ -301,7 +301,7 @@ class MicrosoftQLinearConv(QLinearConv):
         ]
 
 
-@operator("QuantizeLinear", domain="com.microsoft")
+@operator("QuantizeLinear", domain="com.microsoft", inputs=3)
 class MicrosoftQuantizeLinear(AsQdq):
     """QuantizeLinear for types that ONNX took later."""
 
@@ -327,7 +327,7 @@ class MicrosoftQuantizeLinear(AsQdq):
         ]
 
 
-@operator("DequantizeLinear", domain="com.microsoft")
+@operator("DequantizeLinear", domain="com.microsoft", inputs=3)
 class MicrosoftDequantizeLinear(AsQdq):
     """DequantizeLinear for types that ONNX took later."""
 

@@ -34,7 +34,7 @@ class _ChannelsLast(AsQdq, ABC):
         return [quantised(build, channels_last(build, y) if self.channels_last else y, inputs, 3)]
 
 
-@operator("QLinearGlobalAveragePool", domain="com.microsoft")
+@operator("QLinearGlobalAveragePool", domain="com.microsoft", inputs=5)
 class QLinearGlobalAveragePool(_ChannelsLast):
     """Mean over all spatial positions."""
 
@@ -54,7 +54,7 @@ class QLinearGlobalAveragePool(_ChannelsLast):
         return [Sample((x, *scales), {}, constants), Sample((last, *scales), {"channels_last": 1}, constants)]
 
 
-@operator("QLinearAveragePool", domain="com.microsoft")
+@operator("QLinearAveragePool", domain="com.microsoft", inputs=5)
 class QLinearAveragePool(_ChannelsLast):
     """Mean over windows."""
 
@@ -110,7 +110,7 @@ class QLinearAveragePool(_ChannelsLast):
         ]
 
 
-@operator("QLinearReduceMean", domain="com.microsoft")
+@operator("QLinearReduceMean", domain="com.microsoft", inputs=5)
 class QLinearReduceMean(AsQdq):
     """Mean over axes. Inputs: x, scale, zero point, the result's scale and zero point."""
 

@@ -25,7 +25,7 @@ def _check(normalized: int, onesided: int, signal_ndim: int) -> None:
         )
 
 
-@operator("Rfft", domain="com.microsoft")
+@operator("Rfft", domain="com.microsoft", inputs=1)
 class Rfft(Composition):
     """The first half of the spectrum of the last axis, real and imaginary parts behind it."""
 
@@ -54,7 +54,7 @@ class Rfft(Composition):
         return [Sample((drawn(1, 3, 16),)), Sample((drawn(2, 6),), {"onesided": 1, "normalized": 0})]
 
 
-@operator("Irfft", domain="com.microsoft")
+@operator("Irfft", domain="com.microsoft", inputs=1)
 class Irfft(Composition):
     """The real signal of the first half of a spectrum."""
 
@@ -104,7 +104,7 @@ class _ComplexProduct(Composition, ABC):
         return [Sample((drawn(1, 3, 4, 2), drawn(2, 3, 4, 2))), Sample((drawn(1, 3, 4, 2), drawn(2, 4, 2)))]
 
 
-@operator("ComplexMul", domain="com.microsoft")
+@operator("ComplexMul", domain="com.microsoft", inputs=2)
 class ComplexMul(_ComplexProduct):
     """a * b."""
 
@@ -113,7 +113,7 @@ class ComplexMul(_ComplexProduct):
         return a.sub(a.mul(ar, br), a.mul(ai, bi)), a.add(a.mul(ar, bi), a.mul(ai, br))
 
 
-@operator("ComplexMulConj", domain="com.microsoft")
+@operator("ComplexMulConj", domain="com.microsoft", inputs=2)
 class ComplexMulConj(_ComplexProduct):
     """a * conjugate of b."""
 

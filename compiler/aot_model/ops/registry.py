@@ -37,21 +37,27 @@ else:
 
 
 from aot_model.ir.expr import Index
-from aot_model.ir.operator import Inputs, Operator, OperatorError
+from aot_model.ir.operator import MANY, Inputs, Operator, OperatorError
 
 OPERATORS: dict[tuple[str, str], type[Operator]] = {}
 Op = TypeVar("Op", bound=Operator)
 
 
 @dataclass_transform(frozen_default=True)
-def operator(name: str, domain: str = "", **marks: bool) -> Callable[[type[Op]], type[Op]]:
-    """Class decorator: register the operator under (domain, name). marks: elementwise, movement, effects."""
+def operator(
+    name: str, domain: str = "", inputs: int = MANY, **marks: bool
+) -> Callable[[type[Op]], type[Op]]:
+    """Class decorator: register the operator under (domain, name).
+
+    inputs: how many it takes at most; com.microsoft's must say it, as no package does that a user installs.
+    marks: elementwise, movement, effects.
+    """
 
     def register(cls: type[Op]) -> type[Op]:
         # else it is the dataclass that its base is, and making another takes most of the time to load it
         if get_annotations(cls):
             cls = dataclass(frozen=True)(cls)
-        cls.name, cls.domain = name, domain
+        cls.name, cls.domain, cls.most_inputs = name, domain, inputs
         for mark, value in marks.items():
             assert hasattr(Operator, mark), f"there is no mark '{mark}'"
             setattr(cls, mark, value)

@@ -292,7 +292,7 @@ class RoiAlign(Operator):
         ]
 
 
-@operator("CropAndResize", domain="com.microsoft", reducing=True, rereads=True)
+@operator("CropAndResize", domain="com.microsoft", inputs=4, reducing=True, rereads=True)
 class CropAndResize(Operator):
     """Crops of images at boxes (y1, x1, y2, x2) in units of the image, brought to one size. Source: ONNX
     Runtime's contrib operators.
