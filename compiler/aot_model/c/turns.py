@@ -12,7 +12,7 @@ import math
 from aot_model.c.reading_order import step_of
 from aot_model.c.rescale import product
 from aot_model.c.rounding import ROUNDED
-from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var
+from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, walk
 from aot_model.ir.scalar_ops import SCALAR_OPS
 
 TURNS = 4
@@ -25,9 +25,9 @@ _CHOICE = 4
 """A choice of floats is so many."""
 
 
-def is_short(body: Expr, turns: int = 1) -> bool:
+def is_short(body: Expr, turns: int = 1, over: Var | None = None) -> bool:
     """Whether a turn that computes this is short: no loop in it, no function to speak of. turns: a sum of so
-    many terms is no loop.
+    many terms is no loop. over: elements that do not change along it are read before the loop.
     """
     seen: set[Expr] = set()
     waiting, length = [(body, 1)], 0
@@ -36,6 +36,8 @@ def is_short(body: Expr, turns: int = 1) -> bool:
         if node in seen or isinstance(node, Const):
             continue
         seen.add(node)
+        if over is not None and isinstance(node, Cell) and over not in walk(node.position):
+            continue
         if isinstance(node, Reduce):
             terms = math.prod(v.extent for v in node.over)
             if terms > turns or len(node.over) > 1:

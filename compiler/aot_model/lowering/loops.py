@@ -97,7 +97,7 @@ def _written(part: Section, to: DType, names: dict[Value, str], dialect: str, tu
     if loops:
         writer.divisors(element, loops[:-1])
         writer.steady(element, loops[-1:])
-        short = is_short(element, turns) and not is_better_whole(loops[-1], element, position)
+        short = is_short(element, turns, loops[-1]) and not is_better_whole(loops[-1], element, position)
         writer.along(loops[-1], (element, position), store, turns if short else 1)
         writer.close_loops(len(loops) - 1)
     else:

@@ -41,6 +41,7 @@ from aot_model.passes.qdq_elements import (
     multiplication,
     sum_of_two,
 )
+from aot_model.passes.qdq_normalise import normalised
 from aot_model.passes.qdq_resize import resized
 from aot_model.passes.qdq_site import MOVEMENTS, NARROW, Answer, QdqSite, Scaled
 from aot_model.passes.qdq_weights import apart, constant_bias, constant_weights, finer, largest_sum, unfit
@@ -323,6 +324,10 @@ WITH_RANGE: dict[str, Rule] = {
     "ReduceMax": largest,
     "ReduceMin": largest,
     "GlobalMaxPool": largest,
+    "LayerNormalization": normalised,
+    "SimplifiedLayerNormalization": normalised,
+    "InstanceNormalization": normalised,
+    "GroupNormalization": normalised,
     "DequantizeLinear": dequantised,
 }
 """Operators behind which a Relu or Clip is only a narrower range of the result."""
