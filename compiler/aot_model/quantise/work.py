@@ -54,11 +54,11 @@ DEEP, MANY = 12, 500_000
 
 READ: dict[str, Widths] = {
     "GlobalAveragePool": (7.0, 8.0), "AveragePool": (10.0, 4.0), "ReduceMean": (7.0, 8.0),
-    "Softmax": (48.0, 62.0), "LayerNormalization": (42.0, 36.0), "Split": (1.5, 2.5),
+    "Softmax": (48.0, 62.0), "LayerNormalization": (16.0, 36.0), "Split": (1.5, 2.5),
 }  # fmt: skip
 """For each element that is read, by its bits."""
 MADE: dict[str, Widths] = {
-    "Add": (13.0, 11.0), "Sub": (13.0, 11.0), "Mul": (15.0, 19.0), "Concat": (7.0, 6.0),
+    "Add": (9.0, 10.0), "Sub": (9.0, 10.0), "Mul": (8.0, 12.0), "Concat": (7.0, 6.0),
     "Transpose": (9.0, 9.0), "DepthToSpace": (9.0, 9.0), "SpaceToDepth": (9.0, 9.0), "MaxPool": (3.0, 6.0),
     "Pad": (3.0, 4.0), "Slice": (1.5, 2.5), "Gather": (1.5, 2.5), "Expand": (1.5, 2.5), "Tile": (1.5, 2.5),
 }  # fmt: skip
