@@ -19,6 +19,7 @@ from aot_model.ops.quantised_softmax import Exponential
 from aot_model.ops.quantised_tables import Table
 from aot_model.ops.registry import Build, broadcast, normal_axis, operator, required
 from aot_model.ops.requantise import Requantise, two_widened
+from aot_model.ops.softmax_rows import SoftmaxRows, softmax_rows
 
 
 @operator("RoundedSoftmax", domain="aot")
@@ -49,6 +50,9 @@ class RoundedSoftmax(Operator):
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x = required(inputs)
+        rows = self._of_bytes(x)
+        if rows is not None:
+            return [build(rows, x)]
         steps = 1.0 / self.to_scale
         bits = 30 - max(math.frexp(steps)[1], 0)  # the factor of a sum of one is below 2^30
         if bits < 1:
@@ -69,6 +73,15 @@ class RoundedSoftmax(Operator):
                 Requantise(self.zero_point, self.low, self.high, self.to, "even"), exponential, factor, shift
             )
         ]
+
+    def _of_bytes(self, x: Value) -> SoftmaxRows | None:
+        """Rows that lie in one piece, and give what they are made of."""
+        last = normal_axis(self.axis, x.type.rank) + 1
+        if x.dtype is not self.to or (self.low, self.high) != x.dtype.limits or x.dtype.bits > 8:
+            return None
+        if not x.type.elements or last < x.type.rank:
+            return None
+        return softmax_rows(self.scale, self.to_scale, self.zero_point, x.dtype, x.shape[-1])
 
     @classmethod
     def samples(cls) -> list[Sample]:
