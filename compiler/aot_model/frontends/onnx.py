@@ -340,10 +340,6 @@ class Importer:
             raise OperatorError(
                 f"the form of opset {version} is not supported", "E202", "convert the model to a newer opset"
             )
-        if len(inputs) > cls.most_inputs:
-            raise OperatorError(
-                f"has {len(inputs)} inputs, of which the first {cls.most_inputs} are supported", "E202"
-            )
         op = self.sizes.bounded(make_operator(cls, attributes, self.element_type, self.strings), proto.output)
         if not (op.movement or op.strings) and any(
             isinstance(v, Value) and v.dtype.is_string for v in inputs

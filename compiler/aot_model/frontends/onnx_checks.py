@@ -14,9 +14,10 @@ import onnx.defs
 
 from aot_model.c.names import printable
 from aot_model.errors import CompileError, Problem
-from aot_model.ir.operator import OperatorError
+from aot_model.ir.operator import MANY, OperatorError
 from aot_model.ir.types import DType, elements_beside
 from aot_model.ir.values import Value
+from aot_model.ops.registry import OPERATORS, load_all
 
 MAX_BYTES = 2**31 - 1
 """Of one tensor: generated code counts in int32_t."""
@@ -180,27 +181,32 @@ def _graph(graph: onnx.GraphProto, where: str) -> list[Problem]:
 
 
 def _arity(proto: onnx.ModelProto, where: str) -> list[Problem]:
-    """Nodes with more or fewer inputs or outputs than the standard gives their operator."""
+    """Nodes with more or fewer inputs or outputs than the standard gives their operator, or with more inputs
+    than are known of one that is not the standard's.
+    """
     versions = {"" if o.domain in AI_ONNX else o.domain: o.version for o in proto.opset_import}
+    own = {(f.domain, f.name) for f in proto.functions}
+    load_all()
     problems = []
     for node in (n for g in graphs(proto.graph) for n in g.node):
         domain = "" if node.domain in AI_ONNX else node.domain
-        schema = _schema(domain, node.op_type, versions.get(domain, 1))
-        if schema is None:
+        if (node.domain, node.op_type) in own:
             continue
-        for kind, names, least, most in (
-            ("inputs", node.input, schema.min_input, schema.max_input),
-            ("outputs", node.output, schema.min_output, schema.max_output),
-        ):
+        schema = _schema(domain, node.op_type, versions.get(domain, 1))
+        known = OPERATORS.get((domain, node.op_type))
+        if schema is not None:
+            limits = [("inputs", node.input, schema.min_input, schema.max_input)]
+            limits += [("outputs", node.output, schema.min_output, schema.max_output)]
+        else:
+            limits = [("inputs", node.input, 0, MANY if known is None else known.most_inputs)]
+        for kind, names, least, most in limits:
             count = max((k + 1 for k, name in enumerate(names) if name), default=0)
-            if not least <= len(names) or count > most:
-                allowed = f"{least}" if least == most else f"{least} to {most}"
-                place = (
-                    f"{where}: node "
-                    f"'{printable(node.name or (node.output[0] if node.output else '?'))}' "
-                    f"({node.op_type})"
-                )
-                problems.append(Problem("E102", f"has {len(names)} {kind}, not {allowed}", place))
+            if least <= len(names) and count <= most:
+                continue
+            allowed = f"{least}" if least == most else f"{least} to {most}"
+            name = printable(node.name or (node.output[0] if node.output else "?"))
+            place = f"{where}: node '{name}' ({node.op_type})"
+            problems.append(Problem("E102", f"has {len(names)} {kind}, not {allowed}", place))
     return problems
 
 

@@ -50,7 +50,7 @@ class SoftmaxRows(Operator):
         call = f"aot_model_softmax_{x.dtype.c_type}_{word}"
         text = f"""\
     for (int32_t i = 0; i < {x.type.elements}; i += {n}) {{
-        {call}(x + i, {n}, table, {literal(self.unit, DType.FLOAT32)}, {self.offset}, {self.shift}, y + i);
+        {call}(x + i, y + i, {n}, table, {literal(self.unit, DType.FLOAT32)}, {self.offset}, {self.shift});
     }}"""
         arguments = [Argument("x", x), Argument("table", table), written("y", y)]
         overlaps = () if x.is_const else (Overlap(0, 2, 0),)

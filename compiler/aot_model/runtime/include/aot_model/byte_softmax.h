@@ -41,8 +41,8 @@ AOT_MODEL_INLINE uint32_t aot_model_sum_uint32_t(uint32_t sum, uint32x4_t v) { r
 AOT_MODEL_INLINE uint64_t aot_model_sum_uint64_t(uint64_t sum, uint32x4_t v) { return vaddlvaq_u32(sum, v); }
 
 #define AOT_MODEL_BYTE_SOFTMAX(type, word, load, low, high, store)                                                     \
-    AOT_MODEL_INLINE void aot_model_softmax_##type##_##word(const type *x, int32_t n, const uint32_t *table,           \
-        float unit, int32_t offset, int32_t shift, type *y)                                                            \
+    AOT_MODEL_INLINE void aot_model_softmax_##type##_##word(const type *x, type *y, int32_t n,                         \
+        const uint32_t *table, float unit, int32_t offset, int32_t shift)                                              \
     {                                                                                                                  \
         const int32_t most = aot_model_largest_##type(x, n);                                                           \
         word sum = 0;                                                                                                  \
@@ -99,15 +99,15 @@ AOT_MODEL_BYTE_SOFTMAX(uint8_t, uint64_t, AOT_MODEL_LOAD_UINT8, 0, 255, AOT_MODE
 AOT_MODEL_LARGEST_BYTE(int8_t, int8)
 AOT_MODEL_LARGEST_BYTE(uint8_t, uint8)
 
-#define AOT_MODEL_SHARE(k, type, name)                                                                                 \
-    y[k] = (type)aot_model_saturate_shifted_##name(aot_model_add_high(offset, (int32_t)table[most - x[k]], f), shift)
+#define AOT_MODEL_SHARE(k, name)                                                                                       \
+    y[(k)] = (name##_t)aot_model_saturate_shifted_##name(aot_model_add_high(offset, (int32_t)table[most - x[(k)]], f), shift)
 
 /* Four turns at a time, of which each takes as long as coming round. */
-#define AOT_MODEL_BYTE_SOFTMAX(type, name, word)                                                                       \
-    AOT_MODEL_INLINE void aot_model_softmax_##type##_##word(const type *x, int32_t n, const uint32_t *table,           \
-        float unit, int32_t offset, int32_t shift, type *y)                                                            \
+#define AOT_MODEL_BYTE_SOFTMAX(name, word)                                                                             \
+    AOT_MODEL_INLINE void aot_model_softmax_##name##_t_##word(const name##_t *x, name##_t *y, int32_t n,               \
+        const uint32_t *table, float unit, int32_t offset, int32_t shift)                                              \
     {                                                                                                                  \
-        const int32_t most = aot_model_largest_##type(x, n), whole = n / 4 * 4;                                        \
+        const int32_t most = aot_model_largest_##name##_t(x, n), whole = n / 4 * 4;                                    \
         word sum = 0;                                                                                                  \
         for (int32_t i = 0; i < whole; i += 4) {                                                                       \
             sum += table[most - x[i]];                                                                                 \
@@ -120,19 +120,19 @@ AOT_MODEL_LARGEST_BYTE(uint8_t, uint8)
         }                                                                                                              \
         const int32_t f = (int32_t)(unit / (float)sum + 0.5f);                                                         \
         for (int32_t i = 0; i < whole; i += 4) {                                                                       \
-            AOT_MODEL_SHARE(i, type, name);                                                                            \
-            AOT_MODEL_SHARE(i + 1, type, name);                                                                        \
-            AOT_MODEL_SHARE(i + 2, type, name);                                                                        \
-            AOT_MODEL_SHARE(i + 3, type, name);                                                                        \
+            AOT_MODEL_SHARE(i, name);                                                                                  \
+            AOT_MODEL_SHARE(i + 1, name);                                                                              \
+            AOT_MODEL_SHARE(i + 2, name);                                                                              \
+            AOT_MODEL_SHARE(i + 3, name);                                                                              \
         }                                                                                                              \
         for (int32_t i = whole; i < n; i++) {                                                                          \
-            AOT_MODEL_SHARE(i, type, name);                                                                            \
+            AOT_MODEL_SHARE(i, name);                                                                                  \
         }                                                                                                              \
     }
-AOT_MODEL_BYTE_SOFTMAX(int8_t, int8, uint32_t)
-AOT_MODEL_BYTE_SOFTMAX(int8_t, int8, uint64_t)
-AOT_MODEL_BYTE_SOFTMAX(uint8_t, uint8, uint32_t)
-AOT_MODEL_BYTE_SOFTMAX(uint8_t, uint8, uint64_t)
+AOT_MODEL_BYTE_SOFTMAX(int8, uint32_t)
+AOT_MODEL_BYTE_SOFTMAX(int8, uint64_t)
+AOT_MODEL_BYTE_SOFTMAX(uint8, uint32_t)
+AOT_MODEL_BYTE_SOFTMAX(uint8, uint64_t)
 #endif
 
 #endif
