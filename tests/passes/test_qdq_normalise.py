@@ -108,9 +108,10 @@ def drawn(rng: np.random.Generator, name: str) -> Drawn:
     axis, groups = -1, 1
     channels = shape[1]
     if name.endswith("LayerNormalization"):
-        axis = int(rng.choice([-1, 1, 2]))
+        axis = int(rng.choice([-1, 0, 1, 2]))
         shape = (shape[0] + 2, *shape[1:-1], int(rng.choice([2, 3, 16, 64, 100, 363, 384, 777])))
-        gain = rng.uniform(-2, 2, shape[axis:] if axis > 0 else shape[-1:])
+        shape = (2, *shape[2:]) if axis == 0 else shape
+        gain = rng.uniform(-2, 2, shape[axis:] if axis >= 0 else shape[-1:])
         bias = (
             None if name.startswith("Simplified") or rng.integers(3) == 0 else rng.uniform(-1, 1, gain.shape)
         )
@@ -146,6 +147,28 @@ def test_results_are_the_nearest_integers(name: str, tmp_path: Path) -> None:
         (results,) = program.run([[case.x for case in cases]])
     for case, got in zip(cases, results, strict=True):
         assert np.abs(got - case.real()).max() <= NEAR, case
+
+
+@pytest.mark.parametrize("output", [0, 1])
+def test_a_mean_that_is_a_result(output: int, tmp_path: Path) -> None:
+    """It is not what is normalised."""
+    constants = {"s": np.float32(0.1), "z": np.int8(3), "gain": np.ones(6, np.float32)}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["x"]),
+        helper.make_node("LayerNormalization", ["x", "gain"], ["r", "mean"]),
+        helper.make_node("QuantizeLinear", [("r", "mean")[output], "s", "z"], ["y"]),
+    ]
+    outputs = [tensor("y", (2, (6, 1)[output]), TYPES["int8"]), tensor("mean", (2, 1))][: 2 - output]
+    path = save(model(nodes, [tensor("q", (2, 6), TYPES["int8"])], outputs, constants), tmp_path / "m.onnx")
+    q = np.asarray([[-128, 0, 5, 90, 127, 3], [7, 7, 7, 7, 7, 9]], np.int8)
+    compiled = compile_model(Request(path, "m", "c"))
+    with scratch_folder() as folder:
+        ((y, *means),) = sanitized(compiled.view, compiled.texts, Path(folder)).run([[q]])
+    x = (q.astype(np.float64) - 3) * np.float32(0.1)
+    mean = x.mean(1, keepdims=True)
+    real = mean if output else (x - mean) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+    assert np.abs(y - real / np.float32(0.1) - 3).max() <= 0.51
+    assert output or np.abs(means[0] - mean).max() < 1e-5
 
 
 @pytest.mark.parametrize(

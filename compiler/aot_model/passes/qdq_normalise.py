@@ -23,6 +23,8 @@ def normalised(n: QdqSite, node: Node) -> Answer:
     x = n.tensor(node.inputs[0])
     if x is None or x.value.dtype.bits != 8:
         return "the input is not quantised with one scale, to 8 bits"
+    if any(n.uses.get(v) or v in n.graph.outputs for v in node.outputs[1:]):
+        return "its mean or deviation is a result, too"
     gain, offset = n.real(node.inputs[1]), n.real(node.input(2))
     if gain is None or (offset is None and node.input(2) is not None):
         return "its scale or bias is no constant"
