@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -17,9 +18,9 @@ from aot_model.kernels.site import Site
 from aot_model.ops.quantised_tables import Table
 from aot_model.ops.registry import operator, required
 
-NARROW = 2.0**-11
-"""What a sum of 32 bits may change a result by, in its units."""
-WIDE = 2.0**-7
+NARROW = 2.0**-14
+"""What the sum of 32 bits of a short row may change a result by, in its units."""
+WIDE = 2.0**-8
 
 
 @operator("SoftmaxRows", domain="aot", stores_itself=True)
@@ -30,9 +31,10 @@ class SoftmaxRows(Operator):
 
     table: Table
     bits: int
-    unit: float
+    unit: int
     offset: int
     shift: int
+    wide: bool
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
@@ -46,11 +48,11 @@ class SoftmaxRows(Operator):
         # of the largest element: no sum is smaller, and none leaves its type
         want(table, *observed(table.data), Range(1 << self.bits, 1 << self.bits, count=1))
         n = x.shape[-1]
-        word = "uint32_t" if n << self.bits < 1 << 32 else "uint64_t"
-        call = f"aot_model_softmax_{x.dtype.c_type}_{word}"
+        unit = f"UINT64_C({self.unit})" if self.wide else literal(float(self.unit), DType.FLOAT32)
+        call = f"aot_model_softmax_{x.dtype.c_type}_{'uint64_t' if self.wide else 'uint32_t'}"
         text = f"""\
     for (int32_t i = 0; i < {x.type.elements}; i += {n}) {{
-        {call}(x + i, y + i, {n}, table, {literal(self.unit, DType.FLOAT32)}, {self.offset}, {self.shift});
+        {call}(x + i, y + i, {n}, table, {unit}, {self.offset}, {self.shift});
     }}"""
         arguments = [Argument("x", x), Argument("table", table), written("y", y)]
         overlaps = () if x.is_const else (Overlap(0, 2, 0),)
@@ -65,7 +67,8 @@ class SoftmaxRows(Operator):
         rows = []
         for row in x.reshape(-1, x.shape[-1]).tolist():
             each = [self.table.values[max(row) - v] for v in row]
-            f = int(np.float32(self.unit) / np.float32(sum(each)) + np.float32(0.5))
+            exactly = exact.up(Fraction(self.unit, sum(each)))
+            f = exactly if self.wide else int(np.float32(self.unit) / np.float32(sum(each)) + np.float32(0.5))
             rows.append(
                 [exact.clamped((self.offset + e * f // 2**32) // 2**self.shift, low, high) for e in each]
             )
@@ -77,28 +80,26 @@ class SoftmaxRows(Operator):
         made = []
         for kind, shape in (("int8", (3, 1)), ("uint8", (2, 3, 10)), ("int8", (4, 17)), ("uint8", (2, 130))):
             x = rng.integers(np.iinfo(kind).min, np.iinfo(kind).max + 1, shape).astype(kind)
-            rows = softmax_rows(0.06, 1 / 256, int(np.iinfo(kind).min), DType.of(x.dtype), shape[-1])
+            rows = softmax_rows(0.06, 1 / 256, int(np.iinfo(kind).min), shape[-1])
             assert rows is not None
             made.append(Sample((x,), vars(rows)))
         return made
 
 
-def softmax_rows(scale: float, to_scale: float, zero: int, kind: DType, count: int) -> SoftmaxRows | None:
+def softmax_rows(scale: float, to_scale: float, zero: int, count: int) -> SoftmaxRows | None:
     """exp(scale * (x - most)) / sum / to_scale + zero, rounded, for rows of `count`: to NARROW of a unit,
     where 32 bits hold the sum, else to WIDE; None where there is no room for that.
 
     Ties go down: where a unit is a power of 2, those of equal elements are between 0 and 1.
     """
     steps = 1.0 / to_scale
-    for bits, error in ((min(31 - (count - 1).bit_length(), 30), NARROW), (30, WIDE)):
-        if bits < 1 or steps * count * 2.0 ** (-bits - 1) > error:
+    for wide, bits in ((False, min(31 - (count - 1).bit_length(), 30)), (True, 30)):
+        if bits < 1 or steps * count * 2.0 ** (-bits - 1) > (WIDE if wide else NARROW):
             continue
-        for shift in range(16, 8, -1):
-            unit = float(np.float32(steps * 2.0 ** (32 + shift)))
+        for shift in range(20, 8, -1):
+            unit = round(steps * 2.0 ** (32 + shift))
             offset = (zero << shift) + (1 << shift - 1) - 1
             if unit < 2.0 ** (bits + 31) * 0.999 and steps * 2.0**shift + abs(offset) < 2.0**31 - 2:
-                table = Table(
-                    tuple(round(math.exp(-scale * k) * (1 << bits)) for k in range(256)), DType.UINT32, 0
-                )
-                return SoftmaxRows(table, bits, unit, offset, shift)
+                powers = tuple(round(math.exp(-scale * k) * (1 << bits)) for k in range(256))
+                return SoftmaxRows(Table(powers, DType.UINT32, 0), bits, unit, offset, shift, wide)
     return None

@@ -16,6 +16,12 @@
 #include "aot_model/saturate.h"
 #include "aot_model/scalar.h"
 
+/* Of sums of 32 bits and of 64: short rows and long ones, which notice less of a division of integers than of its rounding. */
+typedef float aot_model_unit_uint32_t;
+typedef uint64_t aot_model_unit_uint64_t;
+AOT_MODEL_INLINE int32_t aot_model_quotient_uint32_t(float unit, uint32_t sum) { return (int32_t)(unit / (float)sum + 0.5f); }
+AOT_MODEL_INLINE int32_t aot_model_quotient_uint64_t(uint64_t unit, uint64_t sum) { return (int32_t)((unit + sum / 2) / sum); }
+
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1) && defined(__GNUC__)
 
 #define AOT_MODEL_LARGEST_BYTE(type, vector, suffix, least)                                                            \
@@ -42,7 +48,7 @@ AOT_MODEL_INLINE uint64_t aot_model_sum_uint64_t(uint64_t sum, uint32x4_t v) { r
 
 #define AOT_MODEL_BYTE_SOFTMAX(type, word, load, low, high, store)                                                     \
     AOT_MODEL_INLINE void aot_model_softmax_##type##_##word(const type *x, type *y, int32_t n,                         \
-        const uint32_t *table, float unit, int32_t offset, int32_t shift)                                              \
+        const uint32_t *table, aot_model_unit_##word unit, int32_t offset, int32_t shift)                              \
     {                                                                                                                  \
         const int32_t most = aot_model_largest_##type(x, n);                                                           \
         word sum = 0;                                                                                                  \
@@ -50,7 +56,7 @@ AOT_MODEL_INLINE uint64_t aot_model_sum_uint64_t(uint64_t sum, uint32x4_t v) { r
             const mve_pred16_t p = vctp32q((uint32_t)(n - i));                                                         \
             sum = aot_model_sum_##word(sum, aot_model_exponentials(table, load(x + i, p), most, p));                   \
         }                                                                                                              \
-        const int32x4_t f = vdupq_n_s32((int32_t)(unit / (float)sum + 0.5f));                                          \
+        const int32x4_t f = vdupq_n_s32(aot_model_quotient_##word(unit, sum));                                         \
         const int32x4_t least = vdupq_n_s32(low), greatest = vdupq_n_s32(high);                                        \
         for (int32_t i = 0; i < n; i += 4) {                                                                           \
             const mve_pred16_t p = vctp32q((uint32_t)(n - i));                                                         \
@@ -105,7 +111,7 @@ AOT_MODEL_LARGEST_BYTE(uint8_t, uint8)
 /* Four turns at a time, of which each takes as long as coming round. */
 #define AOT_MODEL_BYTE_SOFTMAX(name, word)                                                                             \
     AOT_MODEL_INLINE void aot_model_softmax_##name##_t_##word(const name##_t *x, name##_t *y, int32_t n,               \
-        const uint32_t *table, float unit, int32_t offset, int32_t shift)                                              \
+        const uint32_t *table, aot_model_unit_##word unit, int32_t offset, int32_t shift)                              \
     {                                                                                                                  \
         const int32_t most = aot_model_largest_##name##_t(x, n), whole = n / 4 * 4;                                    \
         word sum = 0;                                                                                                  \
@@ -118,7 +124,7 @@ AOT_MODEL_LARGEST_BYTE(uint8_t, uint8)
         for (int32_t i = whole; i < n; i++) {                                                                          \
             sum += table[most - x[i]];                                                                                 \
         }                                                                                                              \
-        const int32_t f = (int32_t)(unit / (float)sum + 0.5f);                                                         \
+        const int32_t f = aot_model_quotient_##word(unit, sum);                                                        \
         for (int32_t i = 0; i < whole; i += 4) {                                                                       \
             AOT_MODEL_SHARE(i, name);                                                                                  \
             AOT_MODEL_SHARE(i + 1, name);                                                                              \
