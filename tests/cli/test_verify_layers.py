@@ -265,18 +265,15 @@ def test_weights_of_blocks_beside_litert(tmp_path: Path) -> None:
     """Its reference kernel leaves their products out; the optimised one makes bytes of the input first."""
     pytest.importorskip("ai_edge_litert")
     scales = RNG.uniform(0.01, 0.1, (8, 2)).astype(np.float16)
-    weights = RNG.integers(-7, 8, (8, 32, 2)).astype(np.uint8) & 15
-    tensors = [
-        T("x", (5, 64), FLOAT32, scale=()),
-        T("w", (8, 64), INT4, scale=(), data=weights[..., 0] | weights[..., 1] << 4, blocks=(2, -1, 32)),
-        T("s", (8, 2), FLOAT16, scale=(), data=scales),
-        T("y", (5, 8), FLOAT32, scale=()),
-    ]
+    weights = RNG.integers(0, 256, (8, 32)).astype(np.uint8)
+    x, y = (T(name, (5, columns), FLOAT32, scale=()) for name, columns in (("x", 64), ("y", 8)))
+    w = T("w", (8, 64), INT4, scale=(), data=weights, blocks=(2, -1, 32))
+    tensors = [x, w, T("s", (8, 2), FLOAT16, scale=(), data=scales), y]
     path = tmp_path / "m.tflite"
-    operator = Op("FULLY_CONNECTED", (0, 1, -1), (3,), "FullyConnectedOptions")
-    path.write_bytes(build_tflite(tensors, [operator], [0], [3]))
-    x = RNG.standard_normal((5, 64)).astype(np.float32)
-    found = _measured(path, tmp_path / "b", open_reference(path, "tflite", None, {}), [x])
+    layer = Op("FULLY_CONNECTED", (0, 1, -1), (3,), "FullyConnectedOptions")
+    path.write_bytes(build_tflite(tensors, [layer], [0], [3]))
+    given = RNG.standard_normal((5, 64)).astype(np.float32)
+    found = _measured(path, tmp_path / "b", open_reference(path, "tflite", None, {}), [given])
     assert found.layers and found.first_off is None and "optimised kernels" in found.reference
 
 
