@@ -25,7 +25,7 @@ from aot_model.layers.measure import Measured, measure
 from aot_model.layers.reference import Reference
 from aot_model.pipeline import Request, compile_model
 from onnx_models import model, save, small_cnn, tensor
-from tflite_models import BOOL, FLOAT32, INT8, INT32, G, Op, T
+from tflite_models import BOOL, FLOAT16, FLOAT32, INT4, INT8, INT32, G, Op, T
 from tflite_models import build as build_tflite
 
 RNG = np.random.default_rng(5)
@@ -258,6 +258,22 @@ def test_sums_of_signed_integers_beside_litert(tmp_path: Path) -> None:
     path.write_bytes(build_tflite([*tensors, T("y", (2,), INT8, (2.0,), (5,))], [operator], [0], [2]))
     x = RNG.integers(-128, 128, (2, 8)).astype(np.int8)
     found = _measured(path, tmp_path / "b", open_reference(path, "tflite", None, {}), [x])
+    assert found.layers and found.first_off is None and "optimised kernels" in found.reference
+
+
+def test_weights_of_blocks_beside_litert(tmp_path: Path) -> None:
+    """Its reference kernel leaves their products out; the optimised one makes bytes of the input first."""
+    pytest.importorskip("ai_edge_litert")
+    scales = RNG.uniform(0.01, 0.1, (8, 2)).astype(np.float16)
+    weights = RNG.integers(0, 256, (8, 32)).astype(np.uint8)
+    x, y = (T(name, (5, columns), FLOAT32, scale=()) for name, columns in (("x", 64), ("y", 8)))
+    w = T("w", (8, 64), INT4, scale=(), data=weights, blocks=(2, -1, 32))
+    tensors = [x, w, T("s", (8, 2), FLOAT16, scale=(), data=scales), y]
+    path = tmp_path / "m.tflite"
+    layer = Op("FULLY_CONNECTED", (0, 1, -1), (3,), "FullyConnectedOptions")
+    path.write_bytes(build_tflite(tensors, [layer], [0], [3]))
+    given = RNG.standard_normal((5, 64)).astype(np.float32)
+    found = _measured(path, tmp_path / "b", open_reference(path, "tflite", None, {}), [given])
     assert found.layers and found.first_off is None and "optimised kernels" in found.reference
 
 

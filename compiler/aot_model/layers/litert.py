@@ -29,7 +29,8 @@ OPTIMISED = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
 
 def _misread(file: File) -> bool:
     """Whether it has what LiteRT's reference kernels get wrong: a SUM of signed integers with a scale, which
-    they take for unsigned bytes, or a local response normalisation, whose last channel they leave out.
+    they take for unsigned bytes, a local response normalisation, whose last channel they leave out, or 4-bit
+    weights with a scale for each block, whose products they leave out.
     """
 
     def signed(tensor: Tensor) -> bool:
@@ -40,7 +41,14 @@ def _misread(file: File) -> bool:
         for g in file.subgraphs
         for o in g.operators
         if o.inputs and o.inputs[0] >= 0
-    )
+    ) or _has_blocks(file)
+
+
+def _has_blocks(file: File) -> bool:
+    """Whether a layer has weights with a scale for each block. LiteRT makes bytes of its input when it runs,
+    whose roundings add up to some hundredths of the range; the program computes floats.
+    """
+    return any(t.blocks is not None for g in file.subgraphs for t in g.tensors)
 
 
 def _unwritten(file: File) -> frozenset[Key]:
@@ -77,6 +85,7 @@ class LiteRT:
         self.outputs = tuple(file.subgraphs[0].outputs)
         self.unwritten = _unwritten(file)
         self._kernels = OPTIMISED if _misread(file) else "BUILTIN_REF"
+        self.share = 2.0**-5 if _has_blocks(file) else 0.0
         self._data = data
 
     @property

@@ -153,6 +153,7 @@ def measure(
 ) -> Measured:
     """Compare the runs of a traced program on some vectors of inputs with a reference."""
     known = _known(program, reference)
+    tolerance = replace(tolerance, share=max(tolerance.share, reference.share))
     ours = [
         {k: v for k, v in _tensors(program, reference, row).items() if v.dtype.kind in "biuf"} for row in rows
     ]

@@ -37,6 +37,7 @@ class _OnnxReference(ABC):
         self.nodes = file_nodes(graph)
         self.outputs = tuple(o.name for o in graph.output)
         self.clamps = False
+        self.share = 0.0
         self._loaded: dict[tuple[str, ...], Any] = {}
 
     @abstractmethod

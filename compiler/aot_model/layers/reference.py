@@ -39,6 +39,12 @@ class Reference(Protocol):
         """Whether results beyond the largest number are that number, where the program has infinities."""
 
     @property
+    def share(self) -> float:
+        """The share of their range that floats may be off because the reference rounds more than the program
+        does; 0 where it does not.
+        """
+
+    @property
     def nodes(self) -> Sequence[FileNode]:
         """The file's nodes, in the order in which they run."""
 
