@@ -279,7 +279,7 @@ class Normalisation:
             return None
         if most * 2.0 ** (8 - bits) > 2.0**-6:  # half a step of the factor, times a byte
             return None
-        for shift in range(16, 8, -1):
+        for shift in range(20, 8, -1):
             gain = np.rint(self.gain * 2.0 ** (shift + 32 - bits))
             offset = np.rint((self.offset + 0.5) * 2.0**shift)
             results = most * largest * 2.0**shift + np.abs(offset).max(initial=0) + 2
