@@ -25,7 +25,11 @@ def _together(folder: str, *names: str) -> str:
 
 _NEAR: dict[str, tuple[str, ...]] = {
     "passes": ("tests/passes/test_after_passes.py", "tests/passes/test_passes.py"),
-    "passes/qdq": ("tests/passes/test_qdq_rules.py", "tests/passes/test_zero_points.py"),
+    "passes/.*qdq": (
+        "tests/passes/test_qdq_rules.py",
+        "tests/passes/test_zero_points.py",
+        "tests/passes/test_fuse_qdq.py",
+    ),
     "passes/fuse_affine": ("tests/passes/test_fuse_affine.py",),
     "lowering": (
         _together("lowering", "loops", "lower", "storage", "room", "sections", "generic"),
@@ -50,6 +54,7 @@ _NEAR: dict[str, tuple[str, ...]] = {
             "parts",
             "admissible",
             "thresholds",
+            "drawn_decisions",
         ),
         "tests/kernels/test_drawn_layers.py",
     ),
@@ -87,7 +92,6 @@ _BY_PART: dict[str, tuple[str, ...]] = {
     "lowering": ("tests/lowering tests/memory tests/test_views.py",),
     "kernels/(float32|reading)": ("tests/kernels/test_float32.py", "tests/kernels/test_float32_copies.py"),
     "passes/dead": ("tests/passes/test_dead_channels.py",),
-    "passes/.*qdq": ("tests/passes/test_fuse_qdq.py",),
     "passes/weight": ("tests/passes/test_int4.py",),
     "passes": ("tests/passes tests/emit/test_golden.py",),
     "ops": (_together("operators", "attributes", "refused_windows"), "tests/passes/test_after_passes.py"),
