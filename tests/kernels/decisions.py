@@ -107,7 +107,15 @@ def _helium(draw: Draw) -> Any:
         bias[0] = -(1 << 31) + draw.any(0, 130) * 255
     rq = requantise_mve.requantiser(quant, weights, bias)
     lanes = draw.any(0, 3) + np.arange(4)
-    return said, rq, rq.note, rq.head(), rq.record(lanes), rq.record_bytes, rq.numbers, rq.rounds_product
+    r = draw.pick("q", "r")
+    lines = rq.vector("q0", "q1", f"{r}2", f"{r}3", f"{r}4", "r5", draw.pick("r6", "[r6]"))
+    lines += rq.narrow("q0", draw.pick("q1", None), "q2", draw.pick("q3", None))
+    ends = requantise_mve.Ends.of(quant)
+    return (
+        said, rq, rq.note, rq.head(), rq.record(lanes), rq.record_bytes, rq.numbers, rq.rounds_product,
+        rq.both, rq.has_left, lines, rq.scalar("sum", "m", "l", "r", "t"), ends.signed(quant), ends.x, ends.y,
+        ends.results(7), requantise_mve.padding(quant),
+    )  # fmt: skip
 
 
 def _finish(draw: Draw) -> Finish | None:
@@ -143,8 +151,8 @@ def words(draw: Draw) -> np.ndarray:
     """A stream of words: numbers of some bytes, then weights of 4 bits, again and again."""
     found = list[int]()
     plain, small = (
-        draw.pick(0, 1, 2, 3, 5, draw.beside(255)),
-        draw.pick(3, 4, 5, 8, 20, draw.beside(255), 600),
+        draw.pick(0, 1, 2, 3, 5, draw.beside(255), draw.beside(256)),
+        draw.pick(3, 4, 5, 8, 20, draw.beside(255), 600, 900),
     )
     limits = [draw.pick(1, 2, 3, 4) for _ in range(plain)]
     for _ in range(draw.pick(1, 2, 3, 12, 300 if plain + small < 30 else 1)):
@@ -243,6 +251,8 @@ def _dense(draw: Draw) -> Any:
         conv_mve.applicable(s, quant), conv_mve._cycles_of_one_channel(s), cases.too_many_borders(s),
         cases.too_many_phases(s, draw.chance(0.5)), column_pairs.pays(s),
         overlap.span(s), overlap.residual(draw.pick(1, 2, 4), s),
+        overlap.by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, draw.few(3),
+                        [k * s.stride_h - s.pad_top for k in range(min(s.out_h, 40))]),
         s.along_row, s.row_of_windows, s.inside, s.in_place, s.one_row, s.adjacent_taps, s.macs,
     ]  # fmt: skip
     if s.groups > 1:

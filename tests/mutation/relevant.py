@@ -67,6 +67,9 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "kernels/int8/held": ("tests/kernels/test_held_dsp.py",),
     "ops/quantised_(div|quotient)": ("tests/passes/test_fuse_quotients.py",),
     "ops/quantised_lines": ("tests/passes/test_fuse_lines.py",),
+    "ops/(quantised|piecewise|exact_means)|kernels/int8/affine_sum": (
+        "tests/operators/test_drawn_numbers.py",
+    ),
     "ops/zero_points": ("tests/passes/test_zero_points.py",),
     "ops/local_normalisation": ("tests/operators/test_scales_by_group.py",),
     "c/(turns|statements)": ("tests/lowering/test_loops.py", "tests/operators/test_short_loops.py"),
