@@ -104,7 +104,8 @@ def quantisation(draw: Draw, count: int) -> QuantSpec:
             if exact
             else draw.pick(
                 draw.any(half, 2 * half - 1), draw.any(half, 2 * half - 1), draw.any(1, half), 3 << 29,
-                2 * half - 1, half + 1, draw.pick(0, 1, -5), draw.any(half >> 14, (half >> 13) - 1) << 14, draw.any(half >> 24, (half >> 23) - 1) << 24,
+                2 * half - 1, half + 1, draw.pick(0, 1, -5),
+                *(draw.any(half >> k, (half >> k - 1) - 1) << k for k in (14, 24)),
             )
         )
     )  # fmt: skip

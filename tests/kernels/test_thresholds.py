@@ -15,7 +15,7 @@ from float32_cases import DenseTail
 from aot_model.cycles.rules import memory_of
 from aot_model.ir.types import DType
 from aot_model.kernels.base import ConvShape
-from aot_model.kernels.float32 import panels
+from aot_model.kernels.float32 import blocks_fpu, panels
 from aot_model.kernels.float32.blocks import Blocks
 from aot_model.kernels.float32.dialects import DIALECTS
 from aot_model.kernels.int8 import (
@@ -263,6 +263,18 @@ def test_panels(vectors: str, rows: int, columns: int, bits: int, said: str, loo
     assert " ".join(re.findall(r"for \(int32_t (\w+)", code.body)) == loops
     one = replace(matrix, q=matrix.q[:, :16], scales=scales[:, :1], zeros=zeros[:, :1])
     assert "int32_t b " not in panels.panel_matmul(rows, one, tail, DIALECTS[vectors], True).body
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "tile"),
+    [(1, 20, 8), (1, 19, 4), (1, 10, 4), (1, 8, 8), (1, 15, 8), (1, 36, 8), (1, 26, 4), (2, 16, 4)],
+)
+def test_columns_that_share_a_block_of_few_bits(rows: int, columns: int, tile: int) -> None:
+    """Eight, where what fills the last ones up is a fifth at most and rows do not share them."""
+    numbers = np.ones((columns, 1), np.float32), np.zeros((columns, 1), np.int16)
+    matrix = Blocks(np.ones((columns, 16), np.uint8), 8, *numbers, 16)
+    code = blocks_fpu.block_matmul(rows, matrix, DenseTail((1, 1, rows, columns), DIALECTS["scalar"]), False)
+    assert code.constants[0].layout.startswith(f"for each {tile} columns")
 
 
 @pytest.mark.parametrize(("taps", "bits", "taken"), [(511, 8, True), (512, 8, False), (9, 16, False)])

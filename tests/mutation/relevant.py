@@ -70,6 +70,7 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "ops/(quantised|piecewise|exact_means)|kernels/int8/affine_sum": (
         "tests/operators/test_drawn_numbers.py",
     ),
+    "ops/scatter": ("tests/operators/test_boxes.py tests/operators/test_places_outside.py",),
     "ops/zero_points": ("tests/passes/test_zero_points.py",),
     "ops/local_normalisation": ("tests/operators/test_scales_by_group.py",),
     "c/(turns|statements)": ("tests/lowering/test_loops.py", "tests/operators/test_short_loops.py"),
