@@ -44,6 +44,8 @@ def sums(rng: Random) -> str:
         affine_sum.Rescaling(r.zero_point, r.multiplier, r.shift)
         for r in (_rescaling(rng, -4, 0), _rescaling(rng, -4, 0), _rescaling(rng, -19, -16))
     )
+    if rng.random() < 0.2:  # a scale that vanishes, or is beyond all results
+        a = replace(a, **_pick(rng, {"multiplier": 0}, {"shift": -30}, {"shift": -31}, {"shift": -32}))
     low, high = _pick(rng, (-128, 127), (-128, 127), (0, 127), (-100, 90))
     rest = (20, low, high, _pick(rng, "double", "single"), _pick(rng, 1, -1), _pick(rng, -128, 0))
     form = affine_sum.affine(a, b, result, *rest)
@@ -156,7 +158,7 @@ def divisors(rng: Random) -> str:
 
 
 SEARCHES: dict[str, tuple[Callable[[Random], str], int]] = {
-    "sums": (sums, 40),
+    "sums": (sums, 60),
     "exact sums": (exact_sums, 4000),
     "lines": (functions_of_lines, 150),
     "quotients": (quotients, 120),
