@@ -249,6 +249,8 @@ def test_rows_that_are_worth_a_panel(vectors: str, rows: int, taken: bool) -> No
         ("v16", 13, 100, 8, "64 columns, 2 rows", "b mb k k b mb k p l k k l k"),
         ("v4", 5, 64, 8, "8 columns, 5 rows", "column b j k"),
         ("v4", 4, 9, 4, "12 columns, 4 rows", "b j j k p l k"),
+        ("v4", 4, 192, 8, "16 columns, 2 rows", "column b j mb k"),  # weights as large as the nearest cache
+        ("v4", 4, 193, 8, "12 columns, 4 rows", "column b j k b j k"),
     ],
 )
 def test_panels(vectors: str, rows: int, columns: int, bits: int, said: str, loops: str) -> None:
