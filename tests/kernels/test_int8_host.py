@@ -25,7 +25,7 @@ from kernel_program import Case, run_host
 from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
 from aot_model.kernels.base import ConvShape
-from aot_model.kernels.int8 import affine_sum, conv_host, depthwise_host, pooling, requantise
+from aot_model.kernels.int8 import affine_sum, conv_host, depthwise_host, pooling
 from aot_model.kernels.int8.host_loops import split
 from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
@@ -209,17 +209,6 @@ static int run(int (*sum)(const int8_t *, const int8_t *, int8_t *, int32_t), co
     ]
     subprocess.run(["gcc", *flags, str(tmp_path / "sum.c"), "-o", str(tmp_path / "sum")], check=True)
     subprocess.run([str(tmp_path / "sum")], check=True)
-
-
-def test_first_multiple() -> None:
-    """Against counting."""
-    rng = np.random.default_rng(1)
-    for _ in range(2000):
-        modulus = int(rng.integers(2, 120))
-        a, low = int(rng.integers(0, 2 * modulus)), int(rng.integers(0, modulus))
-        high = int(rng.integers(low, modulus))
-        want = next((k for k in range(modulus) if low <= a * k % modulus <= high), None)
-        assert requantise.first_multiple(a, modulus, low, high) == want
 
 
 def test_rows_are_split_evenly() -> None:

@@ -351,3 +351,14 @@ def test_panels_have_the_least_padding_that_registers_allow(cell: str, dialect: 
         padded = {units: -(-hidden // units) * units for units in fitting}
         best = max(units for units in fitting if padded[units] == min(padded.values()))
         assert (found.units, found.padded) == (best, padded[best]), hidden
+
+
+def test_first_multiple() -> None:
+    """Against counting."""
+    rng = np.random.default_rng(1)
+    for _ in range(2000):
+        modulus = int(rng.integers(2, 120))
+        a, low = int(rng.integers(0, 2 * modulus)), int(rng.integers(0, modulus))
+        high = int(rng.integers(low, modulus))
+        want = next((k for k in range(modulus) if low <= a * k % modulus <= high), None)
+        assert requantise.first_multiple(a, modulus, low, high) == want

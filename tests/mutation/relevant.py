@@ -25,7 +25,11 @@ def _together(folder: str, *names: str) -> str:
 
 _NEAR: dict[str, tuple[str, ...]] = {
     "passes": ("tests/passes/test_after_passes.py", "tests/passes/test_passes.py"),
-    "passes/qdq": ("tests/passes/test_qdq_rules.py", "tests/passes/test_zero_points.py"),
+    "passes/.*qdq": (
+        "tests/passes/test_qdq_rules.py",
+        "tests/passes/test_zero_points.py",
+        "tests/passes/test_fuse_qdq.py",
+    ),
     "passes/fuse_affine": ("tests/passes/test_fuse_affine.py",),
     "lowering": (
         _together("lowering", "loops", "lower", "storage", "room", "sections", "generic"),
@@ -50,6 +54,7 @@ _NEAR: dict[str, tuple[str, ...]] = {
             "parts",
             "admissible",
             "thresholds",
+            "drawn_decisions",
         ),
         "tests/kernels/test_drawn_layers.py",
     ),
@@ -62,6 +67,10 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "kernels/int8/held": ("tests/kernels/test_held_dsp.py",),
     "ops/quantised_(div|quotient)": ("tests/passes/test_fuse_quotients.py",),
     "ops/quantised_lines": ("tests/passes/test_fuse_lines.py",),
+    "ops/(quantised|piecewise|exact_means)|kernels/int8/affine_sum": (
+        "tests/operators/test_drawn_numbers.py",
+    ),
+    "ops/scatter": ("tests/operators/test_boxes.py tests/operators/test_places_outside.py",),
     "ops/zero_points": ("tests/passes/test_zero_points.py",),
     "ops/local_normalisation": ("tests/operators/test_scales_by_group.py",),
     "c/(turns|statements)": ("tests/lowering/test_loops.py", "tests/operators/test_short_loops.py"),
@@ -87,7 +96,6 @@ _BY_PART: dict[str, tuple[str, ...]] = {
     "lowering": ("tests/lowering tests/memory tests/test_views.py",),
     "kernels/(float32|reading)": ("tests/kernels/test_float32.py", "tests/kernels/test_float32_copies.py"),
     "passes/dead": ("tests/passes/test_dead_channels.py",),
-    "passes/.*qdq": ("tests/passes/test_fuse_qdq.py",),
     "passes/weight": ("tests/passes/test_int4.py",),
     "passes": ("tests/passes tests/emit/test_golden.py",),
     "ops": (_together("operators", "attributes", "refused_windows"), "tests/passes/test_after_passes.py"),

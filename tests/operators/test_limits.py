@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from oracles import expected
 from rows import label_of, registry_rows, rows_of, values_of
+from verdict import verdict
 
 from aot_model.ir.expr import Call, Cell, Expr, cell, walk
 from aot_model.ir.index import Index, dense_position, index_variables
@@ -327,9 +329,12 @@ def test_defaults_of_activations_that_runtimes_do_not_share(
     names = (name,) if layer[1] == "RNN" else ("Sigmoid", "Tanh", name)
     of = {"activations": names, "activation_alpha": alphas, "activation_beta": betas}
     attributes = {**row.sample.attributes, **{k: v for k, v in of.items() if v}}
-    sample = replace(row.sample, attributes=attributes)
-    (outcome,) = run_cases([replace(row, sample=sample).case], "c", jobs=1)
+    other = replace(row, sample=replace(row.sample, attributes=attributes))
+    (outcome,) = run_cases([other.case], "c", jobs=1)
     assert outcome.status == ("ok" if fits else "refused"), outcome.message
+    if fits:
+        known = expected(other)
+        assert known.outputs and verdict(other, outcome, known) == ""
 
 
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])

@@ -1,5 +1,5 @@
 """What operators refuse: every sample with the shape, the type or the numbers of one input changed, the
-numbers of an attribute, or the number of inputs, against what is recorded.
+numbers of an attribute, the number of inputs, or an extent wherever it is, against what is recorded.
 
 Whatever is accepted has the types that are recorded. pytest tests/operators/test_refusals.py --update-golden
 records new operators and samples, and what was changed on purpose: read the difference.
@@ -28,6 +28,8 @@ FILE = Path(__file__).with_name("refusals.json")
 QUANTISED = {"QLinearSoftmax", "QLinearSigmoid", "QLinearAdd", "QLinearGlobalAveragePool", "QLinearConcat"}
 MOST_NUMBERS = 100
 """Of a constant that says something about lengths, axes or scales; more are weights."""
+MOST_ELEMENTS = 1 << 16
+"""Of an input that is made larger."""
 OTHER_TYPES = {"f": np.int8, "i": np.float32, "u": np.float32, "b": np.float32, "S": np.int64}
 
 
@@ -101,9 +103,22 @@ def _other_inputs(inputs: Inputs) -> Iterator[Inputs]:
     yield [*inputs, *inputs[-1:]]
 
 
+def _together(inputs: Inputs) -> Iterator[Inputs]:
+    """All axes of one extent, of every input, by one longer, or twice as long: what asks whether they fit is
+    content, and limits come next.
+    """
+    values = [v for v in inputs if v is not None]
+    for extent in sorted({e for v in values for e in v.shape}):
+        for other in (extent + 1, 2 * extent + 2):
+            shapes = [v and tuple(other if e == extent else e for e in v.shape) for v in inputs]
+            if all(shape is None or np.prod(shape) <= MOST_ELEMENTS for shape in shapes):
+                yield [v and _value(v, shape or (), v.dtype) for v, shape in zip(inputs, shapes, strict=True)]
+
+
 def outcomes(row: Row) -> str:
-    """A letter for each change of an input, of an attribute, and of the number of inputs, x refused or .
-    accepted, and a number made of the types of what is accepted and of the words that refuse the rest.
+    """A letter for each change of an input, of an attribute, of the number of inputs, of axes together, x
+    refused or . accepted, and a number made of the types of what is accepted and of the words that refuse
+    the rest.
     Anything else that is raised is an error of ours.
     """
     node = graph(row).nodes[-1]
@@ -134,6 +149,9 @@ def outcomes(row: Row) -> str:
     letters += "|"
     bodies = row.has_bodies  # frontends count their inputs
     for inputs in _other_inputs(node.inputs) if not bodies else ():
+        letters += letter(lambda: row.operator, inputs)
+    letters += "|"
+    for inputs in _together(node.inputs) if not bodies else ():
         letters += letter(lambda: row.operator, inputs)
     return f"{letters} {zlib.crc32(types.encode()):08x}"
 

@@ -121,6 +121,8 @@ def chosen() -> list[Row]:
     """
     labels = set(json.loads(FILE.read_text()))
     found = [row for row in candidates() if row.label in labels]
+    gone = labels - {row.label for row in found}
+    assert not gone, f"no sample has these variants: {sorted(gone)}"
     return [*recurrences(), *found]
 
 

@@ -58,9 +58,7 @@ def find_chain(
     while len(chain) < MAX_TAIL_NODES and value not in graph.outputs:
         readers = uses.get(value, [])
         reader = readers[0] if len(set(readers)) == 1 else None
-        if reader is None or reader in taken or not reader.op.has("express"):
-            break
-        if not reader.op.by_element(reader.inputs):
+        if reader is None or reader in taken or not reader.op.by_element(reader.inputs):
             break
         if len(reader.outputs) != 1 or reader.outputs[0].shape != anchor.outputs[0].shape:
             break

@@ -374,4 +374,4 @@ class Det(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((_draw(n, n),)) for n in (1, 2, 3, 4)] + [Sample((_draw(2, 3, 3),))]
+        return [Sample((_draw(*n),)) for n in ((1, 1), (2, 2), (3, 3), (4, 4), (2, 3, 3), (5, 5))]

@@ -47,7 +47,6 @@ def float_lstm(op: LstmLayer, site: Site) -> None:
     _, _, inputs, units, outputs = op.sizes(site)
     peephole, norm, projection, projection_bias = (site.node.input(k) for k in range(6, 10))
     text = ACTIVATIONS[op.activation]
-    before = f" + ct[j] * p[{{}} * {units} + j]"
     gates = range(1 if op.coupled else 0, 4)
     sums = [f"float sum{k} = {'0.0f' if norm is not None else f'b[{k * units} + j]'};" for k in gates]
     for source, weights, length in (("xt", "w", inputs), ("ht", "r", outputs)):
@@ -76,7 +75,7 @@ def float_lstm(op: LstmLayer, site: Site) -> None:
         return (
             (
                 f"for (int32_t j = 0; j < {units}; j++) {{\n    gates[{gate * units} + j] "
-                f"+={before.format(slot)[2:]};\n}}"
+                f"+= ct[j] * p[{slot} * {units} + j];\n}}"
             )
             if peephole is not None
             else ""

@@ -30,7 +30,7 @@ def function_text(name: str, op: SigmoidInt16, condition: str = "") -> str:
     x = Value("x", TensorType(DType.INT16, ()))
 
     def at(value: Value, index: Index) -> Expr:
-        return leaf("x", DType.INT16, -32768, 32767)
+        return leaf("x", DType.INT16, *DType.INT16.limits)
 
     access: At = at
     writer = CWriter(lambda cell, position: f"table[{position}]")

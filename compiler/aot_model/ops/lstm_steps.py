@@ -66,11 +66,7 @@ class LstmLayer(Protocol):
 
 def states_of(site: Site) -> list[Argument]:
     """x, the states before and after, y."""
-    h0, c0 = site.input(1), site.input(2)
-    return [
-        Argument("x", site.input(0) if site.input(0).is_const else site.window(0)),
-        *(Argument(k, v if v.is_const else site.window(n)) for n, k, v in ((1, "h0", h0), (2, "c0", c0))),
-    ]  # fmt: skip
+    return [Argument(name, site.window(index)) for index, name in enumerate(("x", "h0", "c0"))]
 
 
 def results_of(site: Site) -> list[Argument]:

@@ -99,7 +99,7 @@ class MoE(Composition):
         rows, experts = ratings.shape
         if not 1 <= self.k <= experts:
             raise OperatorError(f"{self.k} of {experts} experts")
-        values, chosen = a.build.many(TopK(-1, 1, 1), ratings, a.ints([self.k]))
+        values, chosen = a.build.many(TopK(), ratings, a.ints([self.k]))
         shares = (
             a.softmax(values)
             if self.normalize_routing_weights

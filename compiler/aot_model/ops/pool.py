@@ -30,8 +30,8 @@ class Pool(Operator):
     reducing: ClassVar[bool] = True
     rereads: ClassVar[bool] = True
 
-    mode: str = "max"
-    kernel: Ints = (1, 1)
+    mode: str
+    kernel: Ints
     strides: Ints = (1, 1)
     pads: Ints = (0, 0, 0, 0)
     dilations: Ints = (1, 1)
@@ -149,7 +149,7 @@ class Pool(Operator):
         ]
         ties = np.asarray([-5, 6, -7, 8, -3, 0, 127, 126, -128, -127], np.int8).reshape(1, 10, 1)
         line = {"kernel": (2,), "strides": (1,), "pads": (0, 0), "dilations": (1,)}
-        return [*plain, *counted, Sample((ties,), {"mode": "average", **line}), Sample((ties,), line)]
+        return [*plain, *counted, *(Sample((ties,), {"mode": m, **line}) for m in ("average", "max"))]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, d = np.asarray(arrays[0]), len(self.kernel)

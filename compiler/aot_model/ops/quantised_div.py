@@ -90,6 +90,10 @@ class QuantisedDiv(Operator):
         return [
             Sample((a, b), some),
             Sample((a, a[:, 7:8]), some),
-            Sample((a, b), {**some, "result": Rescale(3, 2**30, -4), "low": -3}),
+            # ties, for which there is no quotient; also of a divisor of each row
+            *(
+                Sample((x, y), {**some, "result": Rescale(3, 2**30, -4), "low": -3})
+                for x, y in ((a, b), (a, a[:, 7:8]), (a[:, 3:4], a[:, 7:8]))
+            ),
             Sample((a.astype(np.uint8), b.astype(np.uint8)), unsigned),
         ]

@@ -16,7 +16,6 @@ from aot_model.ir.expr import Call, Expr, call, leaf
 from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.program import Access
 from aot_model.ir.scalar_ops import APART, SCALAR_OPS
-from aot_model.ir.strided import dense
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument, written
@@ -176,7 +175,7 @@ class _Recurrence(RecurrentAttributes):
         x, r = site.input(0), site.input(2)
         d, h = self.directions, r.shape[2]
         steps, batch = (x.shape[1], x.shape[0]) if self.layout else (x.shape[0], x.shape[1])
-        window = dense(x) if x.is_const else site.window(0)
+        window = site.window(0)
         strides = window.strides
         return Recurrent(
             self.cell(),
@@ -214,7 +213,7 @@ class _Recurrence(RecurrentAttributes):
         activations = self._activations(direction, x.dtype, dialect.name == "apart")
         layer = self._layer(site, direction, frozenset(present), activations)
         panels = panels_for(layer, dialect)
-        arguments = [Argument("x", x if x.is_const else site.window(0))]
+        arguments = [Argument("x", site.window(0))]
         arguments += [Argument(k, v) for k, v in present.items() if k in optional]
         weights, prologue = self._weights(layer, panels, w, r, b, direction)
         arguments += weights

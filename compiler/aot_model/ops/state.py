@@ -36,8 +36,7 @@ class Assign(Operator):
         return index == 1 and strides == strides_of(required(inputs, 1).shape)
 
     def lower(self, site: Site) -> None:
-        state, value = site.input(0), site.input(1)
-        source = Argument("x", value if value.is_const else site.window(1))
+        state, source = site.input(0), Argument("x", site.window(1))
         copy, header = copied("y", "x", state.type.nbytes, site.target.dialect())
         site.call("assign", f"    {copy}", [source, written("y", state)], includes=[header])
 

@@ -84,8 +84,8 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int, sum
     y = ["y0", "y1"][:pixels]
     # Widening loads and narrowing stores take low registers only: r1, r3, r5, r7. Two pixels with a rest of
     # the depth would need a fifth one, for y1: then it moves through r0.
-    low = {"w", *y, *(x if widths[-1] < 16 else [])}
-    spare = len(low) > 4
+    rest = widths[-1] < 16
+    low, spare = {"w", *y, *(x if rest else [])}, rest and pixels == 2
     if spare:
         low.remove("y1")
     mutable = len(widths) > UNROLL

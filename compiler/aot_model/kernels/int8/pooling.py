@@ -210,7 +210,6 @@ class _Sums(_Window):
         return replace(
             code,
             constants=(rows.packed(),),
-            includes=code.includes | {HEADER},
             helpers=rows.helpers(),
             note=f"{code.note}; requantisation: {rows.rq.form}",
         )
