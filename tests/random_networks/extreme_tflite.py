@@ -11,6 +11,7 @@ import numpy as np
 import random_tflite  # noqa: F401  (adds layers)
 from tflite_network import ANY, IMAGE, Activation, Network
 
+from batch import Outcome
 from tflite_models import INT4, INT8, INT16, INT64, UINT8, build
 from tflite_reference import litert
 
@@ -200,3 +201,10 @@ def wanted(number: int) -> list[Array] | None:
     except (RuntimeError, ValueError):
         return None
     return first
+
+
+def verdict(n: Drawn, want: list[Array], outcome: Outcome, _: str) -> str:
+    """What is wrong with an outcome; empty when nothing is."""
+    pairs = zip(outcome.outputs, want, strict=True)
+    equal = [np.array_equal(a.reshape(-1), b.reshape(-1), equal_nan=b.dtype.kind == "f") for a, b in pairs]
+    return "" if all(equal) else f"output {equal.index(False)} is not what LiteRT computes"

@@ -231,13 +231,13 @@ AOT_MODEL_OPAQUE static void real_02_max_pool_4x4(const float *restrict x, float
         const float *a = row + c * 4;
         for (int32_t ky = 0; ky < 4; ky++) {
             const float32x4_t e3 = aot_model_load_f32(a + 24);
-            acc0 = vmaxnmq_f32(acc0, e3);
+            acc0 = vmaxnmq_f32(e3, acc0);
             const float32x4_t e2 = aot_model_load_f32(a + 16);
-            acc0 = vmaxnmq_f32(acc0, e2);
+            acc0 = vmaxnmq_f32(e2, acc0);
             const float32x4_t e1 = aot_model_load_f32(a + 8);
-            acc0 = vmaxnmq_f32(acc0, e1);
+            acc0 = vmaxnmq_f32(e1, acc0);
             const float32x4_t e0 = aot_model_load_f32(a);
-            acc0 = vmaxnmq_f32(acc0, e0);
+            acc0 = vmaxnmq_f32(e0, acc0);
             a += 32;
         }
         aot_model_store_f32(y + c * 4, acc0);

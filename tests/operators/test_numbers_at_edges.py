@@ -1,0 +1,54 @@
+"""Numbers that are none, ties and tensors without an element, as ONNX Runtime has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import NodeProto, helper
+
+from batch import Case, run_cases
+from onnx_models import model, tensor
+
+NAN, INFINITE = np.nan, np.inf
+Constants = Mapping[str, np.ndarray]
+
+
+def check(
+    nodes: list[NodeProto], fed: Constants, constants: Constants | None = None, target: str = "c", **more: Any
+) -> None:
+    """Whether outputs of the last node are those of ONNX Runtime."""
+    ports = [tensor(k, v.shape, helper.np_dtype_to_tensor_dtype(v.dtype)) for k, v in fed.items()]
+    ends = [helper.make_empty_tensor_value_info(o) for o in nodes[-1].output]
+    proto = model(nodes, ports, ends, constants, opset=21, domains={"com.microsoft": 1})
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    wanted = session.run(None, dict(fed))
+    (outcome,) = run_cases([Case("edge", proto, tuple(fed.values()), **more)], target, jobs=1)
+    assert outcome.status == "ok", outcome.message
+    for got, want in zip(outcome.outputs, wanted, strict=True):
+        np.testing.assert_array_equal(got, want, strict=True)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+@pytest.mark.parametrize("largest", [0, 1])
+@pytest.mark.parametrize("count", [2, 7])
+def test_the_best_of_numbers_that_are_none(largest: int, kind: type, count: int) -> None:
+    """NaN is larger than all others; of several the first comes first."""
+    x = np.asarray([[NAN, 3, NAN, 1, INFINITE, 1, 2], [2, 1, NAN, 2, -INFINITE, NAN, NAN]], kind)
+    node = helper.make_node("TopK", ["x", "k"], ["y", "i"], largest=largest)
+    check([node], {"x": x}, {"k": np.asarray([count])})
+
+
+@pytest.mark.parametrize("target", ["c", "host,vector=v4"])
+def test_a_maximum_does_not_forget_what_was_before_what_is_no_number(target: str) -> None:
+    x = np.asarray([5, NAN, 1, 2, 3, NAN, -7, 9, NAN, 4, 1, NAN], np.float32)
+    node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[3], strides=[3])
+    check([node], {"x": np.resize(x, (1, 4, 12))}, target=target)
+
+
+def test_a_product_of_a_constant_without_columns() -> None:
+    constants = {"a": np.zeros((3, 0), np.int32)}
+    check([helper.make_node("MatMul", ["a", "x"], ["y"])], {"x": np.ones((0, 4), np.int32)}, constants)
