@@ -171,10 +171,11 @@ def quantised_lines(n: Edge) -> str:
 
 
 def _mask(n: Edge, batch: int, keys: int) -> np.ndarray:
-    """0 for what nobody looks at; a row may be all 0."""
+    """0 for what nobody looks at. A row may be all 0: scores are those of floats near -10000 then."""
     found = (n.rng.random((batch, keys)) < n.pick(0.3, 0.8)).astype(np.int32)
     if n.once(4):
         found[0] = 0
+    n.share = 1e-4 if found.any(-1).all() else 5e-3
     return found
 
 
@@ -195,7 +196,7 @@ def attention(n: Edge) -> str:
     if n.once(3):
         given["mask_filter_value"] = n.pick(-5.0, -3.4e38, -1e9)
     before = [n.given(n.tame("float32", (2, batch, heads, past, size)), 0)] if past else []
-    n.share = 1e-4
+    n.share = max(n.share, 1e-4)
     if n.once(2):
         of, by = n.pick("uint8", "uint8", "int8"), n.pick("int8", "uint8")
         if of == "int8" and by == "uint8":
@@ -249,7 +250,7 @@ def many_heads(n: Edge) -> str:
         inputs += [n.given(n.tame("float32", (batch, heads, past, size)), 0) for _ in range(2)]
     while not inputs[-1]:
         inputs.pop()
-    n.share = 1e-4
+    n.share = max(n.share, 1e-4)
     given = {"num_heads": heads, "unidirectional": causal}
     if n.once(3):
         given["scale"] = n.pick(0.3, 2.0)
