@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -12,13 +11,14 @@ from onnx import NodeProto, helper
 
 from batch import Case, run_cases
 from onnx_models import model, tensor
+from qemu import available
 
 NAN, INFINITE = np.nan, np.inf
 Constants = Mapping[str, np.ndarray]
 
 
 def check(
-    nodes: list[NodeProto], fed: Constants, constants: Constants | None = None, target: str = "c", **more: Any
+    nodes: list[NodeProto], fed: Constants, constants: Constants | None = None, target: str = "c"
 ) -> None:
     """Whether outputs of the last node are those of ONNX Runtime."""
     ports = [tensor(k, v.shape, helper.np_dtype_to_tensor_dtype(v.dtype)) for k, v in fed.items()]
@@ -26,7 +26,10 @@ def check(
     proto = model(nodes, ports, ends, constants, opset=21, domains={"com.microsoft": 1})
     session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
     wanted = session.run(None, dict(fed))
-    (outcome,) = run_cases([Case("edge", proto, tuple(fed.values()), **more)], target, jobs=1)
+    board = target.removeprefix("cortex-") if target.startswith("cortex-") else None
+    (outcome,) = run_cases(
+        [Case("edge", proto, tuple(fed.values()))], target, board=board, sanitize=board is None, jobs=1
+    )
     assert outcome.status == "ok", outcome.message
     for got, want in zip(outcome.outputs, wanted, strict=True):
         np.testing.assert_array_equal(got, want, strict=True)
@@ -52,3 +55,17 @@ def test_a_maximum_does_not_forget_what_was_before_what_is_no_number(target: str
 def test_a_product_of_a_constant_without_columns() -> None:
     constants = {"a": np.zeros((3, 0), np.int32)}
     check([helper.make_node("MatMul", ["a", "x"], ["y"])], {"x": np.ones((0, 4), np.int32)}, constants)
+
+
+@pytest.mark.parametrize("target", ["c", "host,vector=v4", "cortex-m4", "cortex-m55"])
+@pytest.mark.parametrize(
+    ("kind", "ends"), [("Relu", []), ("Clip", ["low", "high"]), ("Max", ["low"]), ("Min", ["high"])]
+)
+def test_an_activation_behind_a_layer_hides_no_nan(kind: str, ends: list[str], target: str) -> None:
+    if target.startswith("cortex-") and not available():
+        pytest.skip("arm-none-eabi-gcc or qemu-system-arm is not installed")
+    x = np.arange(64, dtype=np.float32).reshape(1, 4, 4, 4) - 32
+    x[0, 1, 2, 2] = NAN
+    weights = np.eye(8, 4, dtype=np.float32).reshape(8, 4, 1, 1)
+    nodes = [helper.make_node("Conv", ["x", "w"], ["a"]), helper.make_node(kind, ["a", *ends], ["y"])]
+    check(nodes, {"x": x}, {"w": weights, "low": np.float32(-1), "high": np.float32(6)}, target)

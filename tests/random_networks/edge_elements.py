@@ -251,7 +251,7 @@ def reduced(n: Edge) -> str:
         if name.startswith("LogSum"):  # of sums that cancel out, and of integers it says nothing
             n.open = kind in WHOLE or (bool((n.fed | n.constants)[x].min(initial=0) < 0) and name == "LogSum")
         if kind in WHOLE and name not in ("Sum",):
-            n.open = bool(largest * largest * max(1, np.prod(shape)) > np.iinfo(kind).max)
+            n.open |= bool(largest * largest * max(1, np.prod(shape)) > np.iinfo(kind).max)
     return n.node(f"Reduce{name}", inputs, **given)[0]
 
 
@@ -285,7 +285,7 @@ def normalised(n: Edge) -> str:
         n.shape(1, 4),
     )
     x = n.x(kind, shape, 0.1)
-    n.relative, n.share = name != "Hardmax", 0 if name == "Hardmax" else 1e-6
+    n.relative, n.share = name != "Hardmax", 0 if name == "Hardmax" else 1e-3 if kind == "float16" else 1e-6
     n.open = name == "Hardmax" and bool(np.isnan((n.fed | n.constants)[x]).any())
     return n.node(name, [x], axis=n.axis(len(shape)))[0]
 

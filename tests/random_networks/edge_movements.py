@@ -125,7 +125,7 @@ def scattered(n: Edge) -> str:
         raise Rejected("nowhere")
     n.opset = max(n.opset, 18)
     x, axis, way = n.x(kind, shape), n.axis(len(shape)), n.pick("none", "add", "mul", "max", "min")
-    n.share = 1e-5 if way in ("add", "mul") and kind in FLOATS else 0
+    n.share = (2e-3 if kind == "float16" else 1e-5) if way in ("add", "mul") and kind in FLOATS else 0
     form = [n.number(0, s) for s in shape]
     form[axis] = n.pick(0, 1, 3, 6) if way != "none" else n.number(0, shape[axis])
     if n.once(2):
@@ -162,7 +162,7 @@ def made(n: Edge) -> str:
         depth, kind = n.number(1, 6), n.pick("int64", "int32", "float32")
         places = n.rng.integers(-depth - 3, depth + 3, n.shape(0, 3)).astype(kind)
         values = n.numbers(n.pick("float32", "int64", "int32"), (2,))
-        n.open = kind == "float32"
+        n.open = kind == "float32" or bool(np.abs(values.astype(np.float64)).max() > 2**20)
         return n.node(
             "OneHot", [n.given(places), n.known(depth), n.given(values, 0.7)], axis=n.axis(places.ndim + 1)
         )[0]
@@ -281,5 +281,6 @@ def resized(n: Edge) -> str:
     scales = [1, 1, n.pick(0.5, 2, 3, 1, 0.4, 1.5), n.pick(0.5, 2, 4, 1, 0.7, 2.5)]
     if any(int(d * s) < 1 for d, s in zip(shape, scales, strict=True)):
         raise Rejected("nothing is left")
-    n.open = any(d * s != int(d * s) for d, s in zip(shape, scales, strict=True)) and mode != "nearest"
+    whole = all(d * s == int(d * s) for d, s in zip(shape, scales, strict=True))
+    n.open = not whole and (mode != "nearest" or "align" in given["coordinate_transformation_mode"])
     return n.node("Resize", [x, "", n.known(scales, "float32")], mode=mode, **given)[0]

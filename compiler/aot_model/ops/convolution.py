@@ -311,7 +311,7 @@ class ConvolutionTranspose(Operator):
             )
         if min(spatial) < 1:
             raise OperatorError(
-                f"pads {self.pads} leave {' x '.join(map(str, spatial))} elements of a result, not one at least"
+                f"pads {self.pads} leave {' x '.join(map(str, spatial))} elements of a result, not one"
             )
         return [TensorType(accumulator(x.dtype), (x.shape[0], *spatial, w.shape[0]))]
 

@@ -121,8 +121,8 @@ class Window(WindowPlan):
         if self.reduction.step == "fma":
             fma = d.fma(weight, element, acc) if self.multiplier == 1 else d.fma_element(weight, element, acc)
             return f"{acc} = {fma};"
-        if self.reduction.step == "maximum":  # of NaN and a number the second: what is no number is left out
-            return f"{acc} = {d.maximum(element, acc)};"
+        if self.reduction.step == "maximum":
+            return f"{acc} = {d.window_maximum(element, acc)};"
         return f"{acc} = {d.add(acc, element)};"
 
     def _element(self, d: VectorDialect, pointer: str, offset: int) -> tuple[str, str]:
