@@ -69,3 +69,19 @@ def test_an_activation_behind_a_layer_hides_no_nan(kind: str, ends: list[str], t
     weights = np.eye(8, 4, dtype=np.float32).reshape(8, 4, 1, 1)
     nodes = [helper.make_node("Conv", ["x", "w"], ["a"]), helper.make_node(kind, ["a", *ends], ["y"])]
     check(nodes, {"x": x}, {"w": weights, "low": np.float32(-1), "high": np.float32(6)}, target)
+
+
+def test_a_choice_between_one_quantised_number_and_another() -> None:
+    """Without an axis, as a product of two vectors is."""
+    scale, zero = np.float32(0.5), np.int8(3)
+    constants = {"c": np.asarray(False), "s": scale, "z": zero, "n": np.int8(76), "t": np.float32(0.25)}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "s", "z"], ["a"]),
+        helper.make_node("DequantizeLinear", ["n", "s", "z"], ["b"]),
+        helper.make_node("MatMul", ["a", "a"], ["p"]),
+        helper.make_node("QuantizeLinear", ["p", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["r"]),
+        helper.make_node("Where", ["c", "r", "b"], ["w"]),
+        helper.make_node("QuantizeLinear", ["w", "t", "z"], ["y"]),
+    ]
+    check(nodes, {"x": np.asarray([5, -7, 3], np.int8)}, constants)
