@@ -85,3 +85,20 @@ def test_a_choice_between_one_quantised_number_and_another() -> None:
         helper.make_node("QuantizeLinear", ["w", "t", "z"], ["y"]),
     ]
     check(nodes, {"x": np.asarray([5, -7, 3], np.int8)}, constants)
+
+
+def test_a_function_of_constant_halves_is_rounded_once() -> None:
+    """Powers within it are beyond their type."""
+    constants = {"c": np.asarray([11, 20, 100, 65504], np.float16)}
+    nodes = [helper.make_node("Mish", ["c"], ["m"]), helper.make_node("Add", ["m", "x"], ["y"])]
+    check(nodes, {"x": np.zeros(4, np.float16)}, constants)
+
+
+@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize("kind", ["ArgMax", "ArgMin"])
+def test_the_place_of_the_best_of_constants_is_that_of_numbers_that_are_given(kind: str, last: int) -> None:
+    c = np.asarray([[1, NAN, 3, 3], [NAN, 1, -1, 2], [-INFINITE, NAN, NAN, 1], [2, 1, 1, NAN]], np.float32)
+    given = helper.make_node(kind, ["x"], ["g"], axis=1, keepdims=0, select_last_index=last)
+    known = helper.make_node(kind, ["c"], ["k"], axis=1, keepdims=0, select_last_index=last)
+    nodes = [given, known, helper.make_node("Sub", ["g", "k"], ["y"])]
+    check(nodes, {"x": c}, {"c": c})

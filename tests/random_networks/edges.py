@@ -46,6 +46,10 @@ def network(number: int) -> Edge:
                 value = n.pick(*FOLLOWERS)(n, value)
         if value is not None:
             n.end(value)
+        if n.once(6):  # what is computed before the program runs is the same
+            n.constants |= n.fed
+            n.fed = {}
+            n.end(n.node("Identity", [n.given(np.float32([1, np.nan]), 0)])[0])
         if n.fed and all(v.size <= LARGEST for v in n.fed.values()):
             return n
     raise AssertionError("nothing fits")

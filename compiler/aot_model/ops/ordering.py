@@ -175,9 +175,15 @@ class _ArgExtreme(Operator):
         x = arrays[0]
         assert x is not None
         a = normal_axis(self.axis, x.ndim)
-        find = np.argmax if self.sign == ">" else np.argmin
-        found = x.shape[a] - 1 - find(np.flip(x, a), a) if self.select_last_index else find(x, a)
-        return [np.asarray(np.expand_dims(found, a) if self.keepdims else found, dtype=np.int64)]
+        is_better = {">": (np.greater, np.greater_equal), "<": (np.less, np.less_equal)}[self.sign]
+        rows = np.moveaxis(x, a, 0)
+        best, found = rows[0], np.zeros(rows.shape[1:], np.int64)
+        for n, row in enumerate(
+            rows[1:], 1
+        ):  # as it runs: a number that is none is found where it comes first
+            better = is_better[self.select_last_index](row, best)
+            best, found = np.where(better, row, best), np.where(better, n, found)
+        return [np.expand_dims(found, a) if self.keepdims else found]
 
     def lower(self, site: Site) -> None:
         x = site.input(0)
