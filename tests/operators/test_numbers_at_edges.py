@@ -102,3 +102,14 @@ def test_the_place_of_the_best_of_constants_is_that_of_numbers_that_are_given(ki
     known = helper.make_node(kind, ["c"], ["k"], axis=1, keepdims=0, select_last_index=last)
     nodes = [given, known, helper.make_node("Sub", ["g", "k"], ["y"])]
     check(nodes, {"x": c}, {"c": c})
+
+
+def test_rows_stay_floats_where_groups_of_weights_have_an_order() -> None:
+    """As in ONNX Runtime, whatever the accuracy that the file asks for: its bytes take no order."""
+    rng = np.random.default_rng(3)
+    weights, scales = rng.integers(0, 256, (3, 2, 8), np.uint8), np.full(6, 0.03125, np.float32)
+    constants = {"b": weights, "s": scales, "g": np.arange(32, dtype=np.int32) // 16}
+    given = {"K": 32, "N": 3, "bits": 4, "block_size": 16, "accuracy_level": 4}
+    node = helper.make_node("MatMulNBits", ["x", "b", "s", "", "g"], ["y"], domain="com.microsoft", **given)
+    x = rng.integers(-40, 40, (2, 32)).astype(np.float32) / 64  # sums of such products are exact
+    check([node], {"x": x}, constants)
