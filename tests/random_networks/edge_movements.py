@@ -244,8 +244,8 @@ def product(n: Edge) -> str:
             [x(*first), x(*second), *more],
             transA=flip[0],
             transB=flip[1],
-            alpha=n.pick(1.0, 0.5, 0.0),
-            beta=n.pick(1.0, 0.0, 2.0),
+            alpha=1.0 if kind in WHOLE else n.pick(1.0, 0.5, 0.0),
+            beta=1.0 if kind in WHOLE else n.pick(1.0, 0.0, 2.0),
         )[0]
     kind = "float32"
     size = n.number(1, 5)

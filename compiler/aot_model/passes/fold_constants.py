@@ -144,13 +144,14 @@ def compute(node: Node) -> list[np.ndarray] | None:
     """The outputs of a node over constants, whatever their size. Storage types are converted around it as by
     the pass `widen`, where it runs: within an operator nothing is rounded to them.
     """
-    wide = _widened(node)
-    if wide is None:
-        return _computed(node)
-    results = _computed(wide)
-    if results is None:
-        return None
-    return [convert(r, v.dtype) for r, v in zip(results, node.outputs, strict=True)]
+    with np.errstate(all="ignore"):  # infinities and NaN are numbers like others
+        wide = _widened(node)
+        if wide is None:
+            return _computed(node)
+        results = _computed(wide)
+        if results is None:
+            return None
+        return [convert(r, v.dtype) for r, v in zip(results, node.outputs, strict=True)]
 
 
 def _widened(node: Node) -> Node | None:
