@@ -13,6 +13,7 @@ import numpy as np
 
 from aot_model.emit.view import ModelView
 from aot_model.ir.strings import DEFAULT_WIDTH, encoded, is_text, string_type
+from aot_model.ir.types import DType
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,12 @@ def driver(view: ModelView, runs: int = 1, stirred: bool = False) -> str:
             "    }",
         ]
     if stirred:
-        lines += [f"    memset(in{k}, 0x3c, {p.buffer.nbytes}u);" for k, p in enumerate(view.inputs)] + run
+        given = {k: p.buffer for k, p in enumerate(view.inputs) if p.buffer.nbytes}
+        lines += [
+            f"    memset(in{k}, {1 if b.type.dtype is DType.BOOL else 0x3C}, {b.nbytes}u);"
+            for k, b in given.items()
+        ]
+        lines += run
     for k, p in enumerate(view.inputs):
         if p.buffer.nbytes:
             lines.append(

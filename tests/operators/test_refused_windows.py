@@ -49,3 +49,14 @@ def test_more_than_an_output_padding_is_asked_for(
             compile_model(request)
     else:
         assert compile_model(request).view.outputs[0].buffer.type.shape == (1, 2, *extents)
+
+
+def test_a_transposed_convolution_of_which_pads_leave_nothing(tmp_path: Path) -> None:
+    weights = numpy_helper.from_array(np.ones((2, 2, 1, 1), np.float32), "w")
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], pads=(1, 0, 1, 0))
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 1, 3])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph([node], "g", [x], [y], [weights])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "m.onnx")
+    with pytest.raises(CompileError, match="leave -1 x 3 elements of a result"):
+        compile_model(Request(tmp_path / "m.onnx", "m", "c"))

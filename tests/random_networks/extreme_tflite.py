@@ -11,7 +11,8 @@ import numpy as np
 import random_tflite  # noqa: F401  (adds layers)
 from tflite_network import ANY, IMAGE, Activation, Network
 
-from tflite_models import INT4, INT8, INT16, INT64, UINT8, build
+from batch import Outcome
+from tflite_models import INT4, INT8, INT16, INT32, INT64, UINT8, build
 from tflite_reference import litert
 
 Array = np.ndarray
@@ -118,19 +119,23 @@ class Drawn:
     kinds: tuple[str, ...]
     remembers: bool
     wraps: bool
-    """Whether LiteRT casts results of 64 bits to 32 that may not hold them."""
+    """Whether LiteRT casts results of 64 bits to 32 that may not hold them, or shifts others beyond."""
+
+
+LAYERS = {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"}
 
 
 def _wraps(n: Extreme, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> bool:
-    """Whether a layer with sums of 64 bits may have results beyond 32, by a bound for all channels."""
+    """Whether a layer may have results beyond 32 bits, by a bound for all channels."""
     given = [n.tensors[i] for i in inputs if i >= 0]
-    biases = [np.asarray(t.data) for t in given if t.type == INT64 and t.data is not None]
-    if not biases:
+    known = [t for t in given if t.data is not None and t.scale]
+    biases = [np.abs(np.asarray(t.data, np.float64)) for t in known if t.type in (INT32, INT64)]
+    weights = [t for t in known if t.type not in (INT32, INT64)]
+    if not weights:
         return False
-    x = next(t for t in given if t.data is None)
-    w = next(t for t in given if t.data is not None and t.type != INT64 and t.scale)
-    sums = 32768.0 * float(np.abs(np.asarray(w.data, np.float64)).sum())
-    most = sums + float(np.abs(biases[0].astype(np.float64)).max(initial=0))
+    x, w = next(t for t in given if t.data is None), weights[0]
+    most = (32768.0 if n.kind == INT16 else 255.0) * float(np.abs(np.asarray(w.data, np.float64)).sum())
+    most += max((float(b.max(initial=0)) for b in biases), default=0)
     return x.scale[0] * max(w.scale) / n.tensors[outputs[0]].scale[0] * most >= 2.0**31
 
 
@@ -182,7 +187,7 @@ def _drawn(n: Extreme) -> Drawn | None:
     if not given:
         return None
     model = build(n.tensors, n.operators, given, list(dict.fromkeys(outputs)))
-    wraps = any(_wraps(n, tuple(op.inputs), tuple(op.outputs)) for op in n.operators)
+    wraps = any(_wraps(n, tuple(op.inputs), tuple(op.outputs)) for op in n.operators if op.kind in LAYERS)
     return Drawn(model, tuple(fed), tuple(op.kind for op in n.operators), n.remembers, wraps)
 
 
@@ -200,3 +205,10 @@ def wanted(number: int) -> list[Array] | None:
     except (RuntimeError, ValueError):
         return None
     return first
+
+
+def verdict(n: Drawn, want: list[Array], outcome: Outcome, _: str) -> str:
+    """What is wrong with an outcome; empty when nothing is."""
+    pairs = zip(outcome.outputs, want, strict=True)
+    equal = [np.array_equal(a.reshape(-1), b.reshape(-1), equal_nan=b.dtype.kind == "f") for a, b in pairs]
+    return "" if all(equal) else f"output {equal.index(False)} is not what LiteRT computes"

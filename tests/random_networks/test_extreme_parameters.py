@@ -20,7 +20,7 @@ BOARDS = ("cortex-m4", "cortex-m55")
 
 def check(kind: str, target: str, count: int) -> None:
     first = count * commit_number()
-    found, tally = extremes.KINDS[kind](range(first, first + count), target, jobs=1)
+    found, tally = extremes.run(kind, range(first, first + count), target, jobs=1)
     assert tally["right"] > count / 2, tally
     assert not found, "\n".join(found)
 

@@ -305,9 +305,14 @@ class ConvolutionTranspose(Operator):
             - self.pads[d + k]
             for k in range(d)
         )
-        fits = w.shape[-1] * self.group == x.shape[-1] and w.shape[0] % self.group == 0
-        if not fits or min(spatial, default=1) < 1:
-            raise OperatorError(f"weights {w.type} with {self.group} groups do not fit {x.type}")
+        if w.shape[-1] * self.group != x.shape[-1] or w.shape[0] % self.group:
+            raise OperatorError(
+                f"weights {w.type} with {self.group} groups do not fit {x.shape[-1]} input channels"
+            )
+        if min(spatial) < 1:
+            raise OperatorError(
+                f"pads {self.pads} leave {' x '.join(map(str, spatial))} elements of a result, not one"
+            )
         return [TensorType(accumulator(x.dtype), (x.shape[0], *spatial, w.shape[0]))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:

@@ -102,13 +102,15 @@ class MatMulNBits(Composition):
         q = _typed(unpacked(data.reshape(n, -1), self.bits)[:, : self.K], self.bits)
         scales = a.reshape(a.cast(required(inputs, 2), DType.FLOAT32), n, blocks)
         x = a.cast(required(inputs), DType.FLOAT32)
-        if self._in_bytes(present(inputs, 3)):
+        if present(inputs, 4) is None and self._in_bytes(present(inputs, 3)):
             x = _rounded(a, x, self.block_size)
         y = build(BlockMatMul(self.block_size), x, build.constant(q), scales, self._zeros(a, inputs, blocks))
         return [a.cast(a.add(y, self._bias(a, inputs)), required(inputs).dtype)]
 
     def _in_bytes(self, zeros: Value | None) -> bool:
-        """Whether ONNX Runtime rounds A to 8 bits: where the model allows it, and it has a kernel."""
+        """Whether ONNX Runtime rounds A to 8 bits: where the model allows it, and it has a kernel, which it
+        has not where the groups have an order.
+        """
         blocks = (32, 64, 128) if self.bits == 2 else (16, 32, 64, 128, 256)
         return (
             self.accuracy_level == 4

@@ -37,7 +37,7 @@ def _distinct(*shape: int) -> np.ndarray:
 @operator("TopK", stores_itself=True)
 class TopK(Operator):
     """The k largest (smallest) elements along an axis, and their indices; of equal ones the first comes
-    first.
+    first, and a number that is none is larger than all others.
 
     A heap of k elements holds the best so far, the worst of them on top: n log k comparisons, k elements of
     scratch.
@@ -78,11 +78,19 @@ class TopK(Operator):
         values, indices = site.wanted(0), site.wanted(1)
         text = CText()
         name = f"topk_{x.dtype.label}_{'largest' if self.largest else 'smallest'}"
-        t, sign, order = x.dtype.c_type, "<" if self.largest else ">", "larger" if self.largest else "smaller"
+        order = ("larger", "<", ">", "w") if self.largest else ("smaller", ">", "<", "v")
+        helper = _HELPERS.format(
+            name=name,
+            t=x.dtype.c_type,
+            order=order[0],
+            behind=order[1],
+            before=order[2],
+            equal=_UNORDERED.format(order[3]) if x.dtype.is_float else "a > b",
+        )
         if not (k and outer and inner):
             return  # results without elements
         with text.loop("o", str(outer)), text.loop("j", str(inner)):
-            text.line(f"const {t} *const row = x + o * {extent * inner} + j;")
+            text.line(f"const {x.dtype.c_type} *const row = x + o * {extent * inner} + j;")
             text.line("int32_t size = 0;")
             with text.loop("n", str(extent)):
                 with text.block(f"if (size < {k})"):
@@ -101,9 +109,7 @@ class TopK(Operator):
                     text.line(f"yi[(o * {k} + n) * {inner} + j] = heap[n];")
         arguments = [Argument("x", x), Argument("heap", Scratch("heap", max(4 * k, 4), 4, "int32_t"))]
         arguments += [written(n, v) for n, v in (("y", values), ("yi", indices)) if v is not None]
-        site.call(
-            "topk", block(text), arguments, helpers=(_HELPERS.format(name=name, t=t, sign=sign, order=order),)
-        )
+        site.call("topk", block(text), arguments, helpers=(helper,))
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -118,7 +124,7 @@ static inline bool {name}_worse(const {t} *row, int32_t stride, int32_t a, int32
 {{
     const {t} v = row[a * stride];
     const {t} w = row[b * stride];
-    return v {sign} w || (!(w {sign} v) && a > b);
+    return v {behind} w || (!(v {before} w) && ({equal}));
 }}
 
 /* Put an element in the place of the root of a heap of `size` elements whose root is the worst. */
@@ -135,6 +141,9 @@ AOT_MODEL_INLINE void {name}_sift(const {t} *row, int32_t stride, int32_t *heap,
     }}
     heap[place] = element;
 }}"""  # noqa: E501
+
+_UNORDERED = "(isnan(v) != 0) == (isnan(w) != 0) ? a > b : isnan({}) != 0"
+"""Of two numbers of which neither is larger: equal, or one or both are not numbers."""
 
 _GROW = """\
 int32_t place = size++;
@@ -166,9 +175,15 @@ class _ArgExtreme(Operator):
         x = arrays[0]
         assert x is not None
         a = normal_axis(self.axis, x.ndim)
-        find = np.argmax if self.sign == ">" else np.argmin
-        found = x.shape[a] - 1 - find(np.flip(x, a), a) if self.select_last_index else find(x, a)
-        return [np.asarray(np.expand_dims(found, a) if self.keepdims else found, dtype=np.int64)]
+        is_better = {">": (np.greater, np.greater_equal), "<": (np.less, np.less_equal)}[self.sign]
+        rows = np.moveaxis(x, a, 0)
+        best, found = rows[0], np.zeros(rows.shape[1:], np.int64)
+        for n, row in enumerate(
+            rows[1:], 1
+        ):  # as it runs: a number that is none is found where it comes first
+            better = is_better[self.select_last_index](row, best)
+            best, found = np.where(better, row, best), np.where(better, n, found)
+        return [np.expand_dims(found, a) if self.keepdims else found]
 
     def lower(self, site: Site) -> None:
         x = site.input(0)

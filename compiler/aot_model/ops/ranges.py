@@ -66,11 +66,13 @@ def of(value: Value | None, ranges: Ranges) -> Interval | None:
     if value is None:
         return None
     if value.data is not None and value.dtype.is_integer:
+        if not value.data.size:
+            return None
         if not value.shape:
             one = np.asarray([value.data], dtype=np.int64)
             return Interval(one, one)
         flat = value.data.reshape(-1, value.shape[-1]).astype(np.int64)
-        return Interval(flat.min(axis=0), flat.max(axis=0)) if flat.size else None
+        return Interval(flat.min(axis=0), flat.max(axis=0))
     return ranges.get(value)
 
 

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot_model.ir.evaluate import evaluate
+from aot_model.ir.evaluate import convert, evaluate
 from aot_model.ir.expr import Expr, Index, const, load
 from aot_model.ir.graph import Graph, Node, subgraphs
 from aot_model.ir.index import index_variables
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.values import Value, constant
+from aot_model.ops.conversion import Cast
 from aot_model.ops.registry import Build
 from aot_model.passes.explain import refuse
 
@@ -140,7 +141,37 @@ def _too_much_work(node: Node) -> str | None:
 
 
 def compute(node: Node) -> list[np.ndarray] | None:
-    """The outputs of a node over constants, whatever their size."""
+    """The outputs of a node over constants, whatever their size. Storage types are converted around it as by
+    the pass `widen`, where it runs: within an operator nothing is rounded to them.
+    """
+    with np.errstate(all="ignore"):  # infinities and NaN are numbers like others
+        wide = _widened(node)
+        if wide is None:
+            return _computed(node)
+        results = _computed(wide)
+        if results is None:
+            return None
+        return [convert(r, v.dtype) for r, v in zip(results, node.outputs, strict=True)]
+
+
+def _widened(node: Node) -> Node | None:
+    """The node in the types that it computes in; None where these are its own."""
+    data = [None if v is None else v.data for v in node.inputs]
+    storage = any(v is not None and v.dtype.storage for v in node.inputs)
+    if not storage or isinstance(node.op, Cast) or node.op.only_moves() or node.op.stepwise:
+        return None
+    if any(v is not None and d is None for v, d in zip(node.inputs, data, strict=True)):
+        return None
+    inputs = [
+        v if v is None or d is None or not v.dtype.storage else constant(v.name, convert(d, v.dtype.compute))
+        for v, d in zip(node.inputs, data, strict=True)
+    ]
+    types = node.infer(inputs)
+    outputs = [Value(v.name, t) for v, t in zip(node.outputs, types, strict=False)]
+    return Node(node.op, inputs, outputs, node.name)
+
+
+def _computed(node: Node) -> list[np.ndarray] | None:
     if node.op.has("express"):
         return [_element_wise(node, k) for k in range(len(node.outputs))]
     if node.op.has("fold"):

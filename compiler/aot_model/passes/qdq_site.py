@@ -245,7 +245,7 @@ class QdqSite:
         return np.asarray((source.data.astype(np.float64) - zero) * scale).reshape(source.shape)
 
     def constant(self, name: str, data: np.ndarray) -> Value:
-        return constant(f"{self.label}.{name}", np.ascontiguousarray(data))
+        return constant(f"{self.label}.{name}", np.asarray(data, order="C"))  # one number keeps its shape
 
     def finish(self, acc: Value, bias: np.ndarray | None, units: np.ndarray, most: float) -> Value:
         """Accumulators of `units` (a real number, or one for each channel of the last axis) to the wanted

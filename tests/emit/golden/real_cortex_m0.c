@@ -335,13 +335,13 @@ AOT_MODEL_OPAQUE static void real_02_max_pool_4x4(const float *restrict x, float
         const float *a = row + c;
         for (int32_t ky = 0; ky < 4; ky++) {
             const float e3 = a[24];
-            acc0 = f32_max(acc0, e3);
+            acc0 = f32_max(e3, acc0);
             const float e2 = a[16];
-            acc0 = f32_max(acc0, e2);
+            acc0 = f32_max(e2, acc0);
             const float e1 = a[8];
-            acc0 = f32_max(acc0, e1);
+            acc0 = f32_max(e1, acc0);
             const float e0 = a[0];
-            acc0 = f32_max(acc0, e0);
+            acc0 = f32_max(e0, acc0);
             a += 32;
         }
         y[c] = acc0;

@@ -56,6 +56,12 @@ static const float real_c_depthwise_weights[72] AOT_MODEL_ALIGNED(16);
 /* dense_weights: float32[32]; for each block of channels: bias, if any; for each tap those of the block */
 static const float real_c_dense_weights[32] AOT_MODEL_ALIGNED(16);
 
+/* Bits of numbers from 0 on have their order, those of a NaN, which is positive on Helium, are above. */
+static inline float32x4_t mve_at_least(float32x4_t low, float32x4_t x)
+{
+    return vreinterpretq_f32_s32(vmaxq_s32(vreinterpretq_s32_f32(low), vreinterpretq_s32_f32(x)));
+}
+
 /* ---- layers ---- */
 
 /* 2 pixels x 8 channels in registers
@@ -154,12 +160,12 @@ AOT_MODEL_OPAQUE static void real_00_conv_3x3(const float *restrict x, const flo
                         }
                         w += (3 - cols[s].taps) * 24;
                     }
-                    aot_model_store_f32(y + (y0 * 32 + c0 * 8), vmaxnmq_f32(vdupq_n_f32(0.0f), acc0_0));
-                    aot_model_store_f32(y + (y0 * 32 + c0 * 8 + 4), vmaxnmq_f32(vdupq_n_f32(0.0f), acc0_1));
+                    aot_model_store_f32(y + (y0 * 32 + c0 * 8), mve_at_least(vdupq_n_f32(0.0f), acc0_0));
+                    aot_model_store_f32(y + (y0 * 32 + c0 * 8 + 4), mve_at_least(vdupq_n_f32(0.0f), acc0_1));
                     if (left > 1) {
-                        aot_model_store_f32(y + (y1 * 32 + c1 * 8), vmaxnmq_f32(vdupq_n_f32(0.0f), acc1_0));
+                        aot_model_store_f32(y + (y1 * 32 + c1 * 8), mve_at_least(vdupq_n_f32(0.0f), acc1_0));
                         aot_model_store_f32(y + (y1 * 32 + c1 * 8 + 4),
-                            vmaxnmq_f32(vdupq_n_f32(0.0f), acc1_1));
+                            mve_at_least(vdupq_n_f32(0.0f), acc1_1));
                     }
                 }
             }
@@ -231,13 +237,13 @@ AOT_MODEL_OPAQUE static void real_02_max_pool_4x4(const float *restrict x, float
         const float *a = row + c * 4;
         for (int32_t ky = 0; ky < 4; ky++) {
             const float32x4_t e3 = aot_model_load_f32(a + 24);
-            acc0 = vmaxnmq_f32(acc0, e3);
+            acc0 = vmaxnmq_f32(e3, acc0);
             const float32x4_t e2 = aot_model_load_f32(a + 16);
-            acc0 = vmaxnmq_f32(acc0, e2);
+            acc0 = vmaxnmq_f32(e2, acc0);
             const float32x4_t e1 = aot_model_load_f32(a + 8);
-            acc0 = vmaxnmq_f32(acc0, e1);
+            acc0 = vmaxnmq_f32(e1, acc0);
             const float32x4_t e0 = aot_model_load_f32(a);
-            acc0 = vmaxnmq_f32(acc0, e0);
+            acc0 = vmaxnmq_f32(e0, acc0);
             a += 32;
         }
         aot_model_store_f32(y + c * 4, acc0);

@@ -276,13 +276,13 @@ AOT_MODEL_OPAQUE static void real_02_max_pool_4x4(float *restrict y)
         const float *a = row;
         for (int32_t ky = 0; ky < 4; ky++) {
             const __m256 e3 = _mm256_loadu_ps(a + 24);
-            acc0 = _mm256_max_ps(acc0, e3);
+            acc0 = _mm256_max_ps(e3, acc0);
             const __m256 e2 = _mm256_loadu_ps(a + 16);
-            acc0 = _mm256_max_ps(acc0, e2);
+            acc0 = _mm256_max_ps(e2, acc0);
             const __m256 e1 = _mm256_loadu_ps(a + 8);
-            acc0 = _mm256_max_ps(acc0, e1);
+            acc0 = _mm256_max_ps(e1, acc0);
             const __m256 e0 = _mm256_loadu_ps(a);
-            acc0 = _mm256_max_ps(acc0, e0);
+            acc0 = _mm256_max_ps(e0, acc0);
             a += 32;
         }
         _mm256_storeu_ps(y, acc0);

@@ -85,6 +85,10 @@ class VectorDialect:
     right to the last bit is computed without vectors then."""
     max_text: str = "f32_max({a}, {b})"
     min_text: str = "f32_min({a}, {b})"
+    at_least_text: str | None = None
+    """max_text where `a` is a constant from 0 on; None where that is the same."""
+    window_text: str | None = None
+    """The larger of an element of a window and those before it where that is not max_text."""
     sum_text: str = "{a}"
     """Sum of the lanes."""
     hold_text: str | None = None
@@ -190,6 +194,14 @@ class VectorDialect:
 
     def maximum(self, a: str, b: str) -> str:
         return self.max_text.format(a=a, b=b)
+
+    def at_least(self, low: str, a: str) -> str:
+        """The larger of a constant from 0 on and a number."""
+        return (self.at_least_text or self.max_text).format(a=low, b=a)
+
+    def window_maximum(self, element: str, most: str) -> str:
+        """What is no number is left out: of NaN and a number instructions return the second."""
+        return (self.window_text or self.max_text).format(a=element, b=most)
 
     def minimum(self, a: str, b: str) -> str:
         return self.min_text.format(a=a, b=b)
@@ -359,6 +371,26 @@ static inline __m512 f32x16_hold(__m512 a)
 static inline float mve_sum(float32x4_t a)
 {
     return (vgetq_lane_f32(a, 0) + vgetq_lane_f32(a, 1)) + (vgetq_lane_f32(a, 2) + vgetq_lane_f32(a, 3));
+}
+""",
+    "mve_max": """\
+/* Of NaN and a number the second, as other vectors have it: vmaxnmq knows no NaN. */
+static inline float32x4_t mve_max(float32x4_t a, float32x4_t b)
+{
+    return vpselq_f32(a, b, vcmpgtq_f32(a, b));
+}
+""",
+    "mve_at_least": """\
+/* Bits of numbers from 0 on have their order, those of a NaN, which is positive on Helium, are above. */
+static inline float32x4_t mve_at_least(float32x4_t low, float32x4_t x)
+{
+    return vreinterpretq_f32_s32(vmaxq_s32(vreinterpretq_s32_f32(low), vreinterpretq_s32_f32(x)));
+}
+""",
+    "mve_min": """\
+static inline float32x4_t mve_min(float32x4_t a, float32x4_t b)
+{
+    return vpselq_f32(a, b, vcmpgtq_f32(b, a)); /* which is false where one is no number; vcmpltq is true */
 }
 """,
     "mve_gather": """\

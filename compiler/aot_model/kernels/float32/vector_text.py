@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from aot_model.c.expr import SUMMAND
 from aot_model.c.float_vectors import rounded
 from aot_model.c.literal import float_literal
@@ -105,6 +107,9 @@ class VectorText:
         if x.op == "max":
             # The vector instructions return their second operand when one is NaN: NaN then stays NaN under a
             # clamp.
+            low = x.args[1]
+            if isinstance(low, Const) and float(low.value) >= 0 and math.copysign(1, float(low.value)) > 0:
+                return d.at_least(b, a)
             return d.maximum(b, a)
         if x.op == "min":
             return d.minimum(b, a)

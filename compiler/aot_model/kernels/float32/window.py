@@ -121,8 +121,9 @@ class Window(WindowPlan):
         if self.reduction.step == "fma":
             fma = d.fma(weight, element, acc) if self.multiplier == 1 else d.fma_element(weight, element, acc)
             return f"{acc} = {fma};"
-        combine = d.maximum if self.reduction.step == "maximum" else d.add
-        return f"{acc} = {combine(acc, element)};"
+        if self.reduction.step == "maximum":
+            return f"{acc} = {d.window_maximum(element, acc)};"
+        return f"{acc} = {d.add(acc, element)};"
 
     def _element(self, d: VectorDialect, pointer: str, offset: int) -> tuple[str, str]:
         """(type, expression) of the input elements at an offset from `pointer`."""
