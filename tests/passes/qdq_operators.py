@@ -88,6 +88,10 @@ def softmax(n: Net) -> str:
     return n.op("Softmax", n.input(3, 7), axis=-1)
 
 
+def softmax_of_channels(n: Net) -> str:
+    return n.op("Softmax", n.input(2, 7, 3, 4), axis=1)
+
+
 def resized(n: Net, mode: str, scales: list[float], **attributes: object) -> str:
     return n.op("Resize", n.input(1, 2, 4, 5), "", n.constant([1, 1, *scales]), mode=mode, **attributes)
 
@@ -190,4 +194,5 @@ CASES = (
     bent,
     leaky,
     positive,
+    softmax_of_channels,
 )

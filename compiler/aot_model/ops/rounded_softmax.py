@@ -50,9 +50,10 @@ class RoundedSoftmax(Operator):
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x = required(inputs)
-        rows = self._of_bytes(x)
-        if rows is not None:
-            return [build(rows, x)]
+        if normal_axis(self.axis, x.type.rank) == x.type.rank - 1:
+            rows = self.in_rows(x, x.shape[-1])
+            if rows is not None:
+                return [build(rows, x)]
         steps = 1.0 / self.to_scale
         bits = 30 - max(math.frexp(steps)[1], 0)  # the factor of a sum of one is below 2^30
         if bits < 1:
@@ -74,14 +75,13 @@ class RoundedSoftmax(Operator):
             )
         ]
 
-    def _of_bytes(self, x: Value) -> SoftmaxRows | None:
-        """Rows that lie in one piece, and give what they are made of."""
-        last = normal_axis(self.axis, x.type.rank) + 1
+    def in_rows(self, x: Value, count: int) -> SoftmaxRows | None:
+        """The softmax of rows of `count` elements of x that lie in one piece, where these give what they are
+        made of.
+        """
         if x.dtype is not self.to or (self.low, self.high) != x.dtype.limits or x.dtype.bits > 8:
             return None
-        if not x.type.elements or last < x.type.rank:
-            return None
-        return softmax_rows(self.scale, self.to_scale, self.zero_point, x.shape[-1])
+        return softmax_rows(self.scale, self.to_scale, self.zero_point, count) if x.type.elements else None
 
     @classmethod
     def samples(cls) -> list[Sample]:

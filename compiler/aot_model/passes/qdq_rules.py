@@ -22,7 +22,7 @@ from aot_model.ops.convolution import Convolution
 from aot_model.ops.elementwise import op
 from aot_model.ops.exact_means import ExactQuotient, exact_divisor
 from aot_model.ops.matmul import MatMul
-from aot_model.ops.movement import Concat
+from aot_model.ops.movement import Concat, Transpose
 from aot_model.ops.normalisation import Gemm, Softmax
 from aot_model.ops.piecewise import fit
 from aot_model.ops.pool import Pool
@@ -234,9 +234,16 @@ def softmax(n: QdqSite, node: Node) -> Answer:
         return "the input is not quantised with one scale"
     if not 2.0**-20 <= n.to.s <= 1 or not 2.0**-24 <= x.s <= 1024:
         return "its scales are beyond those of a softmax"
-    return n.build(
-        RoundedSoftmax(x.s, n.to.s, node.op.axis, n.to.z, n.to.low, n.to.high, n.to.dtype), x.value
-    )
+    rank = x.value.type.rank
+    axis = node.op.axis % max(rank, 1)
+    rounded = RoundedSoftmax(x.s, n.to.s, node.op.axis, n.to.z, n.to.low, n.to.high, n.to.dtype)
+    if axis < rank - 1 and replace(rounded, axis=-1).in_rows(x.value, x.value.shape[axis]):
+        # rows in one piece; of channels, which convolutions have last, nothing is moved in the end
+        last = (*range(axis), *range(axis + 1, rank), axis)
+        back = (*range(axis), rank - 1, *range(axis, rank - 1))
+        rows = n.build(Transpose(last), x.value)
+        return n.build(Transpose(back), n.build(replace(rounded, axis=-1), rows))
+    return n.build(rounded, x.value)
 
 
 def movement(n: QdqSite, node: Node) -> Answer:
