@@ -78,10 +78,12 @@ def attention(k: int) -> onnx.ModelProto:
 
 
 def softmax() -> onnx.ModelProto:
-    """Quantised softmaxes: the sums of their rows were found to be without effect."""
+    """Softmaxes from one quantised type to another: the sums of their rows were found to be without
+    effect.
+    """
     values: dict[str, Any] = {
         "scale": np.float32(0.1),
-        "zero": np.int8(0),
+        "zero": np.uint8(128),
         "part": np.float32(1 / 256),
         "low": np.int8(-128),
     }

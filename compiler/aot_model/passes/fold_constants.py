@@ -10,6 +10,7 @@ from aot_model.ir.evaluate import convert, evaluate
 from aot_model.ir.expr import Expr, Index, const, load
 from aot_model.ir.graph import Graph, Node, subgraphs
 from aot_model.ir.index import index_variables
+from aot_model.ir.nibbles import is_packed
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.values import Value, constant
 from aot_model.ops.conversion import Cast
@@ -156,16 +157,17 @@ def compute(node: Node) -> list[np.ndarray] | None:
 
 def _widened(node: Node) -> Node | None:
     """The node in the types that it computes in; None where these are its own."""
-    data = [None if v is None else v.data for v in node.inputs]
-    storage = any(v is not None and v.dtype.storage for v in node.inputs)
-    if not storage or isinstance(node.op, Cast) or node.op.only_moves() or node.op.stepwise:
+    if isinstance(node.op, Cast) or node.op.only_moves() or node.op.stepwise:
         return None
-    if any(v is not None and d is None for v, d in zip(node.inputs, data, strict=True)):
+    inputs: list[Value | None] = []
+    for k, v in enumerate(node.inputs):
+        if v is not None and v.data is None:
+            return None
+        nibbles = v is not None and k in node.op.takes_nibbles and is_packed(v)
+        wide = v is not None and v.data is not None and v.dtype.storage and not nibbles
+        inputs.append(constant(v.name, convert(v.data, v.dtype.compute)) if wide and v is not None else v)
+    if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
         return None
-    inputs = [
-        v if v is None or d is None or not v.dtype.storage else constant(v.name, convert(d, v.dtype.compute))
-        for v, d in zip(node.inputs, data, strict=True)
-    ]
     types = node.infer(inputs)
     outputs = [Value(v.name, t) for v, t in zip(node.outputs, types, strict=False)]
     return Node(node.op, inputs, outputs, node.name)
