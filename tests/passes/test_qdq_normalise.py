@@ -149,6 +149,30 @@ def test_results_are_the_nearest_integers(name: str, tmp_path: Path) -> None:
         assert np.abs(got - case.real()).max() <= NEAR, case
 
 
+def test_an_epsilon_that_no_float_holds(tmp_path: Path) -> None:
+    """Rows of one number have no factor then; others are as they are."""
+    constants = {
+        "s": np.float32(2.0**12),
+        "z": np.int8(3),
+        "gain": np.ones(6, np.float32),
+        "t": np.float32(0.02),
+    }
+    nodes = [
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["x"]),
+        helper.make_node("LayerNormalization", ["x", "gain"], ["r"], epsilon=1e-38),
+        helper.make_node("QuantizeLinear", ["r", "t", "z"], ["y"]),
+    ]
+    ports = [tensor(name, (2, 6), TYPES["int8"]) for name in ("q", "y")]
+    path = save(model(nodes, ports[:1], ports[1:], constants), tmp_path / "m.onnx")
+    compiled = compile_model(Request(path, "m", "c"))
+    assert "row_moments" in compiled.texts["m.c"]
+    q = np.asarray([[7, 7, 7, 7, 7, 7], [7, 7, 7, 7, 7, 8]], np.int8)
+    with scratch_folder() as folder:
+        ((y,),) = sanitized(compiled.view, compiled.texts, Path(folder)).run([[q]])
+    assert y[0].tolist() == [3] * 6
+    assert np.abs(y[1] - (q[1] - q[1].mean()) / q[1].std() / 0.02 - 3).max() <= 0.51
+
+
 @pytest.mark.parametrize("output", [0, 1])
 def test_a_mean_that_is_a_result(output: int, tmp_path: Path) -> None:
     """It is not what is normalised."""

@@ -14,7 +14,7 @@ import onnx.defs
 
 from aot_model.c.names import printable
 from aot_model.errors import CompileError, Problem
-from aot_model.ir.operator import MANY, OperatorError
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType, elements_beside
 from aot_model.ir.values import Value
 from aot_model.ops.registry import OPERATORS, load_all
@@ -180,6 +180,11 @@ def _graph(graph: onnx.GraphProto, where: str) -> list[Problem]:
     return problems
 
 
+def _count(names: Sequence[str]) -> int:
+    """How many there are, without those at the end that are left out."""
+    return max((k + 1 for k, name in enumerate(names) if name), default=0)
+
+
 def _arity(proto: onnx.ModelProto, where: str) -> list[Problem]:
     """Nodes with more or fewer inputs or outputs than the standard gives their operator, or with more inputs
     than are known of one that is not the standard's.
@@ -194,19 +199,20 @@ def _arity(proto: onnx.ModelProto, where: str) -> list[Problem]:
             continue
         schema = _schema(domain, node.op_type, versions.get(domain, 1))
         known = OPERATORS.get((domain, node.op_type))
-        if schema is not None:
-            limits = [("inputs", node.input, schema.min_input, schema.max_input)]
-            limits += [("outputs", node.output, schema.min_output, schema.max_output)]
-        else:
-            limits = [("inputs", node.input, 0, MANY if known is None else known.most_inputs)]
-        for kind, names, least, most in limits:
-            count = max((k + 1 for k, name in enumerate(names) if name), default=0)
-            if least <= len(names) and count <= most:
-                continue
-            allowed = f"{least}" if least == most else f"{least} to {most}"
-            name = printable(node.name or (node.output[0] if node.output else "?"))
-            place = f"{where}: node '{name}' ({node.op_type})"
-            problems.append(Problem("E102", f"has {len(names)} {kind}, not {allowed}", place))
+        name = printable(node.name or (node.output[0] if node.output else "?"))
+        place = f"{where}: node '{name}' ({node.op_type})"
+        if schema is None:
+            if known is not None and _count(node.input) > known.most_inputs:
+                what = f"has {len(node.input)} inputs, of which the first {known.most_inputs} are supported"
+                problems.append(Problem("E202", what, place))
+            continue
+        for kind, names, least, most in (
+            ("inputs", node.input, schema.min_input, schema.max_input),
+            ("outputs", node.output, schema.min_output, schema.max_output),
+        ):
+            if not least <= len(names) or _count(names) > most:
+                allowed = f"{least}" if least == most else f"{least} to {most}"
+                problems.append(Problem("E102", f"has {len(names)} {kind}, not {allowed}", place))
     return problems
 
 

@@ -25,7 +25,7 @@ from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.site import Site
 from aot_model.ops.elementwise import op
-from aot_model.ops.registry import Build, broadcast, broadcast_index, operator, required
+from aot_model.ops.registry import Build, broadcast, broadcast_index, operator, required, shared_shape
 from aot_model.ops.requantise import saturated, widened
 
 POINT = 30
@@ -107,7 +107,7 @@ class RowFactor(Operator):
     zero: int = 0
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(DType.INT32, broadcast(required(inputs, 0).shape, required(inputs, 1).shape))]
+        return [TensorType(DType.INT32, shared_shape(inputs, 2))]
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -156,7 +156,7 @@ class RowStart(Operator):
     count: int
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(DType.INT32, broadcast(required(inputs, 0).shape, required(inputs, 1).shape))]
+        return [TensorType(DType.INT32, shared_shape(inputs, 2))]
 
     def _less(self) -> tuple[int, int]:
         """A multiplier of 31 bits at most, and a shift, that make the mean of a sum, negative."""

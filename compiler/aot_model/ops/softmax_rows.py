@@ -21,16 +21,17 @@ from aot_model.ops.registry import operator, required
 NARROW = 2.0**-14
 """What the sum of 32 bits of a short row may change a result by, in its units."""
 WIDE = 2.0**-8
+"""... that of 64 bits, which has exponentials of 30 bits."""
 
 
 @operator("SoftmaxRows", domain="aot", stores_itself=True)
 class SoftmaxRows(Operator):
     """(offset + (table[most - x] * f >> 32)) >> shift, saturated, with f = unit / sum(table[most - x]),
-    rounded, where `most` is the largest of a row. The table has exponentials, 1 as 2^bits, that of 0 first.
+    rounded, where `most` is the largest of a row. The table has exponentials, that of 0 first. wide: the sum
+    has 64 bits, and integers are divided.
     """
 
     table: Table
-    bits: int
     unit: int
     offset: int
     shift: int
@@ -46,7 +47,8 @@ class SoftmaxRows(Operator):
         x, y, table = site.input(0), site.node.outputs[0], self.table.value
         assert table.data is not None
         # of the largest element: no sum is smaller, and none leaves its type
-        want(table, *observed(table.data), Range(1 << self.bits, 1 << self.bits, count=1))
+        one = int(table.data[0])
+        want(table, *observed(table.data), Range(one, one, count=1))
         n = x.shape[-1]
         unit = f"UINT64_C({self.unit})" if self.wide else literal(float(self.unit), DType.FLOAT32)
         call = f"aot_model_softmax_{x.dtype.c_type}_{'uint64_t' if self.wide else 'uint32_t'}"
@@ -99,7 +101,8 @@ def softmax_rows(scale: float, to_scale: float, zero: int, count: int) -> Softma
         for shift in range(20, 8, -1):
             unit = round(steps * 2.0 ** (32 + shift))
             offset = (zero << shift) + (1 << shift - 1) - 1
+            # the factor of a sum of one is below 2^31, also where it is rounded
             if unit < 2.0 ** (bits + 31) * 0.999 and steps * 2.0**shift + abs(offset) < 2.0**31 - 2:
                 powers = tuple(round(math.exp(-scale * k) * (1 << bits)) for k in range(256))
-                return SoftmaxRows(Table(powers, DType.UINT32, 0), bits, unit, offset, shift, wide)
+                return SoftmaxRows(Table(powers, DType.UINT32, 0), unit, offset, shift, wide)
     return None

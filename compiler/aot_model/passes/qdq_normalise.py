@@ -19,7 +19,9 @@ from aot_model.passes.qdq_site import Answer, QdqSite
 
 
 def normalised(n: QdqSite, node: Node) -> Answer:
-    """LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization."""
+    """LayerNormalization, InstanceNormalization, GroupNormalization; SimplifiedLayerNormalization, which
+    takes no mean from what it divides.
+    """
     x = n.tensor(node.inputs[0])
     if x is None or x.value.dtype.bits != 8:
         return "the input is not quantised with one scale, to 8 bits"

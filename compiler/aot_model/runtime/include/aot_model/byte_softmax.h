@@ -16,7 +16,8 @@
 #include "aot_model/saturate.h"
 #include "aot_model/scalar.h"
 
-/* Of sums of 32 bits and of 64: short rows and long ones, which notice less of a division of integers than of its rounding. */
+/* Rows whose sum fits 32 bits divide floats, which is fast. Longer ones divide integers: for their many elements that is little, and
+ * a float would round what most of them are multiplied by. */
 typedef float aot_model_unit_uint32_t;
 typedef uint64_t aot_model_unit_uint64_t;
 AOT_MODEL_INLINE int32_t aot_model_quotient_uint32_t(float unit, uint32_t sum) { return (int32_t)(unit / (float)sum + 0.5f); }
@@ -24,7 +25,7 @@ AOT_MODEL_INLINE int32_t aot_model_quotient_uint64_t(uint64_t unit, uint64_t sum
 
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1) && defined(__GNUC__)
 
-#define AOT_MODEL_LARGEST_BYTE(type, vector, suffix, least)                                                            \
+#define AOT_MODEL_LARGEST_BYTE(type, suffix, least)                                                                    \
     AOT_MODEL_INLINE type aot_model_largest_##type(const type *x, int32_t n)                                           \
     {                                                                                                                  \
         type most = (least);                                                                                           \
@@ -34,10 +35,10 @@ AOT_MODEL_INLINE int32_t aot_model_quotient_uint64_t(uint64_t unit, uint64_t sum
         }                                                                                                              \
         return most;                                                                                                   \
     }
-AOT_MODEL_LARGEST_BYTE(int8_t, int8x16_t, s8, INT8_MIN)
-AOT_MODEL_LARGEST_BYTE(uint8_t, uint8x16_t, u8, 0)
+AOT_MODEL_LARGEST_BYTE(int8_t, s8, INT8_MIN)
+AOT_MODEL_LARGEST_BYTE(uint8_t, u8, 0)
 
-/* Four entries of the table; the result's words of those. */
+/* The exponentials of four elements, 0 where there is none. */
 AOT_MODEL_INLINE uint32x4_t aot_model_exponentials(const uint32_t *table, int32x4_t x, int32_t most, mve_pred16_t p)
 {
     const uint32x4_t places = vreinterpretq_u32_s32(vsubq_s32(vdupq_n_s32(most), x));
