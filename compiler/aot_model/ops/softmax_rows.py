@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 
@@ -27,7 +26,7 @@ WIDE = 2.0**-8
 @operator("SoftmaxRows", domain="aot", stores_itself=True)
 class SoftmaxRows(Operator):
     """(offset + (table[most - x] * f >> 32)) >> shift, saturated, with f = unit / sum(table[most - x]),
-    rounded, where `most` is the largest of a row. The table has exponentials, that of 0 first. wide: the sum
+    where `most` is the largest of a row. The table has exponentials, that of 0 first. wide: the sum
     has 64 bits, and integers are divided.
     """
 
@@ -69,8 +68,8 @@ class SoftmaxRows(Operator):
         rows = []
         for row in x.reshape(-1, x.shape[-1]).tolist():
             each = [self.table.values[max(row) - v] for v in row]
-            exactly = exact.up(Fraction(self.unit, sum(each)))
-            f = exactly if self.wide else int(np.float32(self.unit) / np.float32(sum(each)) + np.float32(0.5))
+            nearest = int(np.float32(self.unit) / np.float32(sum(each)) + np.float32(0.5))
+            f = self.unit // sum(each) if self.wide else nearest
             rows.append(
                 [exact.clamped((self.offset + e * f // 2**32) // 2**self.shift, low, high) for e in each]
             )

@@ -2,7 +2,7 @@
  *
  * Of a row of n bytes x, with a table of the exponentials of differences to the largest one, the first of which is that of 0:
  *
- *     y = (offset + (table[largest - x] * f >> 32)) >> shift, saturated        f = unit / sum of table[largest - x], rounded
+ *     y = (offset + (table[largest - x] * f >> 32)) >> shift, saturated        f = unit / sum of table[largest - x]
  *
  * y may be x. The sum fits its type, and f and the results 32 bits. */
 #ifndef AOT_MODEL_BYTE_SOFTMAX_H
@@ -21,7 +21,7 @@
 typedef float aot_model_unit_uint32_t;
 typedef uint64_t aot_model_unit_uint64_t;
 AOT_MODEL_INLINE int32_t aot_model_quotient_uint32_t(float unit, uint32_t sum) { return (int32_t)(unit / (float)sum + 0.5f); }
-AOT_MODEL_INLINE int32_t aot_model_quotient_uint64_t(uint64_t unit, uint64_t sum) { return (int32_t)((unit + sum / 2) / sum); }
+AOT_MODEL_INLINE int32_t aot_model_quotient_uint64_t(uint64_t unit, uint64_t sum) { return (int32_t)(unit / sum); }
 
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1) && defined(__GNUC__)
 
