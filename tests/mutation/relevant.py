@@ -58,6 +58,11 @@ _NEAR: dict[str, tuple[str, ...]] = {
         ),
         "tests/kernels/test_drawn_layers.py",
     ),
+    "kernels/(int8|int16)/.*_mve|kernels/(column_pairs|reading|tail)": (
+        _together("kernels", "bytes_mve", "lookup_mve", "vector_tails"),
+    ),
+    "kernels/int8": (_together("kernels", "unsigned_rows", "residual_inputs", "pool_tails"),),
+    "kernels/(int8|recurrent).*(_mve|recurrent)": ("tests/kernels/test_lstm_mve.py",),
     "kernels/base": ("tests/kernels/test_shapes.py",),
     "kernels/target|passes/manager": ("tests/targets/test_selection.py",),
     "kernels/int8/nibbles": ("tests/kernels/test_nibbles.py",),
@@ -66,6 +71,7 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "kernels/int8/(products|quads|slices)": ("tests/kernels/test_products.py",),
     "kernels/int8/held": ("tests/kernels/test_held_dsp.py",),
     "ops/quantised_(div|quotient)": ("tests/passes/test_fuse_quotients.py",),
+    "ops/normalised_rows": ("tests/passes/test_qdq_normalise.py",),
     "ops/quantised_lines": ("tests/passes/test_fuse_lines.py",),
     "ops/(quantised|piecewise|exact_means)|kernels/int8/affine_sum": (
         "tests/operators/test_drawn_numbers.py",
@@ -110,7 +116,7 @@ _BY_PART: dict[str, tuple[str, ...]] = {
         "tests/operators/test_scratch.py",
     ),
     "ops/.*(resize|resample|sampling)": ("tests/operators/test_resize_positions.py",),
-    "kernels": ("tests/kernels/test_scratch_of_kernels.py",),
+    "kernels": (_together("kernels", "scratch_of_kernels", "scattered_kernels"),),
     "kernels|passes/(dead|widen|move|manager)": ("tests/test_baseline.py",),
     ".*": ("tests/test_random_graphs.py",),
 }
