@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import aot_model
 from relevant import TESTS, mutated_files, near_files, pytest_files
+
+import aot_model
 
 
 def _named() -> set[str]:

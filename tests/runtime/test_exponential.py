@@ -37,9 +37,12 @@ X = np.concatenate(
 )
 
 
-FAST = program(
-    "exponential.h",
-    """    volatile float from = -20.0f;
+HEADERS = {"short": "exponential.h", "lanes": "exponential_lanes.h"}
+"""By what the functions' names begin with."""
+FAST = {
+    kind: program(
+        header,
+        """    volatile float from = -20.0f;
     for (int32_t i = 0; i < 4001; i++) {
         const float x = from + (float)i * 0.01f;
         const float row[] = {x, aot_model_short_exp(x), aot_model_short_tanh(x), aot_model_short_erf(x),
@@ -47,9 +50,11 @@ FAST = program(
                              aot_model_short_log(fabsf(x)), aot_model_short_log1p(fabsf(x)),
                              aot_model_short_softplus_rest(x)};
         show(row);
-    }""",
-    9,
-)
+    }""".replace("short", kind),
+        9,
+    )
+    for kind, header in HEADERS.items()
+}
 
 
 def _near(x: np.ndarray, *found: np.ndarray) -> None:
@@ -62,25 +67,27 @@ def _near(x: np.ndarray, *found: np.ndarray) -> None:
 @pytest.mark.parametrize(
     "flags", ["-Ofast", "-O3 -ffast-math", "-O2 -fassociative-math -fno-signed-zeros -fno-trapping-math"]
 )
-def test_sums_in_another_order(flags: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", HEADERS)
+def test_sums_in_another_order(kind: str, flags: str, tmp_path: Path) -> None:
     """What is added to round and taken off again is no sum to simplify."""
-    _near(*columns(FAST, 9, tmp_path, flags))
+    _near(*columns(FAST[kind], 9, tmp_path, flags))
 
 
 @pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
 @pytest.mark.parametrize("board", ["m0", "m4", "m55"])
 def test_sums_in_another_order_on_a_core(board: str, tmp_path: Path) -> None:
-    _near(*columns(FAST, 9, tmp_path, "-Ofast", board=BOARDS[board]))
+    _near(*columns(FAST["short"], 9, tmp_path, "-Ofast", board=BOARDS[board]))
 
 
 @pytest.mark.parametrize("flags", ["-O2", "-O3 -mfma -ffp-contract=fast"])
-def test_as_close_as_the_header_says(flags: str, tmp_path: Path) -> None:
-    words = said("exponential.h", r"units in the last place, [^:]*: (.*?)\. The")
+@pytest.mark.parametrize("kind", HEADERS)
+def test_as_close_as_the_header_says(kind: str, flags: str, tmp_path: Path) -> None:
+    words = said(HEADERS[kind], r"units in the last place, [^:]*: (.*?)\. The")
     bounds = dict(re.findall(r"(\w+) ([\d.]+\d)", words))
     assert bounds.keys() == EXACT.keys()
-    found = of_arrays("exponential.h", [f"aot_model_short_{name}" for name in EXACT], tmp_path, flags)
+    found = of_arrays(HEADERS[kind], [f"aot_model_{kind}_{name}" for name in EXACT], tmp_path, flags)
     for name, exact in EXACT.items():
-        y = found[f"aot_model_short_{name}"](X)
+        y = found[f"aot_model_{kind}_{name}"](X)
         with np.errstate(all="ignore"):
             want = exact(X.astype(np.float64))
             nearest = want.astype(np.float32)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Sequence
 from aot_model.c.byte_pairs import HEADER, LANES, Factor, products
 from aot_model.c.expr import PRECEDENCE, UNARY, ExprWriter, compute_label, value_type
 from aot_model.c.hoisting import always_in_range, branches, hoistable, run_anyway
+from aot_model.c.lane_folds import ACCUMULATORS, takes_lanes
+from aot_model.c.lane_folds import HEADER as FOLDS_HEADER
 from aot_model.c.literal import literal
 from aot_model.c.reading_order import ascends
 from aot_model.c.rounding import divided_by
@@ -30,12 +32,17 @@ behind it can take.
 class CWriter(ExprWriter):
     """Writes statements that compute expressions. `address` gives the C text of an element in memory."""
 
-    def __init__(self, address: Callable[[Cell, str], str], indent: int = 1, turns: int = 1) -> None:
-        """turns: how many of a short loop are written one behind the other."""
+    def __init__(
+        self, address: Callable[[Cell, str], str], indent: int = 1, turns: int = 1, lanes: bool = False
+    ) -> None:
+        """turns: how many of a short loop are written one behind the other. lanes: whether folds along
+        neighbours have several accumulators.
+        """
         super().__init__(address)
         self.lines: list[str] = []
         self.indent = indent
         self.turns = turns
+        self.lanes = lanes
         self._count = 0
 
     def line(self, text: str) -> None:
@@ -46,9 +53,12 @@ class CWriter(ExprWriter):
         for node in hoistable(roots, self._names):
             if node in self._names:
                 continue
-            if isinstance(node, Reduce) and is_long(node):
+            lanes = isinstance(node, Reduce) and self.lanes and takes_lanes(node)
+            if isinstance(node, Reduce) and is_long(node, ACCUMULATORS if lanes else 1):
                 (text,) = self.compute(sum_of_sums(node))
                 self._names[node] = text if text.isidentifier() else f"({text})"
+            elif isinstance(node, Reduce) and lanes:
+                self._fold_lanes(node)
             elif isinstance(node, Reduce):
                 self._fold(node)
             elif isinstance(node, Call) and branches(node):
@@ -90,15 +100,52 @@ class CWriter(ExprWriter):
 
     def _fold(self, node: Reduce) -> None:
         outer, name = dict(self._names), self._local(node.dtype)
-        c_type = value_type(node.dtype)
-        low, high = (-math.inf, math.inf) if node.dtype.is_float else node.dtype.limits
-        start = _IDENTITY.get(node.op, high if node.op == "min" else low)
         if not self._begins(node):
-            self.line(f"{c_type} {name} = {literal(start, node.dtype)};")
+            self.line(f"{value_type(node.dtype)} {name} = {_start(node)};")
         self.headers.add("math.h" if infix_of(node) and node.dtype.is_float else "aot_model/scalar.h")
         self._accumulate(node, name)
         self._names = outer
         self._names[node] = name
+
+    def _fold_lanes(self, node: Reduce) -> None:
+        outer, name = dict(self._names), self._local(node.dtype)
+        self.headers.update({"math.h", FOLDS_HEADER})
+        around, v = node.over[:-1], node.over[-1]
+        lane, whole = var("lane", ACCUMULATORS), v.extent // ACCUMULATORS * ACCUMULATORS
+        first, one = var(v.name, whole - ACCUMULATORS + 1), f"lanes_of_{name}[lane]"
+
+        def combine(place: Expr, lanes: int) -> None:
+            body, names = substitute(node.body, {v: add(place, lane)}), dict(self._names)
+            self._open_lanes(lanes)
+            self.compute(body)
+            if infix_of(node):
+                self.line(f"{one} = {self._combine(node, one, body)};")
+            else:
+                self.line(f"{one} = aot_model_lanes_{node.op}({one}, {self.text(body)});")
+            self.close_loops(1)
+            self._names = names
+
+        self.line(f"float lanes_of_{name}[{ACCUMULATORS}];")
+        self._open_lanes(ACCUMULATORS)
+        self.line(f"{one} = {_start(node)};")
+        self.close_loops(1)
+        for k, w in enumerate(around):
+            self.steady(node.body, node.over[k:])
+            self.open_loops([w])
+        self.steady(node.body, (v,))
+        self.line(f"for (int32_t {v.name} = 0; {v.name} < {whole}; {v.name} += {ACCUMULATORS}) {{")
+        self.indent += 1
+        combine(first, ACCUMULATORS)
+        self.close_loops(1)
+        if whole < v.extent:
+            combine(const(whole), v.extent - whole)
+        self.close_loops(len(around))
+        self.line(f"const float {name} = aot_model_{node.op}_of_lanes(lanes_of_{name});")
+        self._names = {**outer, node: name}
+
+    def _open_lanes(self, lanes: int) -> None:
+        self.line(f"for (int32_t lane = 0; lane < {lanes}; lane++) {{")
+        self.indent += 1
 
     def _begins(self, node: Reduce) -> bool:
         """Whether a sum begins with its first term: its terms are written one by one, and nothing becomes of
@@ -249,9 +296,16 @@ class CWriter(ExprWriter):
             self.line("}")
 
 
-def is_long(node: Reduce) -> bool:
+def is_long(node: Reduce, accumulators: int = 1) -> bool:
     """Whether a fold is one of the sums that are sums of sums."""
-    return node.op == "add" and node.dtype.is_float and math.prod(v.extent for v in node.over) >= LONG_SUM
+    terms = math.prod(v.extent for v in node.over)
+    return node.op == "add" and node.dtype.is_float and terms >= LONG_SUM * accumulators
+
+
+def _start(node: Reduce) -> str:
+    """The accumulator before the first term."""
+    low, high = (-math.inf, math.inf) if node.dtype.is_float else node.dtype.limits
+    return literal(_IDENTITY.get(node.op, high if node.op == "min" else low), node.dtype)
 
 
 def sum_of_sums(node: Reduce) -> Expr:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from aot_model.c.lane_folds import VECTORS
 from aot_model.c.statements import CWriter
 from aot_model.c.turns import is_better_whole, is_short
 from aot_model.c.vectors import vectors
@@ -85,7 +86,9 @@ def _written(part: Section, to: DType, names: dict[Value, str], dialect: str, tu
     loops, position, element = _folds_parted(
         parted if parted and not _divisions(parted.element) else part, turns
     )
-    writer = CWriter(lambda c, text: element_text(c, names[c.value], text, headers), turns=turns)
+    writer = CWriter(
+        lambda c, text: element_text(c, names[c.value], text, headers), turns=turns, lanes=dialect in VECTORS
+    )
 
     def store(element: Expr, position: Expr) -> None:
         (text,) = writer.compute(element)
