@@ -1,5 +1,6 @@
-"""Folds of floats in several accumulators (c/lane_folds.py): rows of whole vectors and not, at the least length,
-over two loops, of terms that are functions or stay the same along a row; what is no number wherever it stands.
+"""Folds of floats in several accumulators (c/lane_folds.py): rows of whole vectors and not, at the
+least length, over two loops, of terms that are functions or stay the same along a row; what is no number
+wherever it stands.
 Against doubles.
 """
 
@@ -103,8 +104,8 @@ def test_terms_that_stay_the_same() -> None:
     ],
 )
 def test_where_they_are(
-    op: str, shape: tuple[int, ...], axes: tuple[int, ...], target: str, lanes: bool, tmp_path
-) -> None:  # type: ignore[no-untyped-def]
+    op: str, shape: tuple[int, ...], axes: tuple[int, ...], target: str, lanes: bool, tmp_path: Path
+) -> None:
     onnx.save(fold(op, shape, axes), tmp_path / "m.onnx")
     texts = compile_model(Request(tmp_path / "m.onnx", "m", target)).texts
     assert ("_of_lanes(" in texts["m.c"]) == lanes
