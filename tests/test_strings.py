@@ -64,6 +64,16 @@ def test_a_slot_without_an_end_is_read_to_its_last_byte_but_one(tmp_path: Path) 
     assert counts.tolist() == [1] and shape.tolist() == [1, 1] and substrings.reshape(-1)[0] == b"x" * 15
 
 
+@pytest.mark.parametrize(("delimiter", "most"), [("", 8), ("y", 16), ("yz", 8), ("abcdefgh", 2)])
+def test_room_for_the_substrings_of_a_full_slot(delimiter: str, most: int, tmp_path: Path) -> None:
+    """15 bytes: every other one is a blank, or as many as fit are delimiters."""
+    onnx.save(
+        node_model("StringSplit", [tensor("a", [1], STRING)], 2, delimiter=delimiter), tmp_path / "m.onnx"
+    )
+    view = compile_model(Request(tmp_path / "m.onnx", "m", "c", library=Options(string_bytes=16))).view
+    assert view.outputs[0].buffer.type.shape == (1, most)
+
+
 @needs_cc
 def test_what_lies_behind_the_end_does_not_matter(tmp_path: Path) -> None:
     dirty = np.frombuffer(b"ab\0rubbish\xff\xff\xff\xff\xff\xff", "S16")

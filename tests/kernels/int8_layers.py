@@ -165,6 +165,8 @@ def int8_convolutions() -> list[Layer]:
     for ins, columns in ((2, 8), (3, 8), (5, 8), (4, 4)):
         add(np.int8, (2, 6, columns, ins), draw.tensor(np.int8, 6, 3, 3, ins), **WINDOWS[2])
     add(np.uint8, (1, 6, 8, 3), draw.tensor(np.uint8, 5, 5, 5, 3), w_zero=120, pads=(2, 2, 2, 2))
+    # more pairs of taps than a sum of 16 bits holds, and a rest
+    add(np.uint8, (1, 5, 5, 40), draw.tensor(np.uint8, 3, 3, 3, 40), w_zero=120)
     for ins in (2, 5):
         add(np.int8, (1, 7, 9, ins), draw.tensor(np.int8, 6, 3, 3, ins), dilations=(2, 2), pads=(2, 2, 2, 2))
     # one channel out, rows of even and odd length, alone and with what may follow; in the last the sums do

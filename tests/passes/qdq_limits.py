@@ -62,6 +62,12 @@ def _bias_of_few_units(bias: float) -> PassCase:
     return case_of((build, [(2, 9)]), scales)
 
 
+def _slopes(scale: float, slope: float) -> PassCase:
+    """Results of a unit of 0.01 from numbers of this one, below 0 times slopes that two channels have."""
+    scales = Scales((scale, 0), (1, 0), (1, 0), (0.01, 0), DType.INT8, DType.INT8)
+    return case_of((lambda n, x: n.m.PRelu(x, numbers([[slope], [-slope / 3]])), [(1, 2, 9)]), scales)
+
+
 def _vanished_channel(*bias: float) -> PassCase:
     """Weights of 16-bit tensors whose scale is next to nothing, beside a bias."""
     scales = Scales((1e-3, 0), (1, 0), (1, 0), (1e-3, 0), DType.INT16)
@@ -107,6 +113,9 @@ LIMITS = {
     "factors far above 1, 8 bits": _fine(2, DType.UINT8),
     "a bias that is next to nothing of a unit": _bias_of_few_units(0.8),
     "a bias of a unit": _bias_of_few_units(5e4),
+    "slopes as large as 32 bits hold": _slopes(1, 1.6e5),
+    "slopes beyond 32 bits": _slopes(1, 2e5),
+    "a large factor and small slopes": _slopes(50, 0.3),
     "a mean of all, far above": case_of(
         (lambda n, x: n.m.ReduceMean(x, keepdims=0), [(1, 1)]), Scales((1e30, 0), (1, 0), (1, 0), (1e-40, 9))
     ),
