@@ -18,7 +18,8 @@ from aot_model.ir.scalar_ops import SCALAR_OPS
 from aot_model.ir.types import DType
 
 LIBRARY = 8
-"""Units in the last place: those of C libraries are below 2, ours (exponential.h, circular.h) below 3."""
+"""Units in the last place: those of C libraries are below 2, ours (exponential.h, exponential_lanes.h,
+circular.h) below 4."""
 
 Ends = tuple[np.ndarray, np.ndarray]
 """Lowest and highest value for each argument, as float64; of a condition whether it surely and whether it

@@ -3,7 +3,7 @@
  * as long for them. For processors whose compilers make vectors of floats they are those of exponential_lanes.h (five to twenty
  * times as fast as a library's in loops that become vectors), elsewhere the C library's.
  * Largest errors, in units in the last place, all arguments tried (tests/runtime/test_exponential.py tries a part): exp 1.1,
- * tanh 1.6, erf 1.6, logistic 2.6, expm1 1.7, log 1.0, log1p 1.6, softplus_rest 2.8. The polynomials are minimax approximations, each coefficient
+ * tanh 1.6, erf 1.6, logistic 2.6, expm1 1.7, log 1.0, log1p 1.6, softplus_rest 3.2. The polynomials are minimax approximations, each coefficient
  * rounded before those of higher powers were found. expm1 and log1p of -0 are 0.
  * Part of aot-model. */
 #ifndef AOT_MODEL_EXPONENTIAL_H
