@@ -5,12 +5,16 @@ precision: as near as their header says.
 from __future__ import annotations
 
 import math
+import platform
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from aot_model.installation import include_dir
 from float_functions import columns, of_arrays, places_off, program, said
 from qemu import BOARDS, available
 
@@ -24,6 +28,8 @@ EXACT = {
     "log1p": np.log1p,
     "softplus_rest": lambda x: np.log1p(np.exp(-np.abs(x))),
 }
+NAMES = {"tanh": "libm_tanh", "logistic": "sigmoid"}
+"""Of the functions of generated code, where they are others."""
 X = np.concatenate(
     [
         np.arange(0, 2**32, 50021, dtype=np.uint64).astype(np.uint32).view(np.float32),
@@ -100,3 +106,22 @@ def test_as_close_as_the_header_says(kind: str, flags: str, tmp_path: Path) -> N
         assert off.max() <= float(bounds[name]), (name, off.max(), X[finite][off.argmax()])
         if name in ("tanh", "erf"):
             assert (np.signbit(y) == np.signbit(X))[~np.isnan(X)].all(), name
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the instructions are x86-64's")
+@pytest.mark.parametrize("compiler", ["gcc", "clang-14", "clang-19", "clang-22"])
+@pytest.mark.parametrize("name", EXACT)
+def test_loops_become_vectors(name: str, compiler: str, tmp_path: Path) -> None:
+    """Products of eight floats, and no call; of what the loop leaves GCC makes a loop of single ones."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler}")
+    element = f"y[i] = aot_model_{NAMES.get(name, name)}_float32(x[i]);"
+    (tmp_path / "f.c").write_text(
+        '#include "aot_model/exponential.h"\nvoid f(const float *restrict x, float *restrict y, int32_t n)\n'
+        f"{{\n    for (int32_t i = 0; i < n; i++) {{\n        {element}\n    }}\n}}\n"
+    )
+    command = [compiler, "-O3", "-mavx2", "-mfma", f"-I{include_dir()}", "-S", "f.c", "-o", "f.s"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    text = (tmp_path / "f.s").read_text()
+    assert re.search(r"vf?n?m(ul|add\w+)ps\s.*%ymm", text), text[:2000]
+    assert "call" not in text
