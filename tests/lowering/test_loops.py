@@ -272,3 +272,22 @@ def test_each_term_of_a_short_sum_counts() -> None:
         body = call("add", body, const(float(n + 1), DType.FLOAT32))
     assert is_short(body) and is_short(reduce("add", (var("j", 1),), body), 4)
     assert not is_short(reduce("add", (k,), body), 4)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "of", "to", "slack"),
+    [
+        ("scalar", DType.FLOAT16, DType.FLOAT32, -16),
+        ("v8", DType.FLOAT16, DType.FLOAT32, None),
+        ("v8", DType.FLOAT32, DType.FLOAT16, None),
+        ("v8", DType.FLOAT16, DType.FLOAT16, 0),
+        ("v8", DType.INT8, DType.FLOAT32, -24),
+    ],
+)
+def test_short_floats_lie_apart_where_loops_become_vectors(
+    dialect: str, of: DType, to: DType, slack: int | None
+) -> None:
+    x, y = tensor("x", 8, dtype=of), tensor("y", 8, dtype=to)
+    index = index_variables((8,))
+    nest = loop_nest("f", y, index, dense_position(index, (8,)), cast(load(x, index), to), dialect=dialect)
+    assert [o.slack for o in nest.overlaps] == ([] if slack is None else [slack])

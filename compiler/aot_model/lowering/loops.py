@@ -61,7 +61,9 @@ def loop_nest(
     headers = frozenset(header for nest in written for header in nest.headers)
     function = Function(name, params, "\n".join(_body(written)), headers, note=note)
     elements, element = math.prod(v.extent for v in whole.loops), whole.element
-    overlaps = tuple(_overlaps(reads, element, whole.position, out, alone and written[0].in_order))
+    overlaps = tuple(
+        _overlaps(reads, element, whole.position, out, alone and written[0].in_order, dialect in VECTORS)
+    )
     return LoopNest(
         function, reads, overlaps, elements * _macs(element), elements * _operations(element, 1, set())
     )
@@ -279,17 +281,25 @@ def _memory_reads(element: Expr) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(n.value for n in walk(element) if isinstance(n, Cell)))
 
 
+def _has_short_floats(*values: Value) -> bool:
+    return any(v.dtype.is_float and v.dtype.bits < 32 for v in values)
+
+
 def _overlaps(
-    reads: tuple[Value, ...], element: Expr, position: Expr, out: Value, in_order: bool
+    reads: tuple[Value, ...], element: Expr, position: Expr, out: Value, in_order: bool, vectors: bool
 ) -> list[Overlap]:
     """Inputs that the output may overwrite: those read only at the element that is being written; in their
-    very place alone where elements are stored in another order than that of memory.
+    very place alone where elements are stored in another order than that of memory. vectors: compilers make
+    vectors of loops whose memory is apart, or the same; a conversion of short floats takes ten times as long
+    without.
     """
     if any(isinstance(n, Reduce) for n in walk(element)):
         return []
     result = []
     for k, value in enumerate(reads):
         if value.type.elements != out.type.elements:
+            continue
+        if vectors and value.dtype.size != out.dtype.size and _has_short_floats(value, out):
             continue
         if all(n.position is position for n in walk(element) if isinstance(n, Cell) and n.value is value):
             slack = min(0, (value.dtype.size - out.dtype.size) * out.type.elements)

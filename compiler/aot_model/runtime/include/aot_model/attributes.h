@@ -43,6 +43,14 @@
 #define AOT_MODEL_BARRIER (void)0
 #endif
 
+/* For processors whose compilers make vectors of loops over floats there are functions without branches. Not where compilers may
+ * add in another order (-Ofast: they call vector functions of the C library), or compute in more bits (x87). */
+#if (defined(__SSE2__) || defined(__aarch64__) || defined(__riscv_vector)) && !defined(__FAST_MATH__)
+#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ == 0
+#define AOT_MODEL_FLOAT_LANES
+#endif
+#endif
+
 /* What is written where numbers of another type are read. To compilers such accesses never meet; a loop may then be divided
  * into one that writes and one that reads what is gone (GCC 12 at -O3 does). */
 #if defined(__GNUC__)

@@ -15,9 +15,7 @@
 
 #include "aot_model/attributes.h"
 
-/* Compilers that may add in another order (-Ofast) call vector functions of the C library. */
-#if (defined(__SSE2__) || defined(__aarch64__) || defined(__riscv_vector)) && !defined(__FAST_MATH__)
-#define AOT_MODEL_FLOAT_LANES
+#ifdef AOT_MODEL_FLOAT_LANES
 #include "aot_model/exponential_lanes.h"
 #endif
 

@@ -9,33 +9,8 @@
 #define AOT_MODEL_EXPONENTIAL_LANES_H
 
 #include <math.h>
-#include <stdint.h>
-#include <string.h>
 
-#include "aot_model/attributes.h"
-
-AOT_MODEL_INLINE uint32_t aot_model_bits_of_float(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-AOT_MODEL_INLINE float aot_model_float_of_bits(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-/* All bits where it is so. */
-AOT_MODEL_INLINE uint32_t aot_model_mask_if(bool so) { return 0u - (uint32_t)so; }
-
-AOT_MODEL_INLINE float aot_model_lanes_choose(uint32_t mask, float there, float elsewhere)
-{
-    return aot_model_float_of_bits(
-        (aot_model_bits_of_float(there) & mask) | (aot_model_bits_of_float(elsewhere) & ~mask));
-}
+#include "aot_model/lanes.h"
 
 /* Bits of numbers without their sign are in the order of the numbers; those of NaN are above infinity's. */
 #define AOT_MODEL_INFINITY_BITS 0x7F800000u

@@ -4,6 +4,7 @@
 #ifndef AOT_MODEL_NARROW_H
 #define AOT_MODEL_NARROW_H
 
+#include "aot_model/lanes.h"
 #include "aot_model/scalar.h"
 #include <string.h>
 
@@ -69,6 +70,31 @@ AOT_MODEL_INLINE float aot_model_widen(uint32_t code, uint32_t mantissa, int32_t
     return aot_model_float_of((code << (23u - mantissa)) + ((uint32_t)(127 - bias) << 23));
 }
 
+#ifdef AOT_MODEL_FLOAT_LANES
+/* Normal numbers are rounded as integers, smaller ones by the sum with 1/2, whose last place is the least number's. */
+AOT_MODEL_INLINE uint16_t aot_model_float32_to_float16(float x)
+{
+    const uint32_t u = aot_model_bits_of_float(x);
+    const uint32_t size = u & 0x7fffffffu;
+    const uint32_t small = aot_model_mask_if(size < 0x38800000u); /* 2^-14 */
+    const uint32_t nan = aot_model_mask_if(size > 0x7f800000u);
+    const uint32_t rounded = (size - 0x38000000u + 0xfffu + ((size >> 13) & 1u)) >> 13;
+    const uint32_t normal = (rounded < 0x7c00u) ? rounded : 0x7c00u;
+    const uint32_t subnormal = aot_model_bits_of_float(aot_model_float_of_bits(size & small) + 0.5f) - 0x3f000000u;
+    const uint32_t code = (subnormal & small) | (normal & ~(small | nan)) | (nan & 0x7e00u);
+    return (uint16_t)(((u >> 16) & 0x8000u) | code);
+}
+/* Those below the normal ones are what is left of 2^-14 and the fraction. */
+AOT_MODEL_INLINE float aot_model_float16_to_float32(uint16_t h)
+{
+    const uint32_t wide = ((uint32_t)h & 0x7fffu) << 13;
+    const uint32_t small = aot_model_mask_if(wide < 0x00800000u);
+    const uint32_t special = aot_model_mask_if(wide >= 0x0f800000u);
+    const uint32_t normal = wide + 0x38000000u + (special & 0x38000000u);
+    const uint32_t subnormal = aot_model_bits_of_float(aot_model_float_of_bits(wide + 0x38800000u) - 6.103515625e-05f);
+    return aot_model_float_of_bits((normal & ~small) | (subnormal & small) | (((uint32_t)h & 0x8000u) << 16));
+}
+#else
 AOT_MODEL_INLINE uint16_t aot_model_float32_to_float16(float x)
 {
     const uint32_t u = aot_model_bits_of(x);
@@ -87,6 +113,7 @@ AOT_MODEL_INLINE float aot_model_float16_to_float32(uint16_t h)
                                    : aot_model_float_of(0x7f800000u | ((code & 0x3ffu) << 13));
     return (h & 0x8000u) != 0u ? -x : x;
 }
+#endif
 AOT_MODEL_INLINE uint16_t aot_model_float32_to_bfloat16(float x)
 {
     const uint32_t u = aot_model_bits_of(x);
