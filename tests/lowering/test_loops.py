@@ -291,3 +291,32 @@ def test_short_floats_lie_apart_where_loops_become_vectors(
     index = index_variables((8,))
     nest = loop_nest("f", y, index, dense_position(index, (8,)), cast(load(x, index), to), dialect=dialect)
     assert [o.slack for o in nest.overlaps] == ([] if slack is None else [slack])
+
+
+@pytest.mark.parametrize(
+    ("kind", "loops_of_lanes"),
+    [
+        ("product", 2),
+        ("exp", 2),
+        ("of one row", 0),
+        ("strided", 0),
+        ("choice", 0),
+        ("fold inside", 2),  # of the inner one
+        ("integers", 0),
+    ],
+)
+def test_folds_in_several_accumulators(kind: str, loops_of_lanes: int) -> None:
+    dtype = DType.INT32 if kind == "integers" else DType.FLOAT32
+    x, k, j = tensor("x", 64, 64, dtype=dtype), var("k", 64), var("j", 64)
+    one = load(x, (const(0), k))
+    body = {
+        "exp": call("exp", one),
+        "of one row": load(x, (const(0), const(3))),
+        "strided": load(x, (k, const(0))),
+        "choice": select(less(k, 3), one, const(0.0)),
+        "fold inside": call("mul", one, reduce("add", (j,), load(x, (const(1), j)))),
+    }.get(kind, call("mul", one, one))
+    y = tensor("y", 1, dtype=dtype)
+    index = index_variables((1,))
+    nest = loop_nest("f", y, index, dense_position(index, (1,)), reduce("add", (k,), body), dialect="v8")
+    assert nest.function.body.count("for (int32_t lane") == loops_of_lanes

@@ -20,21 +20,21 @@ _TERMS = frozenset("add sub mul neg abs min max exp expm1 log log1p erf sigmoid 
 
 def takes_lanes(node: Reduce) -> bool:
     """Whether the terms of a fold are floats beside each other along its innermost loop, in such a number
-    that folding the lanes costs little, and are computed without branches.
+    that folding the lanes costs little, and are computed without branches and folds of their own.
     """
     v = node.over[-1]
     if node.op not in _FOLDS or node.dtype is not DType.FLOAT32 or v.extent < 2 * ACCUMULATORS:
         return False
-    waiting, apart = [node.body], False
+    waiting, beside = [node.body], False
     while waiting:
         term = waiting.pop()
         if isinstance(term, Cell):
             step = step_of(term.position, v)
             if step not in (0, 1) or term.dtype is not DType.FLOAT32:
                 return False
-            apart = apart or step == 1
+            beside = beside or step == 1
         elif isinstance(term, Call) and term.op in _TERMS:
             waiting += term.children
-        elif v in walk(term):
+        elif isinstance(term, Reduce) or v in walk(term):
             return False
-    return apart
+    return beside
