@@ -87,7 +87,8 @@ def test_budget(tmp_path: Path, capsys: Captured) -> None:
 
 
 def test_functions_of_other_libraries_are_named(tmp_path: Path, capsys: Captured) -> None:
-    assert main(built(tmp_path, "host")) == 0
+    # with -ffast-math exp() and its like are the C library's, elsewhere they are part of the code
+    assert main(built(tmp_path, "host", "-ffast-math")) == 0
     assert "not counted, of other libraries: " in capsys.readouterr().out.splitlines()[-1]
 
 
