@@ -59,6 +59,8 @@ def test_a_slot_without_an_end_is_read_to_its_last_byte_but_one(tmp_path: Path) 
     full = np.asarray([b"x" * 16], "S16")
     made = program(node_model("Equal", [tensor("a", [1], STRING), tensor("b", [1], STRING)]), tmp_path)
     assert made.run([(full, np.asarray([b"x" * 15], "S16"))])[0][0].tolist() == [True]
+    matches = program(node_model("RegexFullMatch", [tensor("a", [1], STRING)], pattern="x{15}"), tmp_path)
+    assert matches.run([(full,)])[0][0].tolist() == [True]
     split = program(node_model("StringSplit", [tensor("a", [1], STRING)], 2, delimiter="y"), tmp_path)
     substrings, counts, shape = split.run([(full,)])[0]
     assert counts.tolist() == [1] and shape.tolist() == [1, 1] and substrings.reshape(-1)[0] == b"x" * 15
