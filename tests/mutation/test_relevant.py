@@ -27,10 +27,8 @@ def test_each_test_of_kernels_and_passes_is_named() -> None:
     written = [
         p.relative_to(TESTS.parent) for d in ("kernels", "passes") for p in (TESTS / d).glob("test_*.py")
     ]
-    others = {
-        "test_instructions.py",
-        "test_table.py",
-    }  # counts, not numbers; rows_of_mutant runs the table's rows
+    # counts, not numbers; rows_of_mutant runs the table's rows
+    others = {"test_instructions.py", "test_table.py"}
     assert not [
         p for p in written if not named & {p.as_posix(), p.parent.as_posix()} and p.name not in others
     ]

@@ -1,7 +1,6 @@
-"""Folds of floats in several accumulators (c/lane_folds.py): rows of whole vectors and not, at the
-least length, over two loops, of terms that are functions or stay the same along a row; what is no number
-wherever it stands.
-Against doubles.
+"""Folds of floats in several accumulators (c/lane_folds.py), against doubles: rows of whole vectors and not,
+at the least length, over two loops, of terms that are functions or stay the same along a row; what is no
+number wherever it stands.
 """
 
 from __future__ import annotations
@@ -52,9 +51,7 @@ def test_like_doubles() -> None:
     for shape in ROWS:
         axes = tuple(range(1, len(shape)))
         x = np.random.default_rng(shape[-1]).uniform(0.9, 1.1, shape).astype(np.float32)
-        x = x * np.where(
-            np.arange(shape[-1]) == shape[-1] - 1, np.float32(1.5), np.float32(1)
-        )  # the last one counts
+        x[..., -1] *= 1.5  # the last one counts
         found += [
             (Case(f"{op} {shape}", fold(op, shape, axes), (x,)), f(x.astype(np.float64), axis=axes))
             for op, f in FOLDS.items()

@@ -14,10 +14,7 @@
 #include <string.h>
 
 #include "aot_model/attributes.h"
-
-#ifdef AOT_MODEL_FLOAT_LANES
 #include "aot_model/exponential_lanes.h"
-#endif
 
 /* Holds a sum: a compiler that may add in another order (-Ofast) would take off again what was added to round. */
 #if defined(__GNUC__) && defined(__arm__) && defined(__ARM_FP)
@@ -79,15 +76,6 @@ AOT_MODEL_INLINE float aot_model_short_exp(float x)
     return y;
 }
 
-/* 2^n, -126 <= n <= 127. */
-AOT_MODEL_INLINE float aot_model_power_of_two(int32_t n)
-{
-    const uint32_t bits = (uint32_t)(n + 127) << 23;
-    float y;
-    memcpy(&y, &bits, sizeof y);
-    return y;
-}
-
 /* For large x: -1 and exp(x) are near enough. */
 AOT_MODEL_FUNCTION float aot_model_expm1_beyond(float x) { return (x < 0.0f) ? -1.0f : aot_model_short_exp(x); }
 
@@ -109,20 +97,6 @@ AOT_MODEL_INLINE float aot_model_short_expm1(float x)
     AOT_MODEL_HOLD(less);
     return power * y + less;
 }
-
-/* log(2^n * (1 + f)), 1 + f within sqrt(1/2) and sqrt(2). */
-AOT_MODEL_INLINE float aot_model_log_parts(float f, int32_t n)
-{
-    const float whole = (float)n;
-    const float square = f * f;
-    const float low = (0.3333333f - 0.2500082f * f) + square * (0.20001242f - 0.16623409f * f);
-    const float high = (0.1420158f - 0.1315961f * f) + square * (0.12762217f - 0.07636439f * f);
-    const float rest = square * (f * (low + (square * square) * high) - 0.5f);
-    return whole * 0.693145752f + (f + (rest + whole * 1.42860677e-6f));
-}
-
-/* The bits of sqrt(1/2): from one power of two times it to the next, the exponent of 1 + f is that of 1. */
-#define AOT_MODEL_HALF_ROOT 0x3F3504F3u
 
 /* log(2^more * x), x a normal number of these bits. */
 AOT_MODEL_INLINE float aot_model_log_normal(uint32_t bits, int32_t more)

@@ -19,20 +19,20 @@
 /* |x|, at most the number of these bits; NaN is that number. */
 AOT_MODEL_INLINE float aot_model_lanes_size(float x, uint32_t most)
 {
-    const uint32_t size = aot_model_bits_of_float(x) & 0x7FFFFFFFu;
-    return aot_model_float_of_bits((size < most) ? size : most);
+    const uint32_t size = aot_model_bits_of(x) & 0x7FFFFFFFu;
+    return aot_model_float_of((size < most) ? size : most);
 }
 
 /* y, and NaN where x is. */
 AOT_MODEL_INLINE float aot_model_lanes_or_nan(float y, float x)
 {
-    const uint32_t size = aot_model_bits_of_float(x) & 0x7FFFFFFFu;
+    const uint32_t size = aot_model_bits_of(x) & 0x7FFFFFFFu;
     const uint32_t mask = aot_model_mask_if(size > AOT_MODEL_INFINITY_BITS);
-    return aot_model_float_of_bits(aot_model_bits_of_float(y) | (mask & AOT_MODEL_NAN_BITS));
+    return aot_model_float_of(aot_model_bits_of(y) | (mask & AOT_MODEL_NAN_BITS));
 }
 
 /* 2^n, -126 <= n <= 127. */
-AOT_MODEL_INLINE float aot_model_lanes_power(int32_t n) { return aot_model_float_of_bits((uint32_t)(n + 127) << 23); }
+AOT_MODEL_INLINE float aot_model_power_of_two(int32_t n) { return aot_model_float_of((uint32_t)(n + 127) << 23); }
 
 /* exp(x) = 2^n * exp(r), n an integer and |r| <= log(2) / 2. The result is exp(r) - 1. |x| <= 128. */
 AOT_MODEL_INLINE float aot_model_lanes_exp_parts(float x, int32_t *n)
@@ -53,7 +53,7 @@ AOT_MODEL_INLINE float aot_model_lanes_exp_within(float x)
     int32_t n;
     const float e = 1.0f + aot_model_lanes_exp_parts(x, &n);
     const int32_t half = n >> 1;
-    return (e * aot_model_lanes_power(half)) * aot_model_lanes_power(n - half);
+    return (e * aot_model_power_of_two(half)) * aot_model_power_of_two(n - half);
 }
 
 AOT_MODEL_INLINE float aot_model_lanes_exp(float x)
@@ -70,8 +70,8 @@ AOT_MODEL_INLINE float aot_model_lanes_expm1(float x)
     const float within = copysignf(aot_model_lanes_size(x, 0x42B20000u), x); /* 89 */
     const float y = aot_model_lanes_exp_parts(within, &n);
     const int32_t half = n >> 1;
-    const float low = aot_model_lanes_power(half);
-    const float high = aot_model_lanes_power(n - half);
+    const float low = aot_model_power_of_two(half);
+    const float high = aot_model_power_of_two(n - half);
     const float large = (y * low) * high + (low * high - 1.0f);
     const float huge = ((1.0f + y) * low) * high;
     const float some = aot_model_lanes_choose(aot_model_mask_if(n > 30), huge, large);
@@ -79,7 +79,7 @@ AOT_MODEL_INLINE float aot_model_lanes_expm1(float x)
 }
 
 /* log(2^n * (1 + f)), 1 + f within sqrt(1/2) and sqrt(2). */
-AOT_MODEL_INLINE float aot_model_lanes_log_parts(float f, int32_t n)
+AOT_MODEL_INLINE float aot_model_log_parts(float f, int32_t n)
 {
     const float whole = (float)n;
     const float square = f * f;
@@ -90,42 +90,42 @@ AOT_MODEL_INLINE float aot_model_lanes_log_parts(float f, int32_t n)
 }
 
 /* The bits of sqrt(1/2): from one power of two times it to the next, the exponent of 1 + f is that of 1. */
-#define AOT_MODEL_LANES_HALF_ROOT 0x3F3504F3u
+#define AOT_MODEL_HALF_ROOT 0x3F3504F3u
 
 /* y, the logarithm of x where that is a number above 0, else the logarithm of 0, infinity or NaN. */
 AOT_MODEL_INLINE float aot_model_lanes_log_of(float y, float x)
 {
-    const uint32_t bits = aot_model_bits_of_float(x);
+    const uint32_t bits = aot_model_bits_of(x);
     const uint32_t above_zero = aot_model_mask_if(bits - 1u < AOT_MODEL_INFINITY_BITS - 1u);
     const uint32_t zero = aot_model_mask_if((bits << 1) == 0u);
     const uint32_t infinite = aot_model_mask_if(bits == AOT_MODEL_INFINITY_BITS);
     const uint32_t other = (zero & (AOT_MODEL_INFINITY_BITS | 0x80000000u)) | (infinite & AOT_MODEL_INFINITY_BITS) |
                            (~(zero | infinite) & AOT_MODEL_NAN_BITS);
-    return aot_model_float_of_bits((aot_model_bits_of_float(y) & above_zero) | (other & ~above_zero));
+    return aot_model_float_of((aot_model_bits_of(y) & above_zero) | (other & ~above_zero));
 }
 
 AOT_MODEL_INLINE float aot_model_lanes_log(float x)
 {
-    const uint32_t small = aot_model_mask_if(aot_model_bits_of_float(x) < 0x00800000u); /* no normal number */
-    const uint32_t bits = aot_model_bits_of_float(x * aot_model_lanes_choose(small, 8388608.0f, 1.0f));
-    const uint32_t above = bits - AOT_MODEL_LANES_HALF_ROOT;
-    const float f = aot_model_float_of_bits((above & 0x007FFFFFu) + AOT_MODEL_LANES_HALF_ROOT) - 1.0f;
+    const uint32_t small = aot_model_mask_if(aot_model_bits_of(x) < 0x00800000u); /* no normal number */
+    const uint32_t bits = aot_model_bits_of(x * aot_model_lanes_choose(small, 8388608.0f, 1.0f));
+    const uint32_t above = bits - AOT_MODEL_HALF_ROOT;
+    const float f = aot_model_float_of((above & 0x007FFFFFu) + AOT_MODEL_HALF_ROOT) - 1.0f;
     const int32_t n = ((int32_t)above >> 23) - (int32_t)(small & 23u);
-    return aot_model_lanes_log_of(aot_model_lanes_log_parts(f, n), x);
+    return aot_model_lanes_log_of(aot_model_log_parts(f, n), x);
 }
 
 /* log(1 + x): n is that of the sum, which is rounded; f of the exact one, and of the sum where 1 is less than its last place. */
 AOT_MODEL_INLINE float aot_model_lanes_log1p(float x)
 {
     const float sum = 1.0f + x;
-    const uint32_t bits = aot_model_bits_of_float(sum);
-    const uint32_t above = bits - AOT_MODEL_LANES_HALF_ROOT;
+    const uint32_t bits = aot_model_bits_of(sum);
+    const uint32_t above = bits - AOT_MODEL_HALF_ROOT;
     const int32_t n = (int32_t)above >> 23;
-    const float power = aot_model_float_of_bits((uint32_t)(127 - n) << 23);
-    const float alone = aot_model_float_of_bits((above & 0x007FFFFFu) + AOT_MODEL_LANES_HALF_ROOT) - 1.0f;
+    const float power = aot_model_float_of((uint32_t)(127 - n) << 23);
+    const float alone = aot_model_float_of((above & 0x007FFFFFu) + AOT_MODEL_HALF_ROOT) - 1.0f;
     const float exact = aot_model_lanes_choose(aot_model_mask_if(n == 0), x, x * power + (power - 1.0f));
     const float f = aot_model_lanes_choose(aot_model_mask_if(n > 24), alone, exact);
-    return aot_model_lanes_log_of(aot_model_lanes_log_parts(f, n), sum);
+    return aot_model_lanes_log_of(aot_model_log_parts(f, n), sum);
 }
 
 /* log(1 + exp(-|x|)): what softplus has more than the larger one of x and 0. exp(-|x|) is between 0 and 1: one polynomial. */
@@ -145,14 +145,14 @@ AOT_MODEL_INLINE float aot_model_lanes_softplus_rest(float x)
 AOT_MODEL_INLINE float aot_model_lanes_logistic(float x)
 {
     const float e = aot_model_lanes_exp(-fabsf(x));
-    const uint32_t negative = aot_model_mask_if(aot_model_bits_of_float(x) >= 0x80000000u);
+    const uint32_t negative = aot_model_mask_if(aot_model_bits_of(x) >= 0x80000000u);
     return aot_model_lanes_choose(negative, e, 1.0f) / (1.0f + e);
 }
 
 /* y for numbers below one of these bits and NaN, for larger ones z with the sign of x. */
 AOT_MODEL_INLINE float aot_model_lanes_odd(float x, uint32_t bits, float y, float z)
 {
-    const uint32_t size = aot_model_bits_of_float(x) & 0x7FFFFFFFu;
+    const uint32_t size = aot_model_bits_of(x) & 0x7FFFFFFFu;
     const uint32_t large = aot_model_mask_if(size - bits <= AOT_MODEL_INFINITY_BITS - bits);
     return aot_model_lanes_choose(large, copysignf(z, x), y);
 }

@@ -2,7 +2,9 @@
 #ifndef AOT_MODEL_LANE_FOLDS_H
 #define AOT_MODEL_LANE_FOLDS_H
 
-#include "aot_model/exponential_lanes.h"
+#include <math.h>
+
+#include "aot_model/lanes.h"
 
 /* As of scalar.h, NaN where one is, without a branch. */
 AOT_MODEL_INLINE float aot_model_lanes_max(float a, float b)

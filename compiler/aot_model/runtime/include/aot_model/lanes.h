@@ -8,14 +8,14 @@
 
 #include "aot_model/attributes.h"
 
-AOT_MODEL_INLINE uint32_t aot_model_bits_of_float(float x)
+AOT_MODEL_INLINE uint32_t aot_model_bits_of(float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
-AOT_MODEL_INLINE float aot_model_float_of_bits(uint32_t bits)
+AOT_MODEL_INLINE float aot_model_float_of(uint32_t bits)
 {
     float x;
     memcpy(&x, &bits, sizeof x);
@@ -27,8 +27,8 @@ AOT_MODEL_INLINE uint32_t aot_model_mask_if(bool so) { return 0u - (uint32_t)so;
 
 AOT_MODEL_INLINE float aot_model_lanes_choose(uint32_t mask, float there, float elsewhere)
 {
-    return aot_model_float_of_bits(
-        (aot_model_bits_of_float(there) & mask) | (aot_model_bits_of_float(elsewhere) & ~mask));
+    return aot_model_float_of(
+        (aot_model_bits_of(there) & mask) | (aot_model_bits_of(elsewhere) & ~mask));
 }
 
 #endif

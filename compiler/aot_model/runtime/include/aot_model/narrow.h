@@ -8,13 +8,6 @@
 #include "aot_model/scalar.h"
 #include <string.h>
 
-AOT_MODEL_INLINE float aot_model_float_of(uint32_t u)
-{
-    float x;
-    memcpy(&x, &u, sizeof x);
-    return x;
-}
-
 /* Of bits: a comparison of a float with itself may see it in two precisions, where registers are wider (m68k). */
 AOT_MODEL_INLINE bool aot_model_bits_are_nan(uint32_t u) { return (u & 0x7fffffffu) > 0x7f800000u; }
 
@@ -74,13 +67,13 @@ AOT_MODEL_INLINE float aot_model_widen(uint32_t code, uint32_t mantissa, int32_t
 /* Normal numbers are rounded as integers, smaller ones by the sum with 1/2, whose last place is the least number's. */
 AOT_MODEL_INLINE uint16_t aot_model_float32_to_float16(float x)
 {
-    const uint32_t u = aot_model_bits_of_float(x);
+    const uint32_t u = aot_model_bits_of(x);
     const uint32_t size = u & 0x7fffffffu;
     const uint32_t small = aot_model_mask_if(size < 0x38800000u); /* 2^-14 */
     const uint32_t nan = aot_model_mask_if(size > 0x7f800000u);
     const uint32_t rounded = (size - 0x38000000u + 0xfffu + ((size >> 13) & 1u)) >> 13;
     const uint32_t normal = (rounded < 0x7c00u) ? rounded : 0x7c00u;
-    const uint32_t subnormal = aot_model_bits_of_float(aot_model_float_of_bits(size & small) + 0.5f) - 0x3f000000u;
+    const uint32_t subnormal = aot_model_bits_of(aot_model_float_of(size & small) + 0.5f) - 0x3f000000u;
     const uint32_t code = (subnormal & small) | (normal & ~(small | nan)) | (nan & 0x7e00u);
     return (uint16_t)(((u >> 16) & 0x8000u) | code);
 }
@@ -91,8 +84,8 @@ AOT_MODEL_INLINE float aot_model_float16_to_float32(uint16_t h)
     const uint32_t small = aot_model_mask_if(wide < 0x00800000u);
     const uint32_t special = aot_model_mask_if(wide >= 0x0f800000u);
     const uint32_t normal = wide + 0x38000000u + (special & 0x38000000u);
-    const uint32_t subnormal = aot_model_bits_of_float(aot_model_float_of_bits(wide + 0x38800000u) - 6.103515625e-05f);
-    return aot_model_float_of_bits((normal & ~small) | (subnormal & small) | (((uint32_t)h & 0x8000u) << 16));
+    const uint32_t subnormal = aot_model_bits_of(aot_model_float_of(wide + 0x38800000u) - 6.103515625e-05f);
+    return aot_model_float_of((normal & ~small) | (subnormal & small) | (((uint32_t)h & 0x8000u) << 16));
 }
 #else
 AOT_MODEL_INLINE uint16_t aot_model_float32_to_float16(float x)

@@ -10,6 +10,7 @@
 
 #include "aot_model/attributes.h"
 #include "aot_model/exponential.h"
+#include "aot_model/lanes.h"
 
 /* Comparisons of floating point for equality in this header are meant: with NaN, with an exact zero, or as a model has them. */
 #if defined(__GNUC__) || defined(__clang__)
@@ -19,13 +20,6 @@
 
 AOT_MODEL_INLINE bool aot_model_equal_float32(float a, float b) { return a == b; }
 AOT_MODEL_INLINE bool aot_model_equal_float64(double a, double b) { return a == b; }
-
-AOT_MODEL_INLINE uint32_t aot_model_bits_of(float x)
-{
-    uint32_t u;
-    memcpy(&u, &x, sizeof u);
-    return u;
-}
 
 /* Minimum and maximum; a NaN operand is the result, as the standards of the model formats say. With a constant as
  * the second operand one comparison is left. */
