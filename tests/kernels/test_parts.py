@@ -21,6 +21,7 @@ from aot_model.kernels.float32.segments import Segments
 from aot_model.kernels.int8 import depthwise_channels_dsp, requantise
 from aot_model.kernels.int8.affine_sum import Affine, Rescaling, affine, mve_sum, sum_table
 from aot_model.kernels.int8.instructions import InstructionSet
+from aot_model.kernels.int8.mve import ordered
 from aot_model.kernels.int8.spec import QuantSpec, Rounding
 from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
 from aot_model.kernels.int16.finish import _scaling
@@ -362,3 +363,21 @@ def test_first_multiple() -> None:
         high = int(rng.integers(low, modulus))
         want = next((k for k in range(modulus) if low <= a * k % modulus <= high), None)
         assert requantise.first_multiple(a, modulus, low, high) == want
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["lsl r0, r1, #2", "add r2, r0, r3", "mul r4, r5, r6"],
+        ["ldr r0, [r1]", "add r2, r0, r3", "add r4, r5, r6"],
+    ],
+)
+def test_what_does_not_wait_comes_before_what_does(lines: list[str]) -> None:
+    first, waiting, independent = lines
+    assert ordered(lines) == [first, independent, waiting]
+    assert ordered([first, independent, waiting]) == [first, independent, waiting]
+
+
+def test_memory_that_is_stored_to_is_not_loaded_from_before() -> None:
+    lines = ["strb r0, [r1]", "ldrb r2, [r1]", "strb r2, [r3]"]
+    assert ordered(lines) == lines

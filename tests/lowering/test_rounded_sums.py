@@ -19,6 +19,7 @@ W = {
     "scale": np.float32(0.5),
     "zero": np.int8(0),
     "two": np.full((1, 4), 2, np.float32),
+    "bytes": np.eye(4, dtype=np.int8),
 }
 
 
@@ -60,6 +61,12 @@ QUANTISED = [
     helper.make_node("Tanh", ["d"], ["t"]),
     helper.make_node("Mul", ["t", "two"], ["y"]),
 ]
+OF_INTEGERS = [
+    helper.make_node("MatMulInteger", ["x", "bytes"], ["p"]),
+    helper.make_node("Cast", ["p"], ["f"], to=TensorProto.FLOAT),
+    helper.make_node("Mul", ["f", "scale"], ["s"]),
+    helper.make_node("Tanh", ["s"], ["y"]),
+]
 
 
 @pytest.mark.parametrize("nodes", [BEHIND, LATER, BEHIND_A_TAIL])
@@ -72,4 +79,5 @@ def test_of_sums(nodes: list[NodeProto], tmp_path: Path) -> None:
 def test_of_other_numbers(tmp_path: Path) -> None:
     for nodes in (BEFORE, BESIDE):
         assert "_apart_float32(" not in _text(nodes, "cortex-m4", tmp_path)
-    assert "_apart_float32(" not in _text(QUANTISED, "cortex-m4", tmp_path, TensorProto.INT8)
+    for nodes in (QUANTISED, OF_INTEGERS):
+        assert "_apart_float32(" not in _text(nodes, "cortex-m4", tmp_path, TensorProto.INT8)

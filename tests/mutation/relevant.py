@@ -35,6 +35,7 @@ _NEAR: dict[str, tuple[str, ...]] = {
         _together("lowering", "loops", "lower", "storage", "room", "sections", "generic"),
         "tests/emit/test_golden.py",
     ),
+    "lowering/sums": ("tests/lowering/test_rounded_sums.py",),
     "lowering/memory_plan": (_together("memory", "programs", "overlaps", "pools_of_plans"),),
     "passes/(manager|explain|rewrite)": ("tests/passes/test_explain.py tests/targets/test_target_passes.py",),
     "arithmetic|ops/(lstm_integer|quantised_curves|rounded_softmax)": ("tests/test_fixed_point.py",),
