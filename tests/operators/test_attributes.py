@@ -5,20 +5,26 @@ sample that bears it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import MISSING, fields, replace
 from typing import Any
 
 import numpy as np
+import pytest
 from oracles import ONNX_RUNTIME, expected
 from rows import Row, label_of, registry_rows, rows_of, rows_of_sequences, values_of
 from verdict import ERRS, verdict
 
 from aot_model.ir.graph import Node
-from aot_model.ir.operator import Operator
+from aot_model.ir.operator import Operator, OperatorError
+from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
+from aot_model.ops.layout import DepthToSpace
 from aot_model.ops.registry import OPERATORS, Build
 from batch import run_cases
 
 NOT_COMPARED = {("TopK", "sorted"): "whatever order is right"}
+FREE_TEXT = {"pattern", "locale", "delimiter", "default_string"}
 
 
 def _left_alone(kind: type[Operator], rows: list[Row]) -> Iterator[tuple[str, Any]]:
@@ -89,6 +95,28 @@ def test_attributes_that_no_sample_sets() -> None:
         wrong += [f"{row.label}: {problem}"] if problem else []
     assert not wrong, "\n".join(wrong)
     assert compared > 40, compared
+
+
+def test_words_that_mean_nothing_are_refused() -> None:
+    """Another mode would be taken for one of those that there are."""
+    asked = {
+        (row.kind, f.name): replace(row.sample, attributes={**row.sample.attributes, f.name: "nonsense"})
+        for row in registry_rows()
+        for f in fields(row.kind)  # type: ignore[arg-type]
+        if isinstance(getattr(row.operator, f.name, None), str) and f.name not in FREE_TEXT
+    }
+    rows = [Row(f"{kind.name} {name}", kind, 0, sample) for (kind, name), sample in asked.items()]
+    rows = [row for row in rows if row.kind.domain != "aot"]  # those are the compiler's own
+    outcomes = run_cases([row.case for row in rows], "c", flags=("-O0",), sanitize=False)
+    assert len(rows) > 40
+    assert not [row.label for row, outcome in zip(rows, outcomes, strict=True) if outcome.status != "refused"]
+
+
+@pytest.mark.parametrize(("channels", "taken"), [(9, True), (18, True), (6, False), (12, False), (17, False)])
+def test_channels_of_a_block_of_three_by_three(channels: int, taken: bool) -> None:
+    x = Value("x", TensorType(DType.FLOAT32, (1, channels, 2, 2)))
+    with nullcontext() if taken else pytest.raises(OperatorError, match="blocks of 3 x 3 do not fit"):
+        assert DepthToSpace(blocksize=3).infer([x])[0].shape == (1, channels // 9, 6, 6)
 
 
 def test_lists_may_be_tensors() -> None:

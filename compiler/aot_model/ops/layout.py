@@ -24,6 +24,11 @@ def _draw(*shape: int) -> np.ndarray:
     return np.asarray(np.random.default_rng(21).uniform(-2, 2, shape), dtype=np.float32)
 
 
+def _check_mode(mode: str) -> None:
+    if mode not in ("DCR", "CRD"):
+        raise OperatorError(f"there is no mode '{mode}'")
+
+
 @operator("DepthToSpace", strings=True)
 class DepthToSpace(Operator):
     """Blocks of channels become blocks of pixels: depth-column-row order (DCR) or column-row-depth (CRD)."""
@@ -33,6 +38,7 @@ class DepthToSpace(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, b = required(inputs), self.blocksize
+        _check_mode(self.mode)
         if x.type.rank != 4 or b < 1 or x.shape[1] % (b * b):
             raise OperatorError(f"blocks of {b} x {b} do not fit {x.type}")
         n, c, h, w = x.shape
@@ -68,8 +74,7 @@ class SpaceToDepth(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, b = required(inputs), self.blocksize
-        if self.mode not in ("DCR", "CRD"):
-            raise OperatorError(f"there is no mode '{self.mode}'")
+        _check_mode(self.mode)
         if x.type.rank != 4 or b < 1 or x.shape[2] % b or x.shape[3] % b:
             raise OperatorError(f"blocks of {b} x {b} do not fit {x.type}")
         n, c, h, w = x.shape
