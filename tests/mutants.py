@@ -2,6 +2,7 @@
 
     python tests/mutants.py --seed 1 --count 300 --results mutants.json   goes on where it was ended
     python tests/mutants.py --results mutants.json --list                 the survivors, with what changed
+    python tests/mutants.py --results mutants.json --again                the survivors once more, all stages
     python tests/mutants.py --places some.json --results those.json       those of a file: mutation/places.py
 
 What is mutated: operators, comparisons, constants, slices and min/max of Python, and of the C text inside of
@@ -316,11 +317,16 @@ class Judge:
         return failure(pytest_files(record.file), self.place, 6 * self.seconds)
 
 
-def asked_for(options: argparse.Namespace) -> list[Mutant]:
-    """The mutants that are drawn, or those that a file names."""
-    if options.places is None:
+def asked_for(options: argparse.Namespace, records: list[Record]) -> list[Mutant]:
+    """The mutants that are drawn, those that a file names, or of earlier ones those that were not caught."""
+    if options.again:
+        left = [r for r in records if r.status in ("survived", "open")]
+        places = [Place(r.file, r.code, r.after) for r in left]
+    elif options.places is not None:
+        places = read_places(options.places)
+    else:
         return draw(options.count, options.seed)
-    return [m for place in read_places(options.places) for m in place.mutants(PACKAGE)]
+    return [m for place in places for m in place.mutants(PACKAGE)]
 
 
 def main() -> int:
@@ -347,7 +353,7 @@ def main() -> int:
         "--places", type=Path, help="a list of mutants instead of a drawn one, as mutation/equivalent.json"
     )
     parser.add_argument("--quick", action="store_true", help="no test files that take long")
-    parser.add_argument("--again", action="store_true", help="survivors once more")
+    parser.add_argument("--again", action="store_true", help="those that were not caught once more")
     parser.add_argument("--list", action="store_true", help="print what survived, run nothing")
     options = parser.parse_args()
     found = (
@@ -369,7 +375,7 @@ def main() -> int:
             place = overlay(Path(folder))
             judge = Judge(place, known, options.limit, options.quick)
             known_equivalents = equivalents()
-            for mutant in asked_for(options):
+            for mutant in asked_for(options, found):
                 at = place_of(mutant, PACKAGE)
                 record = Record(at.file, at.code, at.after, mutant.line)
                 listed = next((e for e in known_equivalents if e.fits(mutant, PACKAGE)), None)
