@@ -59,15 +59,18 @@ def ratios() -> list[tuple[int, int, int, int, int]]:
     return found
 
 
-def even_halves() -> list[tuple[int, int, int]]:
-    """(x, bits, x / 2^bits with ties to even): small numbers, ties and their neighbours, limits."""
+def even_halves() -> list[tuple[int, int, int, int]]:
+    """(x, bits, x / 2^bits with ties to even, to odd): small numbers, ties and their neighbours, limits."""
     found = []
     for bits in range(1, 31):
         half, most = 1 << (bits - 1), (1 << 31) - 1 - (1 << (bits - 1))
         ties = [(2 * RNG.randint(0, most // (2 * half)) - 1) * half for _ in range(4)]
         near = [s * t + d for t in (half, 3 * half, 5 * half, *ties) for s in (1, -1) for d in (-1, 0, 1)]
         edges = [*range(-9, 10), most, most - 1, -most, 1 - most]
-        found += [(x, bits, round(Fraction(x, 2**bits))) for x in (*near, *edges) if abs(x) <= most]
+        for x in (*near, *edges):
+            if abs(x) <= most:
+                exactly = Fraction(x, 2**bits)
+                found.append((x, bits, round(exactly), round(exactly + 1) - 1))
     return found
 
 
@@ -116,7 +119,7 @@ static const int32_t rows[][4] = {{
 static const int32_t ratios[][5] = {{
 {chr(10).join("{" + ", ".join(map(str, row)) + "}," for row in ratios())}
 }};
-static const int32_t even_halves[][3] = {{
+static const int32_t even_halves[][4] = {{
 {chr(10).join("{" + ", ".join(map(str, row)) + "}," for row in even_halves())}
 }};
 static const int32_t requantised[][7] = {{
@@ -141,6 +144,7 @@ int main(void)
     for (unsigned i = 0; i < sizeof even_halves / sizeof even_halves[0]; i++) {{
         const int32_t *r = even_halves[i];
         wrong += aot_model_halved_even(r[0], r[1]) != r[2];
+        wrong += aot_model_to_odd(r[0], r[1]) >> r[1] != r[3];
     }}
     for (unsigned i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {{
         const int32_t *r = ratios[i];
@@ -246,6 +250,25 @@ def test_saturated_with_what_makes_it(shift: int, zero: int, one: bool) -> None:
     assert "requantised" not in made(const(2**30 + 5), most + 1) + made(const(-5), most) + made(
         leaf("m", DType.INT32), most
     )
+
+
+@pytest.mark.parametrize(
+    ("most", "zero", "one"),
+    [(2**30, 3, "odd"), (2**30, -4, "even"), (2**30, 0, "even"), (100, 268435442, "even"),
+     (100, 268435443, ""), (2**31 - 1 - (3 << 3) - 8, 3, "odd"), (2**31 - (3 << 3) - 8, 3, "")],
+)  # fmt: skip
+def test_zero_points_of_halves_are_added_before(most: int, zero: int, one: str) -> None:
+    for less in (0, 5):
+        acc = (
+            call("sub", leaf("acc", DType.INT32, less - most, less + most), const(less))
+            if less
+            else (leaf("acc", DType.INT32, -most, most))
+        )
+        x = call("add", call("requantise_even", acc, const(2**30), const(-2)), const(zero))
+        found = _text(call("min", call("max", x, const(-128)), const(127)))
+        assert (f"aot_model_saturate_shifted_int8(aot_model_to_{one}(" in found) is bool(one), found
+        assert ("halved_even" in found) is not bool(one)
+        assert "- 5 " not in found or not one or zero == 0
 
 
 @pytest.mark.parametrize("shift", [-9, 0, 2])

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 
 from aot_model.c.literal import float_literal, literal
-from aot_model.c.rescale import Product, halves, product, saturated
+from aot_model.c.rescale import Product, halves, halves_and_zero, product, saturated
 from aot_model.c.rounding import ROUNDED, Rounding, divided_by
 from aot_model.ir.admissible import Range, observed, want
 from aot_model.ir.bounds import bounds, only_asking
@@ -127,6 +127,12 @@ class ExprWriter:
             form = product(x) if inner not in self._names else None
             if form is not None and form.shift > 32:
                 return f"aot_model_saturate_shifted_{name}({self._product(form, 32)}, {form.shift - 32})"
+            moved = halves_and_zero(inner, zero) if inner not in self._names else None
+            if moved is not None:
+                ties, before, bits = moved
+                self.headers.add("aot_model/scalar.h")
+                whole = f"aot_model_to_{ties}({self.text(before)}, {bits})"
+                return f"aot_model_saturate_shifted_{name}({whole}, {bits})"
             if form is None and inner not in self._names and _may_be_saturated(inner, zero):
                 given = ", ".join(self.text(n) for n in (*inner.children, zero))
                 return f"aot_model_requantised_{name}({given})"

@@ -103,6 +103,25 @@ def halves(x: Call) -> Halves | None:
     return Halves(call("mul", acc, const(factor)) if factor > 1 else acc, max(bits, 0))
 
 
+def halves_and_zero(x: Expr, zero: Expr) -> tuple[str, Expr, int] | None:
+    """(where ties go, what is shifted by so many bits) of x + zero, where x is the form of ties to even: the
+    zero point is added before, so that shifting and saturating are one instruction. An odd one takes even
+    numbers to odd ones.
+    """
+    form = halves(x) if isinstance(x, Call) and isinstance(zero, Const) else None
+    if form is None or form.bits == 0 or not isinstance(zero, Const):
+        return None
+    more = int(zero.value) << form.bits
+    low, high = bounds(form.x)
+    if low is None or high is None or max(abs(low), abs(high)) + abs(more) + (1 << form.bits) >= 1 << 31:
+        return None
+    before = form.x
+    if isinstance(before, Call) and before.op == "sub" and isinstance(before.args[1], Const):
+        before, more = before.args[0], more - int(before.args[1].value)
+    before = call("add" if more > 0 else "sub", before, const(abs(more))) if more else before
+    return "odd" if int(zero.value) % 2 else "even", before, form.bits
+
+
 @lru_cache(maxsize=4096)
 def _offset(rule: str, multiplier: int, shift: int, low: int, high: int, added: int) -> int | None:
     """The offset with which the product, shifted by a word or more, gives the rule's results for low .. high,

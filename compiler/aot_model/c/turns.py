@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from aot_model.c.reading_order import step_of
-from aot_model.c.rescale import product
+from aot_model.c.rescale import halves, product
 from aot_model.c.rounding import ROUNDED
 from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, walk
 from aot_model.ir.scalar_ops import SCALAR_OPS
@@ -58,7 +58,8 @@ def is_short(body: Expr, turns: int = 1, over: Var | None = None) -> bool:
 def is_plain(x: Call) -> bool:
     """Whether an operation takes a few instructions and no function of its own."""
     by_constants = x.op == "requantise" and all(isinstance(n, Const) for n in x.args[1:])
-    return x.op in _PLAIN or by_constants or SCALAR_OPS[x.op].infix is not None or product(x) is not None
+    fixed_point = by_constants or product(x) is not None or halves(x) is not None
+    return x.op in _PLAIN or fixed_point or SCALAR_OPS[x.op].infix is not None
 
 
 def is_better_whole(over: Var, element: Expr, position: Expr) -> bool:

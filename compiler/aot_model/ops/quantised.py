@@ -93,12 +93,16 @@ class QuantisedSum(Operator):
         terms, exact = [], self._exact(dtype.bits)
         factors = (1 << self.left_shift,) * 2 if exact is None else exact[:2]
         for (value, by), factor in zip(pairs, factors, strict=True):
-            x = widened(at(value, broadcast_index(value.shape, index)), by.zero_point)
+            x = at(value, broadcast_index(value.shape, index))
+            x = widened(x, by.zero_point if exact is None else 0)
             x = call("mul", x, const(factor)) if factor > 1 else x
             terms.append(rescaled(x, by) if exact is None else x)
         total = call("add" if self.function == "add" else "sub", *terms)
         result, rounding = self.result, self.rounding
         if exact is not None:
+            zeros = [by.zero_point * factor for (_, by), factor in zip(pairs, factors, strict=True)]
+            less = zeros[0] + zeros[1] if self.function == "add" else zeros[0] - zeros[1]
+            total = call("sub", total, const(less)) if less else total
             result, rounding = exact[2], "single" if rounding == "single" else "even"
         if self.function == "squared difference":
             total = call("mul", total, total)
@@ -122,6 +126,7 @@ class QuantisedSum(Operator):
         ]
         words = np.asarray(rng.integers(-32768, 32768, (2, 40)), np.int16)
         same = {"a": Rescale(3, 2**30, 0), "b": Rescale(-2, 2**30, 0), "result": Rescale(5, 2**30, -13)}
+        halves = {"a": Rescale(3, 2**30, 0), "b": Rescale(5, 2**30, -1), "rounding": "even"}
         return [
             *samples,
             *(
@@ -141,6 +146,11 @@ class QuantisedSum(Operator):
                     "low": -32768,
                     "high": 32767,
                 },
+            ),
+            *(
+                Sample((a, b), {**halves, "function": f, "result": Rescale(zero, 2**30, -18)})
+                for f in ("add", "sub")
+                for zero in (-7, 4)
             ),
         ]
 

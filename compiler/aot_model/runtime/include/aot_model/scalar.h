@@ -332,11 +332,17 @@ AOT_MODEL_INLINE int32_t aot_model_requantise_even(int32_t acc, int32_t multipli
     return (int32_t)(tie ? result - (result & 1) : result);
 }
 
-/* x / 2^bits, ties to even; 0 < bits < 31, |x| + 2^(bits - 1) < 2^31. Of a whole part that is even a half is not enough. */
-AOT_MODEL_INLINE int32_t aot_model_halved_even(int32_t x, int32_t bits)
+/* What shifted to the right by so many bits is x / 2^bits, ties to even, or to odd: where an odd number is added behind
+   an even one. 0 < bits < 31, |x| + 2^(bits - 1) < 2^31. */
+AOT_MODEL_INLINE int32_t aot_model_to_even(int32_t x, int32_t bits)
 {
-    return (x + (((int32_t)1 << (bits - 1)) - 1) + ((x >> bits) & 1)) >> bits;
+    return x + (((int32_t)1 << (bits - 1)) - 1) + ((x >> bits) & 1);
 }
+AOT_MODEL_INLINE int32_t aot_model_to_odd(int32_t x, int32_t bits)
+{
+    return x + ((int32_t)1 << (bits - 1)) - ((x >> bits) & 1);
+}
+AOT_MODEL_INLINE int32_t aot_model_halved_even(int32_t x, int32_t bits) { return aot_model_to_even(x, bits) >> bits; }
 
 /* Requantisation of a 64-bit accumulator by a 16-bit multiplier, ties up: int16 activations. */
 AOT_MODEL_INLINE int32_t aot_model_requantise_wide(int64_t acc, int32_t multiplier, int32_t shift)
