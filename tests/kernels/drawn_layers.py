@@ -54,7 +54,7 @@ PLACES: tuple[tuple[str, dict[str, str]], ...] = (
 TABLE = Table(
     tuple(int(v) for v in np.clip(100 - np.arange(-128, 128) ** 2 // 90, -128, 127)), DType.INT8, -128
 )
-BOTH = QuantisedSum("add", Rescale(5, 2**30, 0), Rescale(-7, 1932735283, -1), Rescale(2, 1503238553, -18))
+BOTH = QuantisedSum("add", Rescale(5, 2**30, 0), Rescale(-7, 1932735283, -1), Rescale(2, 1503238553, -18), 20)
 
 
 @dataclass(frozen=True)

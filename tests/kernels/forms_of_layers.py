@@ -55,7 +55,9 @@ def layers_of_all_forms() -> list[Layer]:
     table = Table(
         tuple(int(v) for v in np.clip(100 - np.arange(-128, 128) ** 2 // 90, -128, 127)), DType.INT8, -128
     )
-    both = QuantisedSum("add", Rescale(5, 2**30, 0), Rescale(-7, 1932735283, -1), Rescale(2, 1503238553, -18))
+    both = QuantisedSum(
+        "add", Rescale(5, 2**30, 0), Rescale(-7, 1932735283, -1), Rescale(2, 1503238553, -18), 20
+    )
     for k, (shape, weights, window) in enumerate(KINDS):
         kind, outs, depth = (np.int8, np.uint8)[k % 3 == 1], weights[0], int(np.prod(weights[1:]))
         limits, node = np.iinfo(kind), Convolution(**window, x_zero_point=3 if kind is np.int8 else 130)

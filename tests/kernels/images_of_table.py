@@ -17,7 +17,7 @@ from aot_model.ops.convolution import Convolution
 from aot_model.ops.quantised import QuantisedSum
 from aot_model.ops.requantise import Rescale
 
-SUM = QuantisedSum("add", Rescale(-3, 2**30, 0), Rescale(9, 1717986918, -1), Rescale(4, 1288490189, -18))
+SUM = QuantisedSum("add", Rescale(-3, 2**30, 0), Rescale(9, 1717986918, -1), Rescale(4, 1288490189, -18), 20)
 ONE_TAP = (
     ((2, 1, 1, 8), 6),
     ((3, 1, 1, 5), 7),

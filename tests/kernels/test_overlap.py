@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -222,3 +223,12 @@ def test_several_planes_of_results_overlap_nothing() -> None:
             pool.depthwise(s, weights, DenseTail((s.batch, s.out_h, s.out_w, s.out_c), APART), APART).slack
             is not None
         ) is free
+
+
+@pytest.mark.parametrize("planes", [1, 2, 3])
+def test_one_result_lies_anywhere_over_its_planes(planes: int) -> None:
+    """Which are read before it is written."""
+    s = ConvShape(1, 4, 6, 1, 1, 1, 1, 3, 3, x_strides=(24 * planes, 6, 1, 1))
+    s = replace(s, depth=Depth(planes, 1, planes, 1, 1, 0, 24))
+    weights = Weights(np.ones((1, planes, 3, 3, 1), np.float32), None)
+    assert pool.depthwise(s, weights, DenseTail((1, 1, 1, 1), APART), APART).slack == 4 * 24 * planes

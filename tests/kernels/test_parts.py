@@ -163,9 +163,9 @@ def test_scalings_of_16_bits_multiply_by_what_is_not_negative(multiplier: int, h
 
 def test_squares_and_words_have_no_form() -> None:
     parts = Rescale(0, 1 << 30, 0), Rescale(0, 1 << 30, 0), Rescale(0, 1 << 30, -18)
-    assert QuantisedSum("add", *parts).affine(DType.INT8) is not None
-    assert QuantisedSum("add", *parts).affine(DType.INT16) is None
-    assert QuantisedSum("squared difference", *parts).affine(DType.INT8) is None
+    assert QuantisedSum("add", *parts, 20).affine(DType.INT8) is not None
+    assert QuantisedSum("add", *parts, 20).affine(DType.INT16) is None
+    assert QuantisedSum("squared difference", *parts, 20).affine(DType.INT8) is None
 
 
 def test_most_sums_have_a_form() -> None:

@@ -115,9 +115,11 @@ def halves_and_zero(x: Expr, zero: Expr) -> tuple[str, Expr, int] | None:
     low, high = bounds(form.x)
     if low is None or high is None or max(abs(low), abs(high)) + abs(more) + (1 << form.bits) >= 1 << 31:
         return None
-    before = form.x
-    if isinstance(before, Call) and before.op == "sub" and isinstance(before.args[1], Const):
-        before, more = before.args[0], more - int(before.args[1].value)
+    before: Expr = form.x
+    if isinstance(before, Call) and before.op == "sub":
+        less = before.args[1]
+        if isinstance(less, Const):
+            before, more = before.args[0], more - int(less.value)
     before = call("add" if more > 0 else "sub", before, const(abs(more))) if more else before
     return "odd" if int(zero.value) % 2 else "even", before, form.bits
 

@@ -24,11 +24,11 @@ class QuantisedSum(Operator):
     the result's.
     """
 
-    function: str = "add"
-    a: Rescale = Rescale(0, 0, 0)
-    b: Rescale = Rescale(0, 0, 0)
-    result: Rescale = Rescale(0, 0, 0)
-    left_shift: int = 20
+    function: str
+    a: Rescale
+    b: Rescale
+    result: Rescale
+    left_shift: int
     low: int = -128
     high: int = 127
     rounding: str = "double"
@@ -120,13 +120,13 @@ class QuantisedSum(Operator):
             ("add", Rescale(2, 2**30, -17), {"rounding": "single"}),
         ]
         samples = [
-            Sample((a, y), {"function": f, "a": fine, "b": coarse, "result": r, **more})
+            Sample((a, y), {"function": f, "a": fine, "b": coarse, "result": r, "left_shift": 20, **more})
             for f, r, more in kinds
             for y in (b, wide)
         ]
         words = np.asarray(rng.integers(-32768, 32768, (2, 40)), np.int16)
         same = {"a": Rescale(3, 2**30, 0), "b": Rescale(-2, 2**30, 0), "result": Rescale(5, 2**30, -13)}
-        halves = {"a": Rescale(3, 2**30, 0), "b": Rescale(5, 2**30, -1), "rounding": "even"}
+        terms = {"a": Rescale(3, 2**30, 0), "b": Rescale(5, 2**30, -1), "left_shift": 20}
         return [
             *samples,
             *(
@@ -139,6 +139,7 @@ class QuantisedSum(Operator):
             Sample(
                 (words[0], words[1]),
                 {
+                    "function": "add",
                     "a": Rescale(0, 2**30, 0),
                     "b": Rescale(0, 2**30, 1),
                     "result": Rescale(0, 2**30, -14),
@@ -148,7 +149,9 @@ class QuantisedSum(Operator):
                 },
             ),
             *(
-                Sample((a, b), {**halves, "function": f, "result": Rescale(zero, 2**30, -18)})
+                Sample(
+                    (a, b), {**terms, "function": f, "result": Rescale(zero, 2**30, -18), "rounding": "even"}
+                )
                 for f in ("add", "sub")
                 for zero in (-7, 4)
             ),

@@ -93,7 +93,7 @@ class _Steps:
     def aligned(self, outputs: int) -> bool:
         """Whether all blocks of so many outputs begin at an even place of a line."""
         count, stride = self.plane.v.size_out, self.pairs.stride
-        return count == outputs or (outputs * stride % 2 == 0 and (count - outputs) * stride % 2 == 0)
+        return count == outputs or (outputs * stride % 2 == 0 and count * stride % 2 == 0)
 
     @property
     def nested(self) -> bool:
