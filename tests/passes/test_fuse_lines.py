@@ -25,7 +25,7 @@ from aot_model.targets.registry import parse_target
 
 Make = Callable[[Build, Value], Value]
 EDGES = np.asarray([-128, 127, 0, 9, -77, 31], np.int8)
-SUM = QuantisedSum("add", Rescale(-3, 2**30, 0), Rescale(9, 1717986918, -1), Rescale(4, 1288490189, -18))
+SUM = QuantisedSum("add", Rescale(-3, 2**30, 0), Rescale(9, 1717986918, -1), Rescale(4, 1288490189, -18), 20)
 SQUARES = QuantisedSum("squared difference", SUM.a, SUM.b, SUM.result, 7)
 BY = QuantisedMul(5, -9, Rescale(-128, 1503238553, -5), rounding="single")
 ROWS = 48
@@ -66,9 +66,12 @@ def mixed(build: Build, x: Value) -> Value:
 FUSED: dict[str, tuple[Make, DType]] = {
     "sum": (lambda b, x: b(SUM, x, channels(b)), DType.INT8),
     "constant first": (lambda b, x: b(SUM, channels(b), x), DType.INT8),
-    "difference": (lambda b, x: b(QuantisedSum("sub", SUM.a, SUM.b, SUM.result), channels(b), x), DType.INT8),
+    "difference": (
+        lambda b, x: b(QuantisedSum("sub", SUM.a, SUM.b, SUM.result, 20), channels(b), x),
+        DType.INT8,
+    ),
     "clamped": (
-        lambda b, x: b(QuantisedSum("add", SUM.a, SUM.b, SUM.result, low=4, high=60), x, channels(b)),
+        lambda b, x: b(QuantisedSum("add", SUM.a, SUM.b, SUM.result, 20, low=4, high=60), x, channels(b)),
         DType.INT8,
     ),
     "product": (lambda b, x: b(BY, x, channels(b)), DType.INT8),

@@ -151,6 +151,7 @@ class UpdateAt(Operator):
             ((1, 1, 1), (2, 3, 4)),
             ((3, 2, 5), (0, 1, 0)),
         ]
+        alone = np.float32(7), np.float32(-3), np.zeros(0, np.int64)
         return [
             Sample(
                 (
@@ -160,4 +161,4 @@ class UpdateAt(Operator):
                 )
             )
             for s, b in cases
-        ]
+        ] + [Sample(tuple(np.asarray(v) for v in alone))]
