@@ -181,7 +181,7 @@ class _Window:
         lines, size = [f"int32_t v = {value};"], self.size
         if self.kind == "average":
             half, count = (str(size // 2), str(size)) if self.shape.inside else ("count / 2", "count")
-            if self.shape.inside and size > 1 and size & (size - 1) == 0:
+            if self.shape.inside and size > 1 and size.bit_count() == 1:
                 lines.append(f"v = (v + {half} + (v >> 31)) >> {size.bit_length() - 1};")
             elif size > 1:
                 lines.append(f"v = (v > 0 ? v + {half} : v - {half}) / {count};")
