@@ -54,6 +54,7 @@ _NEAR: dict[str, tuple[str, ...]] = {
             "parts",
             "admissible",
             "thresholds",
+            "exact_limits",
             "drawn_decisions",
         ),
         "tests/kernels/test_drawn_layers.py",
