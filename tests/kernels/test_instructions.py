@@ -113,9 +113,7 @@ def test_no_layer_needs_more_than_recorded(target: str, request: pytest.FixtureR
     # Of all of them in every run: a new layer moves the numbers of those behind it, and each would be compared
     # with another one.
     others = {case.name for _, case in every} ^ set(_read(MEMORY)["targets"][target])
-    assert not others, (
-        f"new layers, or recorded ones that are gone: use --update-golden: {sorted(others)[:9]}"
-    )
+    assert not others, f"new layers, or recorded ones that are gone: use --update-golden: {sorted(others)[:9]}"
     before = {name: recorded(target, name) for name in now}
     differing = {name: found for name, costs in now.items() if (found := worse(costs, *before[name]))}
     assert not differing, f"worse than recorded (now, before): {differing}"

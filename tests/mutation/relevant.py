@@ -62,7 +62,9 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "kernels/(int8|int16)/.*_mve|kernels/(column_pairs|reading|tail)": (
         _together("kernels", "bytes_mve", "lookup_mve", "vector_tails"),
     ),
-    "kernels/int8": (_together("kernels", "unsigned_rows", "residual_inputs", "pool_tails"),),
+    "kernels/int8": (
+        _together("kernels", "exact_limits_int8", "unsigned_rows", "residual_inputs", "pool_tails"),
+    ),
     "kernels/(int8|recurrent).*(_mve|recurrent)": ("tests/kernels/test_lstm_mve.py",),
     "kernels/base": ("tests/kernels/test_shapes.py",),
     "kernels/target|passes/manager": ("tests/targets/test_selection.py",),
