@@ -55,6 +55,7 @@ _NEAR: dict[str, tuple[str, ...]] = {
             "admissible",
             "thresholds",
             "exact_limits",
+            "rare_conditions",
             "drawn_decisions",
         ),
         "tests/kernels/test_drawn_layers.py",
