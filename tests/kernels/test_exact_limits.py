@@ -4,6 +4,7 @@ immediates and sums reach. Of int8 kernels: test_exact_limits_int8.py.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,7 +21,7 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels import cases, copies, overlap, tail
 from aot_model.kernels.base import ConvShape
-from aot_model.kernels.float32 import direct, matmul, panel_fpv4, tiles, vector_text, window_plan
+from aot_model.kernels.float32 import direct, matmul, panel_fpv4, pool, tiles, vector_text, window_plan
 from aot_model.kernels.float32.axis import conv_axis
 from aot_model.kernels.float32.block import Block
 from aot_model.kernels.float32.blocks import Blocks
@@ -255,3 +256,30 @@ def test_chains_end_where_a_tail_has_as_many_nodes_as_it_may(nodes: int, taken: 
     made = {node.outputs[0]: k for k, node in enumerate(row)}
     chain = tail.find_chain(graph, row[0], graph.uses(), made, set())
     assert chain.nodes == tuple(row[1 : taken + 1]) and tail.MAX_TAIL_NODES == 24
+    for k in range(1, nodes):
+        chain = tail.find_chain(graph, row[0], graph.uses(), made, {row[k]})
+        assert len(chain.nodes) == min(k - 1, taken)
+
+
+@pytest.mark.parametrize(
+    ("most", "kernel", "taken"), [(0.5, 3, True), (0.4999, 3, False), (0, 3, False), (0.5, 300, False)]
+)
+def test_channels_whose_windows_slide(
+    most: float, kernel: int, taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where loads for each product are few enough: half a load here."""
+    monkeypatch.setattr(WindowPlan, "loads_for_each", lambda plan, block: 0.5)
+    dialect = replace(DIALECTS["v8"], few=0, shared=most)
+    shape = ConvShape(1, 8, 16 + kernel - 1, 2, 8, 16, 8, 1, kernel)
+    weights = Weights(np.ones((8, 1, kernel, 2), np.float32))
+    assert (pool.sliding(shape, weights, Plain(), dialect) is not None) is taken
+    one = Weights(weights.values[..., :1])  # of one channel they are never too many, but where it never pays
+    alone = pool.sliding(replace(shape, in_c=1), one, Plain(), dialect)
+    assert (alone is not None) is (most > 0 and kernel == 3)
+
+
+@pytest.mark.parametrize(("registers", "wide"), [(8, 2), (9, 3), (16, 3), (17, 4), (32, 4)])
+def test_sums_of_partial_sums(registers: int, wide: int) -> None:
+    shape = MatmulShape((1, 1), 8, 8, 16, (0, 0, 16, 1), (0, 0, 1, 16))
+    product = matmul._Dots(shape, Plain(), replace(DIALECTS["v8"], registers=registers), "a", "b")
+    assert product.emit(CText()).startswith(f"{wide} rows x {wide} columns, partial sums of 8 ")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,10 +14,11 @@ import numpy as np
 import pytest
 
 from aot_model.cycles.rules import memory_of
-from aot_model.kernels.base import ConvShape
+from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.int8 import (
     affine_sum,
     conv_dsp,
+    conv_mve,
     depthwise_steps_dsp,
     depthwise_taps_mve,
     finish,
@@ -314,3 +316,58 @@ def test_sums_of_scales_that_vanish(shift: int) -> None:
     plain = Rescaling(0, HALF, 0)
     for given in ((replace(plain, shift=shift), plain), (plain, replace(plain, shift=shift))):
         assert affine_sum.affine(*given, plain, 0, -128, 127) is None
+
+
+class Saving(Reading):
+    """Copies that save so many cycles, whatever they are of."""
+
+    cycles = 0.0
+
+    def saving(self, nbytes: int, times: int) -> float:
+        return self.cycles
+
+
+@pytest.mark.parametrize("less", [0, 1])
+def test_copies_that_are_worth_their_code(less: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of weights for pixels in registers; of all weights, and of as many as there is room for."""
+    monkeypatch.setattr(Saving, "cycles", 5000 - less)
+    weights = np.random.default_rng(1).integers(-99, 99, (300, 8)).astype(np.int8)
+    shape, one = ConvShape(1, 1, 12, 8, 1, 12, 300), np.array([1717986918], np.int32)
+    quant = QuantSpec(3, one, np.array([-4], np.int32), -5, -128, 127)
+    reading = Saving(memory_of("l4-art"))
+    assert (held_dsp.held(shape, weights, None, quant, reading) is not None) is (less == 0)
+    monkeypatch.setattr(Saving, "cycles", 2000 - less)
+    shape, weights = ConvShape(1, 1, 12, 64, 1, 12, 64), np.resize(weights, (64, 1, 1, 64))
+    for room in (4000, 1 << 20):
+        code = conv_dsp.conv(shape, weights, None, quant, reading=replace(reading, room=room))
+        assert any(piece.name == "staged" for piece in code.scratch) is (less == 0)
+
+
+def test_no_pixels_are_for_other_kernels() -> None:
+    for outputs, groups, taken in ((0, 1, False), (1, 1, True), (1, 2, False), (2, 2, True)):
+        shape = ConvShape(1, 1, outputs, 8, 1, outputs, 8, groups=groups)
+        assert conv_dsp.applicable(shape, _quant()) is taken
+
+
+@pytest.mark.parametrize(("more", "taken"), [(0.0, True), (-0.5, False)])
+def test_a_layer_of_one_channel_that_is_faster_as_a_depthwise_one(
+    more: float, taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = KernelCode("other")
+    monkeypatch.setattr(conv_mve.depthwise_mve, "writers", lambda *given: [(100, lambda *layer: other)])
+    monkeypatch.setattr(conv_mve, "_cycles_of_one_channel", lambda s: conv_mve.LEAST_GAIN * 100 + more)
+    shape = ConvShape(1, 8, 8, 1, 6, 6, 4, 3, 3)
+    code = conv_mve.conv(shape, np.ones((4, 3, 3, 1), np.int8), None, _quant())
+    assert (code.body == "other") is taken
+
+
+def test_variants_of_winograd_that_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They save more than 100,000 cycles, and more than a tenth."""
+    for size, least in ((8, lambda cycles: cycles + 100_000), (40, lambda cycles: cycles * 10 / 9)):
+        shape = ConvShape(1, size, size, 16, size, size, 16, 3, 3, pad_top=1, pad_left=1)
+        monkeypatch.setattr(winograd, "plain_cycles", lambda s: Fraction(1 << 50))
+        one = min(winograd.variants(shape, False), key=lambda v: v.cycles)
+        plain = least(Fraction(one.cycles))
+        for more in (0, Fraction(1, 1000)):
+            monkeypatch.setattr(winograd, "plain_cycles", lambda s, plain=plain + more: plain)
+            assert (one in winograd.variants(shape, False)) is (more > 0)
