@@ -55,6 +55,8 @@ _NEAR: dict[str, tuple[str, ...]] = {
             "parts",
             "admissible",
             "thresholds",
+            "exact_limits",
+            "rare_conditions",
             "drawn_decisions",
         ),
         "tests/kernels/test_drawn_layers.py",
@@ -62,7 +64,9 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "kernels/(int8|int16)/.*_mve|kernels/(column_pairs|reading|tail)": (
         _together("kernels", "bytes_mve", "lookup_mve", "vector_tails"),
     ),
-    "kernels/int8": (_together("kernels", "unsigned_rows", "residual_inputs", "pool_tails"),),
+    "kernels/int8": (
+        _together("kernels", "exact_limits_int8", "unsigned_rows", "residual_inputs", "pool_tails"),
+    ),
     "kernels/(int8|recurrent).*(_mve|recurrent)": ("tests/kernels/test_lstm_mve.py",),
     "kernels/(float32|reading)": (_together("kernels", "float32", "float32_copies"),),
     "kernels/base": ("tests/kernels/test_shapes.py",),

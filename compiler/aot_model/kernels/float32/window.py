@@ -17,10 +17,10 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
+from aot_model.c.literal import float_literal
 from aot_model.c.text import IN_ORDER, CText, product, total
 from aot_model.c.words import counted
+from aot_model.ir.types import DType
 from aot_model.kernels.base import KernelCode, Packed
 from aot_model.kernels.float32.axis import Axis
 from aot_model.kernels.float32.dialect import VectorDialect
@@ -301,7 +301,7 @@ class Window(WindowPlan):
         if self.planes:
             areas.insert(0, self._planes(self.planes).area)
         if all(a.isdigit() for a in areas):
-            scale = float_literal(1.0 / math.prod(map(int, areas)))
+            scale = float_literal(1.0 / math.prod(map(int, areas)), DType.FLOAT32)
         else:
             scale = f"(1.0f / (float)({' * '.join(areas)}))"
         text.line(f"{acc} = {d.mul(acc, d.splat(scale))};")
@@ -380,9 +380,3 @@ class Window(WindowPlan):
                         f"w{v} += ({self.cols.taps} - "
                         f"{self._cols.taps}){'' if d.lanes == 1 else f' * {d.lanes}'};"
                     )
-
-
-def float_literal(value: float) -> str:
-    """The shortest C literal of a finite float32."""
-    text = str(np.float32(value))
-    return text + ("f" if "." in text or "e" in text else ".0f")

@@ -252,7 +252,7 @@ class _Steps:
         pairs, reach = self.pairs, self.plane.u.dilation * self.line
         of_part, step = 4 * len(pairs.kept), 2 * pairs.taps
         bias, line = f"ldr.w {_ROW[0]}, [sp, #{_BIAS}]", step * pairs.parts
-        near = pairs.lines * reach + line <= 1020 and 4 * pairs.words <= 1020
+        near = pairs.lines * reach + line <= 1020  # so are the weights of what is written out: they are few
         if near and (not self.compact or pairs.lines * pairs.parts == 1):
             text = [bias]
             for i in range(pairs.lines * pairs.parts):

@@ -279,7 +279,7 @@ def _step(k: int, instruction: str, advance: tuple[int, int] | None) -> list[str
 def _add(register: str, by: int) -> list[str]:
     """register += by; r12 is free."""
     word, bits = abs(by), by.bit_length()
-    if bits <= 8 or word % (1 << (bits - 8)) == 0:
+    if word % (1 << max(bits - 8, 0)) == 0:
         return [f"{'add' if by > 0 else 'sub'}.w {register}, {register}, #{word}"]
     return [*constant("r12", word), f"{'add' if by > 0 else 'sub'}.w {register}, {register}, r12"]
 
