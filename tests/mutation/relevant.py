@@ -24,7 +24,7 @@ def _together(folder: str, *names: str) -> str:
 
 
 _NEAR: dict[str, tuple[str, ...]] = {
-    "passes": ("tests/passes/test_after_passes.py", "tests/passes/test_passes.py"),
+    "passes": (_together("passes", "limits_of_rules", "after_passes", "passes"),),
     "passes/.*qdq": (
         "tests/passes/test_qdq_rules.py",
         "tests/passes/test_zero_points.py",
