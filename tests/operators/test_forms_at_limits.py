@@ -12,9 +12,9 @@ from oracles import expected
 from rows import Row, rows_of, taken
 from verdict import verdict
 
-from aot_model.ir.expr import Call, Expr, cell, walk
+from aot_model.ir.expr import Call, Expr, Index, cell, walk
 from aot_model.ir.graph import Graph
-from aot_model.ir.index import Index, dense_position, index_variables
+from aot_model.ir.index import dense_position, index_variables
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
@@ -31,9 +31,10 @@ from aot_model.ops.rounded_softmax import RoundedSoftmax
 from aot_model.ops.scaled_words import Operand, scaled_product, scaled_sum
 from aot_model.ops.signal import fourier
 from aot_model.ops.softmax_rows import softmax_rows
-from aot_model.ops.strings import compile_pattern, possible
+from aot_model.ops.strings import possible
 from aot_model.ops.tree_ensemble import TreeEnsemble
 from aot_model.ops.windows import check_windows
+from aot_model.text.regular_expressions import compile_pattern
 from batch import Case, run_cases
 
 load_all()
