@@ -46,6 +46,8 @@ IMAGE = real(1, 2, 5, 5)
 CODES = np.zeros((3, 1), np.uint8)
 
 QUOTIENT = {"a_zero_point": 0, "b_zero_point": 0, "result": Rescale(0, 1 << 30, 0), "to": DType.INT16}
+QUOTIENT_OF_BYTES = {"a_zero_point": 0, "b_zero_point": 0, "factor": 1, "places": 8, "zero_point": 0}
+SUM = {"function": "add", **dict.fromkeys(("a", "b", "result"), Rescale(0, 1 << 30, 0))}
 ATTENTION = (
     real(1, 2, 4), real(1, 2, 4), real(1, 2, 4), real(1, 1, 0, 4), real(1, 1, 0, 4),
     np.asarray([1], np.int32), np.asarray([2], np.int32),
@@ -65,6 +67,9 @@ def pieces(n: int) -> dict[str, Any]:
 
 ALIKE = Graph("body", [Value("a", real(4))], [], [])
 ALIKE.outputs.append(ALIKE.inputs[0])
+
+BOTH = Graph("body", [Value("a", real(4)), Value("b", real(4))], [], [])
+BOTH.outputs.extend(BOTH.inputs)
 
 LIMITS: list[tuple[str, str, dict[str, Any], Sequence[Any], bool]] = [
     (OURS, "RealFourier", {"length": 1 << 17}, (real(8),), True),
@@ -211,11 +216,128 @@ LIMITS: list[tuple[str, str, dict[str, Any], Sequence[Any], bool]] = [
 ]  # fmt: skip
 
 
+LINE, SHORT = TensorType(DType.INT8, (3,)), word(3)
+
+
+def table(count: int, low: int = -128, dtype: DType = DType.INT8) -> dict[str, Any]:
+    return {"table": Table((0,) * count, dtype, low)}
+
+
+def scale(number: float) -> np.ndarray:
+    return np.asarray(number, np.float32)
+
+
+MISFITS: list[tuple[str, str, dict[str, Any], Sequence[Any], bool]] = [
+    *(
+        (STANDARD, "AffineGrid", {"align_corners": corners}, (real(2, 2, 3), whole(2, 1, 3, n)), fits)
+        for corners, n, fits in ((1, 2, True), (1, 1, False), (0, 1, True))
+    ),
+    *(
+        (STANDARD, "Range", {}, (whole(0), whole(*to), whole(1)), fits)
+        for to, fits in (((2,), True), ((2, 3), False))
+    ),
+    *(
+        (STANDARD, "OneHot", {}, (places(3), whole(*depth), whole(0, 1)), fits)
+        for depth, fits in (((2,), True), ((2, 2), False), ((0,), True), ((-1,), False))
+    ),
+    *(
+        (STANDARD, "CumSum", {}, (real(3, 4), whole(*axes)), fits)
+        for axes, fits in (((1,), True), ((0, 1), False), ((2,), False))
+    ),
+    *(
+        (STANDARD, "Einsum", {"equation": equation}, (real(2, 3),), fits)
+        for equation, fits in (("ij->ji", True), ("ij->ik", False), ("ij->ii", False), ("ij->jij", False))
+    ),
+    *(
+        (STANDARD, "QuantizeLinear", {}, (real(3), scale(number), np.asarray(0, np.int8)), fits)
+        for number, fits in ((1e-30, True), (0.0, False), (-1.0, False), (np.nan, False), (np.inf, False))
+    ),
+    (STANDARD, "QuantizeLinear", {}, (real(3), scale(1), np.asarray(0, np.float16)), False),
+    *(
+        (STANDARD, "TopK", {}, (real(3, 4), whole(*k)), fits)
+        for k, fits in (((4,), True), ((5,), False), ((0,), True), ((-1,), False), ((1, 1), False))
+    ),
+    *(
+        (STANDARD, "QuantizeLinear", {"output_dtype": kind}, (real(3), scale(1)), fits)
+        for kind, fits in ((3, True), (5, True), (6, False), (10, False), (17, True), (99, False))
+    ),
+    *(
+        (STANDARD, "Scan",
+         {"body": BOTH, "num_scan_inputs": 2, "scan_input_directions": ways}, (real(3, 4),) * 2, fits)
+        for ways, fits in (
+            ((0, 0), True), ((0, 1), True), ((1, 1), True), ((0, 2), False), ((-1, 0), False), ((0,), False)
+        )
+    ),
+    *(
+        (STANDARD, "MelWeightMatrix", {}, (whole(1), whole(16), scale(rate), scale(0), scale(0)), fits)
+        for rate, fits in ((8.0, True), (0.0, False), (np.inf, False), (np.nan, False), (-8.0, False))
+    ),
+    *(
+        (STANDARD, "Multinomial", {"sample_size": n}, (real(2, classes),), fits)
+        for n, classes, fits in ((1, 1, True), (0, 1, False), (1, 0, False))
+    ),
+    (STANDARD, "MaxRoiPool", {"pooled_shape": (1, 1)}, (real(0, 2, 5, 5), real(3, 5)), False),
+    *((STANDARD, "NonZero", {}, (real(*shape),), fits) for shape, fits in (((3,), True), ((), False))),
+    *(
+        (RUNTIME, "CropAndResize", {}, (IMAGE, real(3, 4), TensorType(DType.INT32, (3,)), whole(*size)), fits)
+        for size, fits in (((1, 1), True), ((1, 0), False), ((1,), False))
+    ),
+    (RUNTIME, "CropAndResize",
+     {}, (real(0, 2, 5, 5), real(3, 4), TensorType(DType.INT32, (3,)), whole(1, 1)), False),
+    *(
+        (LEARNING, "ArrayFeatureExtractor", {}, (real(*shape), whole(0)), fits)
+        for shape, fits in (((3,), True), ((), False))
+    ),
+    (OURS, "BlockMatMul", {"block": 4}, (real(2, 4), TensorType(DType.INT8, (3, 4)), real(3, 1)), False),
+    (OURS, "Framer", {"size": 2, "step": 2}, (word(), word(1), ONE), False),
+    (OURS, "Curve", {"multiplier": 1, "offset": 0, "to": DType.INT16}, (LINE,), False),
+    (OURS, "Curve", {"multiplier": 1, "offset": 0}, (SHORT,), False),
+    (OURS, "QuantisedLogSoftmax", {"scale": 0.1}, (TensorType(DType.INT8, ()),), False),
+    (OURS, "QuantisedLogSoftmax", {"scale": 0.1}, (SHORT,), False),
+    (OURS, "Lookup", table(256), (LINE,), True),
+    (OURS, "Lookup", table(255), (LINE,), False),
+    (OURS, "Lookup", table(256, 0), (LINE,), False),
+    (OURS, "Lookup", table(256), (SHORT,), False),
+    (OURS, "InterpolatedLookup", table(513, 0, DType.INT16), (SHORT,), True),
+    (OURS, "InterpolatedLookup", table(512, 0, DType.INT16), (SHORT,), False),
+    (OURS, "InterpolatedLookup", table(513, 0, DType.INT16), (LINE,), False),
+    *(
+        (OURS, "QuantisedQuotient", QUOTIENT_OF_BYTES, (TensorType(dtype, (3,)), LINE), fits)
+        for dtype, fits in ((DType.INT8, True), (DType.INT16, False), (DType.FLOAT32, False))
+    ),
+    *(
+        (OURS, "QuantisedSum", SUM, (TensorType(a, (3,)), TensorType(b, (3,))), fits)
+        for a, b, fits in (
+            (DType.INT8, DType.INT8, True),
+            (DType.INT8, DType.UINT8, False),
+            (DType.FLOAT32, DType.FLOAT32, False),
+        )
+    ),
+    *(
+        (OURS, "RoundedSoftmax", {"scale": 0.1}, (TensorType(dtype, (3,)),), fits)
+        for dtype, fits in (
+            (DType.INT8, True), (DType.UINT16, True), (DType.INT32, False), (DType.FLOAT16, False)
+        )
+    ),
+    *(
+        (OURS, "ResizeBilinear",
+         {"height": h, "width": w, "align_corners": a, "half_pixel_centers": c}, (x,), fits)
+        for h, w, a, c, x, fits in (
+            (1, 1, True, False, IMAGE, True),
+            (1, 1, True, True, IMAGE, False),
+            (0, 1, False, True, IMAGE, False),
+            (1, 0, False, True, IMAGE, False),
+            (1, 1, False, True, real(1, 2, 0, 5), False),
+        )
+    ),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("domain", "name", "attributes", "inputs", "fits"),
     [
         pytest.param(*limit, id=f"{limit[1]}-{k}-{'taken' if limit[-1] else 'refused'}")
-        for k, limit in enumerate(LIMITS)
+        for k, limit in enumerate([*LIMITS, *MISFITS])
     ],
 )
 def test_last_taken(
