@@ -140,16 +140,58 @@ def test_multiples_have_a_scale(kind: str, number: float, scale: float | None) -
     assert str(scale or "the number is not positive, or too large") == str(found)
 
 
+def slopes(m: Maker, x: Value) -> Value:
+    return m.PRelu(x, numbers(np.ones((2, 1))))  # type: ignore[no-any-return]
+
+
+def rows(scale: float) -> Callable[[Maker, Value], Value]:
+    """Normalised."""
+    return lambda m, x: m.LayerNormalization(x, numbers(np.full(3, scale)))[0]
+
+
+def weights(m: Maker, *zeros: int) -> Value:
+    """[3, 2], with a zero point for each column."""
+    data = numbers([[-128, 127], [127, -128], [1, 2]], "int8")
+    return m.DequantizeLinear(data, numbers([1.0, 2.0]), numbers(zeros, "int8"), axis=1)  # type: ignore[no-any-return]
+
+
+def product(*zeros: int) -> Callable[[Maker, Value], Value]:
+    return lambda m, x: m.MatMul(x, weights(m, *zeros))
+
+
+def image(*zeros: int) -> Callable[[Maker, Value], Value]:
+    """Weights of a convolution of one tap: [2, 2, 1]."""
+
+    def make(m: Maker, x: Value) -> Value:
+        data = numbers([[[-128], [127]], [[127], [-128]]], "int8")
+        w = m.DequantizeLinear(data, numbers([1.0, 2.0]), numbers(zeros, "int8"), axis=0)
+        return m.Conv(x, w)  # type: ignore[no-any-return]
+
+    return make
+
+
 @pytest.mark.parametrize(
-    ("function", "given"),
+    ("function", "given", "fits"),
     [
-        (lambda m, x: m.PRelu(x, numbers(np.ones((2, 1)))), {"result": DType.UINT8}),
-        (lambda m, x: m.LayerNormalization(x, numbers(np.ones(3)))[0], {"dtype": DType.INT16}),
-        (lambda m, x: m.LayerNormalization(x, numbers(np.full(3, np.inf)))[0], {}),
+        (slopes, {}, True),
+        (slopes, {"result": DType.UINT8}, False),
+        (rows(1.0), {}, True),
+        (rows(1.0), {"dtype": DType.INT16}, False),
+        (rows(np.inf), {}, False),
+        (product(3, -4), {}, True),
+        (product(0, 0), {"dtype": DType.INT16}, True),
+        (product(3, -4), {"dtype": DType.INT16}, False),
+        (image(3, -4), {}, True),
+        (image(0, 0), {"dtype": DType.INT16}, True),
+        (image(3, -4), {"dtype": DType.INT16}, False),
     ],
 )
-def test_other_types_stay(function: Callable[[Maker, Value], Value], given: dict[str, Any]) -> None:
-    assert not fuse_qdq(quantised(function, (1, 2, 3), **given))
+def test_types_that_rules_take(
+    function: Callable[[Maker, Value], Value], given: dict[str, Any], fits: bool
+) -> None:
+    graph = quantised(function, (1, 2, 3), **given)
+    fuse_qdq(graph)
+    assert all(n.kind != "QuantizeLinear" for n in graph.nodes) is fits
 
 
 @pytest.mark.parametrize(
