@@ -23,6 +23,7 @@ from aot_model.ops.matmul import MatMul
 from aot_model.ops.normalisation import scalar
 from aot_model.ops.normalised_rows import LARGEST_EPSILON, MOST, Normalisation
 from aot_model.ops.quantised import QuantisedSum
+from aot_model.ops.quantised_div import QuantisedDiv
 from aot_model.ops.quantised_softmax import MOST_TERMS, QuantisedSoftmax
 from aot_model.ops.quantised_tables import SigmoidInt16
 from aot_model.ops.registry import OPERATORS, Build, load_all
@@ -152,6 +153,26 @@ def softmax_of(terms: int) -> Graph:
     x = Value("x", TensorType(DType.INT8, (1, terms)))
     graph = Graph("softmax", [x])
     graph.outputs.append(Build(graph.nodes, "softmax")(SOFTMAX, x))
+    return graph
+
+
+@pytest.mark.parametrize("dtype", [DType.INT16, DType.UINT16])
+def test_quotients_of_half_words(dtype: DType) -> None:
+    """At the ends of their type, a difference of 17 bits from the zero point among them."""
+    low, high = (int(v) for v in dtype.limits)
+    ends = np.asarray([low, low + 1, -1 if low else 1, 0, 7, high - 1, high], dtype.numpy)
+    a, b = (v.reshape(-1) for v in np.meshgrid(ends, ends))
+    (outcome,) = run_cases([Case("quotients", partial(quotients_of, dtype, a.size), (a, b))], "c", jobs=1)
+    assert outcome.status == "ok", outcome.message
+    node = quotients_of(dtype, a.size).nodes[0]
+    np.testing.assert_array_equal(outcome.outputs[0], node.op.reference([a, b])[0])
+
+
+def quotients_of(dtype: DType, count: int) -> Graph:
+    values = [Value(n, TensorType(dtype, (count,))) for n in "ab"]
+    graph, (low, high) = Graph("quotients", values), (int(v) for v in dtype.limits)
+    node = QuantisedDiv(high, low, Rescale(3, 1518500250, 9), low, high, dtype)
+    graph.outputs.append(Build(graph.nodes, "quotients")(node, *values))
     return graph
 
 
