@@ -338,6 +338,27 @@ def test_bands_of_a_filter_bank(low: float, high: float, fits: bool) -> None:
     assert agrees(row) if fits else not taken(row.operator, *given, said="its bands")
 
 
+def test_slices_to_the_first_element_and_beyond() -> None:
+    """-5 is the first of five, which is left out as an end; -6 is before it."""
+    x, least, most = np.arange(5, dtype=np.float32), -(2**63), 2**63 - 1
+    ends = [(4, -5), (4, -6), (4, -7), (4, least), (-1, 0), (7, -6), (-5, 4), (-6, 5), (0, most)]
+    rows = [
+        changed(
+            ("", "Slice"),
+            inputs=(x, *(np.asarray([v], np.int64) for v in (start, end, 0, step))),
+            constants=frozenset({1, 2, 3, 4}),
+        )
+        for start, end in ends
+        for step in (-1, -2, 1)
+        if len(x[start:end:step])
+    ]
+    assert len(rows) > 10
+    outcomes = run_cases([row.case for row in rows], "c", jobs=1, flags=("-O0",), sanitize=False)
+    for row, outcome in zip(rows, outcomes, strict=True):
+        known = expected(row)
+        assert known.outputs and verdict(row, outcome, known) == "", row.sample.inputs
+
+
 @pytest.mark.parametrize("states", [256, 257])
 def test_automata_of_as_many_states_as_a_byte_tells_apart(states: int) -> None:
     """Words of 25 letters, which have no state in common but those of the beginning and the end."""
