@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from oracles import expected
-from rows import Row, rows_of, taken
+from rows import Row, onnx_model, rows_of, taken
 from verdict import verdict
 
 from aot_model.ir.expr import Call, Expr, Index, cell, walk
@@ -35,6 +37,7 @@ from aot_model.ops.softmax_rows import softmax_rows
 from aot_model.ops.strings import possible
 from aot_model.ops.tree_ensemble import TreeEnsemble
 from aot_model.ops.windows import check_windows
+from aot_model.pipeline import Request, compile_model
 from aot_model.text.regular_expressions import compile_pattern
 from batch import Case, run_cases
 
@@ -359,8 +362,8 @@ def test_slices_to_the_first_element_and_beyond() -> None:
         assert known.outputs and verdict(row, outcome, known) == "", row.sample.inputs
 
 
-@pytest.mark.parametrize("states", [256, 257])
-def test_automata_of_as_many_states_as_a_byte_tells_apart(states: int) -> None:
+@pytest.mark.parametrize(("states", "bits"), [(256, 8), (257, 16)])
+def test_automata_of_as_many_states_as_a_byte_tells_apart(states: int, bits: int, tmp_path: Path) -> None:
     """Words of 25 letters, which have no state in common but those of the beginning and the end."""
     words = [*(letter * 25 for letter in "abcdefghij"), "k" * (states - 242)]
     pattern = "|".join(words)
@@ -368,3 +371,6 @@ def test_automata_of_as_many_states_as_a_byte_tells_apart(states: int) -> None:
     x = np.asarray([*words, *(w[:-1] for w in words), *(w + w[0] for w in words), ""], object)
     row = changed(("", "RegexFullMatch"), inputs=(x,), attributes={"pattern": pattern})
     assert agrees(row)
+    (tmp_path / "m.onnx").write_bytes(onnx_model(row).SerializeToString())
+    text = compile_model(Request(tmp_path / "m.onnx", "m", "c")).texts["m.c"]
+    assert set(re.findall(r"(\w+) \w+_next\[", text)) == {f"uint{bits}_t"}
