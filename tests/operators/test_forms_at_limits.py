@@ -63,6 +63,12 @@ def agrees(row: Row) -> bool:
     return True
 
 
+def text_of(row: Row, folder: Path) -> str:
+    """Its C."""
+    (folder / "m.onnx").write_bytes(onnx_model(row).SerializeToString())
+    return compile_model(Request(folder / "m.onnx", "m", "c")).texts["m.c"]
+
+
 @pytest.mark.parametrize(
     ("number", "fits"), [(-129, False), (-128, True), (127, True), (128, False), (0.5, False)]
 )
@@ -297,9 +303,25 @@ def test_numbers_that_stand_for_words(given: dict[str, Any], fits: bool) -> None
         assert fits
 
 
-def test_trees_of_one_kind_of_node() -> None:
-    modes = np.zeros(3, np.uint8)
-    assert agrees(changed(("ai.onnx.ml", "TreeEnsemble"), 2, attributes={"nodes_modes": modes}))
+@pytest.mark.parametrize(("modes", "told"), [((0, 0, 0), False), ((0, 1, 0), True)])
+def test_trees_of_one_kind_of_node(modes: tuple[int, ...], told: bool, tmp_path: Path) -> None:
+    """No table says which."""
+    given = {"nodes_modes": np.asarray(modes, np.uint8)}
+    row = changed(("ai.onnx.ml", "TreeEnsemble"), 2, attributes=given)
+    assert agrees(row)
+    assert bool(re.search(r"\w+_mode\[", text_of(row, tmp_path))) is told
+
+
+@pytest.mark.parametrize(("last", "copied"), [((1, 1), False), ((0, 2), True)])
+def test_boxes_of_one_column(last: tuple[int, int], copied: bool, tmp_path: Path) -> None:
+    """Its elements are no rows to copy."""
+    x, places = np.arange(12, dtype=np.float32).reshape(3, 4), np.asarray([(0, 1), last])
+    given = {"inputs": (x, places, x[2, :2]), "attributes": {"reduction": "none"}}
+    row = changed(("", "ScatterND"), **given, constants=frozenset({1}))
+    assert agrees(row)
+    text = text_of(row, tmp_path)
+    assert bool(re.search(r"memcpy\(y \+ \w+, updates", text)) is copied, text
+    assert ("row[0] = from[0]" in text) is not copied, text
 
 
 @pytest.mark.parametrize("threshold", [-(2.0**31), -(2.0**31) - 0.5, np.nan, 2.0**31, -np.inf])
@@ -371,6 +393,4 @@ def test_automata_of_as_many_states_as_a_byte_tells_apart(states: int, bits: int
     x = np.asarray([*words, *(w[:-1] for w in words), *(w + w[0] for w in words), ""], object)
     row = changed(("", "RegexFullMatch"), inputs=(x,), attributes={"pattern": pattern})
     assert agrees(row)
-    (tmp_path / "m.onnx").write_bytes(onnx_model(row).SerializeToString())
-    text = compile_model(Request(tmp_path / "m.onnx", "m", "c")).texts["m.c"]
-    assert set(re.findall(r"(\w+) \w+_next\[", text)) == {f"uint{bits}_t"}
+    assert set(re.findall(r"(\w+) \w+_next\[", text_of(row, tmp_path))) == {f"uint{bits}_t"}
