@@ -316,8 +316,12 @@ def test_trees_of_one_kind_of_node(modes: tuple[int, ...], told: bool, tmp_path:
 def test_boxes_of_one_column(last: tuple[int, int], copied: bool, tmp_path: Path) -> None:
     """Its elements are no rows to copy."""
     x, places = np.arange(12, dtype=np.float32).reshape(3, 4), np.asarray([(0, 1), last])
-    given = {"inputs": (x, places, x[2, :2]), "attributes": {"reduction": "none"}}
-    row = changed(("", "ScatterND"), **given, constants=frozenset({1}))
+    row = changed(
+        ("", "ScatterND"),
+        inputs=(x, places, x[2, :2]),
+        attributes={"reduction": "none"},
+        constants=frozenset({1}),
+    )
     assert agrees(row)
     text = text_of(row, tmp_path)
     assert bool(re.search(r"memcpy\(y \+ \w+, updates", text)) is copied, text

@@ -115,8 +115,8 @@ def test_helium_keeps_its_vectors() -> None:
 def test_factors_of_few_numbers(
     a: tuple[int, ...], b: tuple[int, ...], results: tuple[int, ...], ends: tuple[int, int]
 ) -> None:
-    numbers = (np.asarray(v, np.int64) for v in (a, b, np.reshape(results, (len(a), len(b)))))
-    found = quotient(*numbers, *ends)
+    x, y, wanted = (np.asarray(v, np.int64) for v in (a, b, np.reshape(results, (len(a), len(b)))))
+    found = quotient(x, y, wanted, *ends)
     assert isinstance(found, Quotient)
     half = b[0] << found.places - 1
     sums = [abs(v) * found.factor + half for v in a]
