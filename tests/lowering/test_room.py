@@ -8,6 +8,8 @@ import itertools
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from aot_model.emit.budgets import Budgets
 from aot_model.emit.view import Options
 from aot_model.frontends.model import Model
 from aot_model.ir.graph import Graph, Node
-from aot_model.ir.program import Access, Program
+from aot_model.ir.program import Access, Buffer, Program, Role
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import KernelCode, Scratch
@@ -233,3 +235,24 @@ def test_a_choice_among_three_has_a_wish_with_room_and_without(given: int | None
 
 def test_the_same_program_every_time() -> None:
     assert compiled("speed").texts == compiled("speed").texts
+
+
+@pytest.mark.parametrize(
+    ("kept", "most", "moved"),
+    [
+        (None, 16, False),
+        (None, 15, True),
+        (("arena", 12), 16, False),
+        (("arena", 8), 16, True),
+        (("b", 12), 16, True),
+    ],
+)
+def test_buffers_that_end_at_the_limit_are_where_they_were(
+    kept: room.Place | None, most: int, moved: bool
+) -> None:
+    """Four bytes from the twelfth on."""
+    buffer = Buffer("b", TensorType(DType.INT8, (4,)), Role.WORKSPACE)
+    found: Any = SimpleNamespace(addresses=SimpleNamespace(of={buffer: ("arena", 12)}))
+    assert room._moved(found, {} if kept is None else {buffer: kept}, buffer, most) is moved
+    other = Buffer("c", TensorType(DType.INT8, (4,)), Role.CONSTANT)
+    assert not room._moved(found, {}, other, 0), "it has no place"

@@ -168,6 +168,25 @@ def test_edges_of_what_is_parted(extent: int, ends: Sequence[int], expected: int
     assert len(sections(Section([v], v, element))) == expected
 
 
+@pytest.mark.parametrize(("rows", "columns", "expected"), [(3, 4, MOST), (2, 6, MOST), (3, 5, 1), (1, 13, 1)])
+def test_parts_of_both_loops(rows: int, columns: int, expected: int) -> None:
+    """Each row's parts have as many as the columns."""
+
+    def grid(i: Sequence[Expr]) -> Expr:
+        numbers: list[Expr] = []
+        for v, count in zip(i, (rows, columns), strict=True):
+            number: Expr = const(count)
+            for k in range(count - 1, 0, -1):
+                number = select(less(v, k), const(10 * k), number)
+            numbers.append(number)
+        return call("sub", *numbers)
+
+    nest = whole(grid)
+    parts = sections(nest)
+    assert len(parts) == expected
+    assert np.array_equal(stored(parts)[1], stored([nest])[1])
+
+
 @pytest.mark.parametrize("factor", [-7, -3, -1, 1, 2, 5])
 @pytest.mark.parametrize("base", [-14, -6, -1, 0, 1, 6, 14])
 def test_turning_points(factor: int, base: int) -> None:

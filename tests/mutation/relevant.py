@@ -24,7 +24,7 @@ def _together(folder: str, *names: str) -> str:
 
 
 _NEAR: dict[str, tuple[str, ...]] = {
-    "passes": ("tests/passes/test_after_passes.py", "tests/passes/test_passes.py"),
+    "passes": (_together("passes", "limits_of_rules", "after_passes", "passes"),),
     "passes/.*qdq": (
         "tests/passes/test_qdq_rules.py",
         "tests/passes/test_zero_points.py",
@@ -40,7 +40,18 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "passes/(manager|explain|rewrite)": ("tests/passes/test_explain.py tests/targets/test_target_passes.py",),
     "arithmetic|ops/(lstm_integer|quantised_curves|rounded_softmax)": ("tests/test_fixed_point.py",),
     "ops/quantised_tables": ("tests/operators/test_interpolated_int16.py",),
-    "ops": (_together("operators", "limits", "refusals", "defaults", "ranges", "room_for_data"),),
+    "ops": (
+        _together(
+            "operators",
+            "limits",
+            "last_taken",
+            "forms_at_limits",
+            "refusals",
+            "defaults",
+            "ranges",
+            "room_for_data",
+        ),
+    ),
     "ops/lstm_integer": ("tests/kernels/test_admissible.py",),
     "ops/.*(lstm|recurrent|control)": ("tests/operators/test_macs.py",),
     "ops/microsoft": ("tests/operators/test_attention_inputs.py",),

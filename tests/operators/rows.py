@@ -17,7 +17,7 @@ import onnx.defs
 from onnx import helper, numpy_helper
 
 from aot_model.ir.graph import Graph, Node
-from aot_model.ir.operator import Operator, Sample
+from aot_model.ir.operator import Operator, OperatorError, Sample
 from aot_model.ir.strings import DEFAULT_WIDTH, decoded, encoded, is_text, string_type
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value, constant
@@ -113,6 +113,22 @@ def rows_of_sequences() -> Iterator[Row]:
                         attributes={**row.sample.attributes, "direction": direction},
                     )
                     yield Row(f"{row.label}-lengths-{direction}", row.kind, row.number, sample)
+
+
+def taken(operator: Operator, *inputs: Any, said: str = "") -> bool:
+    """Whether an operator has types for its inputs: arrays are constants, types are not known. said: in the
+    error.
+    """
+    values = [
+        None if v is None else constant("c", v) if isinstance(v, np.ndarray) else Value("x", v)
+        for v in inputs
+    ]
+    try:
+        operator.infer(list(values))
+    except OperatorError as error:
+        assert said in str(error)
+        return False
+    return True
 
 
 # --- as a graph of ours -------------------------------------------------------------------------------------

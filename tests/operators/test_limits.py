@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from oracles import expected
-from rows import label_of, registry_rows, rows_of, values_of
+from rows import label_of, registry_rows, rows_of, taken, values_of
 from verdict import verdict
 
 from aot_model.ir.expr import Call, Cell, Expr, cell, walk
@@ -27,7 +26,7 @@ from aot_model.ops.microsoft_attention import Attention
 from aot_model.ops.microsoft_blocks import GatherBlockQuantized, MatMulNBits
 from aot_model.ops.pool import Pool
 from aot_model.ops.quantised import QuantisedSum
-from aot_model.ops.registry import MAX_TABLES, OPERATORS, Build, Operator, bounded, load_all
+from aot_model.ops.registry import MAX_TABLES, OPERATORS, Build, bounded, load_all
 from aot_model.ops.requantise import Rescale
 from aot_model.ops.resample import _source
 from aot_model.ops.windows import MAX_BORDER, check_windows
@@ -35,19 +34,6 @@ from batch import Case, run_cases
 from onnx_models import model, tensor
 
 load_all()
-
-
-def taken(operator: Operator, *inputs: Any, said: str = "") -> bool:
-    """Whether an operator has types for its inputs: arrays are constants, types are not known. said: in the
-    error.
-    """
-    values = [constant("c", v) if isinstance(v, np.ndarray) else Value("x", v) for v in inputs]
-    try:
-        operator.infer(list(values))
-    except OperatorError as error:
-        assert said in str(error)
-        return False
-    return True
 
 
 @pytest.mark.parametrize(

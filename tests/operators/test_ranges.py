@@ -13,6 +13,7 @@ from aot_model.ops.elementwise import op
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.ranges import Interval, channel_ranges
 from aot_model.ops.registry import Build, Operator
+from aot_model.ops.requantise import Requantise
 
 
 def interval(operator: Operator, x: TensorType, *constants: np.ndarray) -> Interval:
@@ -82,3 +83,57 @@ def test_sums_reach_the_ends_of_their_interval(shape: tuple[int, ...]) -> None:
     found = channel_ranges(graph)[y]
     every = np.broadcast_to(given, (7, 5))
     assert (found.low == every.min(axis=0) - 128).all() and (found.high == every.max(axis=0) + 127).all()
+
+
+BYTES = TensorType(DType.INT8, (2, 1))
+INT32 = DType.INT32.limits
+
+
+def behind_a_product(operator: Operator, *constants: np.ndarray, zero: int = 0) -> tuple[int, int]:
+    """The ends of what an operator makes of any int8 less a zero point, as int32."""
+    value = Value("x", BYTES)
+    graph = Graph("ranges", [value])
+    build = Build(graph.nodes, "ranges")
+    product = build(MatMul(zero), value, constant("w", np.ones((1, 1), np.int8)))
+    y = build(operator, product, *(constant(f"c{k}", c) for k, c in enumerate(constants)))
+    graph.outputs.append(y)
+    found = channel_ranges(graph)[y]
+    return int(found.low[0]), int(found.high[0])
+
+
+@pytest.mark.parametrize(
+    ("least", "most"),
+    [
+        (INT32[1] - 255, INT32[1]),
+        (INT32[1] - 254, INT32[1] + 1),
+        (INT32[0], INT32[0] + 255),
+        (INT32[0] - 1, INT32[0] + 254),
+    ],
+)
+def test_sums_at_the_ends_of_their_type(least: int, most: int) -> None:
+    """Beyond them they wrap to anything."""
+    wraps = least < INT32[0] or most > INT32[1]
+    given = np.asarray([least + 128], np.int64).astype(np.int32)
+    assert behind_a_product(op("Add"), given) == (INT32 if wraps else (least, most))
+
+
+@pytest.mark.parametrize(
+    ("multiplier", "shift", "zero", "ends"),
+    [
+        (1 << 30, 1, 0, (-128, 127)),
+        (1 << 30, -6, 0, (-1, 1)),
+        (0, 1, 0, (0, 0)),
+        (-(1 << 30), 1, 0, (-1000, 1000)),
+        (1, 23, 0, (0, 0)),
+        (1, 24, 0, (-1000, 1000)),  # 2^7 becomes 2^31
+        (1, 24, -1, (-1000, 1000)),
+        (1, 24, 1, (-1000, 1000)),
+    ],
+)
+def test_requantised_numbers_where_nothing_wraps(
+    multiplier: int, shift: int, zero: int, ends: tuple[int, int]
+) -> None:
+    node = Requantise(0, -1000, 1000, DType.INT16)
+    given = (np.asarray([n], np.int32) for n in (multiplier, shift))
+    found = behind_a_product(node, *given, zero=zero)
+    assert found == (ends if abs(ends[0]) < 1000 else tuple(DType.INT16.limits))

@@ -18,6 +18,7 @@ from aot_model.ops.registry import OPERATORS
 from batch import Outcome, run_cases
 
 TREES = ("ai.onnx.ml", "TreeEnsembleClassifier")
+QUANTISED_LSTM = ("com.microsoft", "DynamicQuantizeLSTM")
 SEVERAL = {"class_ids": (0, 1, 1, 0), "class_weights": (0.25, 0.5, 0.125, 0.5)}
 
 
@@ -32,6 +33,9 @@ def _outcome(row: Row, **changes: Any) -> Outcome:
     [
         (("", "LSTM"), 0, {"clip": 0.0}, "clip is 0.0"),
         (("", "GRU"), 0, {"clip": -1.0}, "clip is -1.0"),
+        (("", "RNN"), 0, {"activations": ("Tanh",) * 3}, "3 activations for"),
+        (("", "LSTM"), 0, {"activations": ("Tanh",) * 2}, "2 activations for"),
+        (QUANTISED_LSTM, 0, {"activations": ("Tanh",) * 2}, "2 activations for"),
         (("com.microsoft", "NhwcMaxPool"), 6, {"auto_pad": "SAME_UPPER"}, "give the pads"),
         (("", "Einsum"), 0, {"equation": "ij,jk->i1"}, "equation 'ij,jk->i1' does not fit"),
         (("", "Einsum"), 0, {"equation": "ij,j_->ik"}, "equation 'ij,j_->ik' does not fit"),

@@ -15,7 +15,7 @@ from aot_model.ops.elementwise import op
 from aot_model.ops.quantised import QuantisedMul, QuantisedSum
 from aot_model.ops.quantised_div import QuantisedDiv
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
-from aot_model.ops.quantised_lines import QuantisedLine, lines
+from aot_model.ops.quantised_lines import BEYOND, QuantisedLine, _slopes, lines
 from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.registry import Build, load_all
 from aot_model.ops.requantise import Requantise, Rescale
@@ -229,3 +229,31 @@ def test_lines_that_there_are_are_found(seed: int) -> None:
     assert np.array_equal(np.clip(total >> found.shift, found.low, found.high), wanted)
     wanted[7] = np.abs(x) // 2
     assert lines(wanted, range(-128, 128), (-128, 127)) == "it is no line"
+
+
+@pytest.mark.parametrize("slope", [-(1 << 31), -7, -1, 0, 1, 2, 3, 5, 1000, 1 << 31])
+@pytest.mark.parametrize("together", [False, True])
+def test_the_only_slope(slope: int, together: bool) -> None:
+    """Beside a function that has any, and between limits of which no offset is left but one."""
+    x = np.arange(-128, 128)
+    line = np.stack([slope * x + 5, slope * x])
+    least, most = line.copy(), line.copy()
+    least[1], most[1] = -BEYOND, BEYOND
+    found = _slopes(least, most, x, together)
+    assert found is not None and found[0] == slope
+    assert not together or found[1] == slope
+
+
+def test_functions_of_other_slopes_have_none_together() -> None:
+    x = np.arange(-128, 128)
+    rising = np.stack([3 * x, -3 * x])
+    assert _slopes(rising, rising, x, together=True) is None
+    each = _slopes(rising, rising, x, together=False)
+    assert each is not None and each.tolist() == [3, -3]
+
+
+def test_one_offset_between_two_limits() -> None:
+    """0, of which the first and the last result are not less, and the middle one not more."""
+    least, most = np.asarray([[0, -10, 0]]), np.asarray([[10, 0, 10]])
+    found = _slopes(least, most, np.arange(3), together=False)
+    assert found is not None and found.tolist() == [0]

@@ -100,3 +100,26 @@ def test_words_of_16_bits_keep_the_rule() -> None:
 
 def test_helium_keeps_its_vectors() -> None:
     assert pays(parse_target("cortex-m4", {})) and not pays(parse_target("cortex-m55", {}))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "results", "ends"),
+    [
+        ((1 << 22,), (1,), (3,), (-128, 127)),  # one factor alone
+        ((1 << 21,), (1,), (1024,), (-32768, 32767)),  # 2^21 * 2047 + 2^21 would leave 32 bits
+        ((1, 1000), (100,), (5, 10), (5, 127)),  # what is clamped does not say which factor it is
+        ((1, 1000), (100,), (0, 7), (0, 7)),
+        ((-1, -1000), (100,), (-5, -10), (-127, -5)),
+    ],
+)
+def test_factors_of_few_numbers(
+    a: tuple[int, ...], b: tuple[int, ...], results: tuple[int, ...], ends: tuple[int, int]
+) -> None:
+    x, y, wanted = (np.asarray(v, np.int64) for v in (a, b, np.reshape(results, (len(a), len(b)))))
+    found = quotient(x, y, wanted, *ends)
+    assert isinstance(found, Quotient)
+    half = b[0] << found.places - 1
+    sums = [abs(v) * found.factor + half for v in a]
+    assert max(sums) < 2**32
+    signs = [1 if v > 0 else -1 for v in a]
+    assert tuple(np.clip([s * (n // (2 * half)) for s, n in zip(signs, sums, strict=True)], *ends)) == results

@@ -24,7 +24,7 @@ class LeakyRelu(Unary):
 
     def scalar(self, x: Expr) -> Expr:
         scaled = call("mul", x, one(x, self.alpha))
-        if 0 <= self.alpha <= 1:
+        if 0 < self.alpha <= 1:  # 0 times infinity is no number, of which no maximum is infinity
             return call("max", x, scaled)
         return select(call("lt", x, one(x, 0), dtype=DType.BOOL), scaled, x)
 

@@ -155,9 +155,9 @@ class Binarizer(Operator):
             whole = (
                 max(min(math.floor(self.threshold), high), low - 1)
                 if math.isfinite(self.threshold)
-                else high
-                if self.threshold > 0
                 else low - 1
+                if self.threshold < 0
+                else high  # nothing is above what is no number, either
             )
             above = (
                 const(True, DType.BOOL)

@@ -83,7 +83,7 @@ class Slice(Operator):
             a = axis_of(x, axis)
             if step == 0:
                 raise OperatorError("a step of 0")
-            span = range(x.shape[a])[slice(start, None if step < 0 and end < -x.shape[a] else end, step)]
+            span = range(x.shape[a])[slice(start, end, step)]
             result[a] = (span.start, step, len(span))
         return result
 

@@ -116,19 +116,18 @@ def fit(real: np.ndarray, wanted: np.ndarray, of: DType, to: DType, most: int = 
     close = CLOSE if to.bits > 8 else CLOSE_BYTES
     while pieces <= most:
         found = _integers(bounded.reshape(pieces, -1), int(of.limits[0]), to)
-        if found is not None:
-            got = found.reference([every])[0].astype(np.int64)
-            if np.abs(got - wanted).max() <= 1:
-                if not within.any() or np.abs(got - real)[within].max() <= 0.5 + close:
-                    return found
-                best = found if to.bits > 8 else None
+        got = found.reference([every])[0].astype(np.int64)
+        if np.abs(got - wanted).max() <= 1:
+            if not within.any() or np.abs(got - real)[within].max() <= 0.5 + close:
+                return found
+            best = found if to.bits > 8 else None
         pieces *= 2
     return best
 
 
-def _integers(real: np.ndarray, lowest: int, to: DType) -> Piecewise | None:
+def _integers(real: np.ndarray, lowest: int, to: DType) -> Piecewise:
     """Polynomials through three points of each row of `real`, as Chebyshev has them, to the precision that
-    32 bits leave; None where none is left.
+    32 bits leave. real: within 2^17 of each other, in rows of 512 or more.
     """
     half = real.shape[1] // 2
     aside = round(half * math.sqrt(3) / 2)
@@ -139,13 +138,11 @@ def _integers(real: np.ndarray, lowest: int, to: DType) -> Piecewise | None:
         """Before the point."""
         return math.frexp(float(np.abs(v).max()))[1]
 
+    # Slopes are below 2^9, values and what is added to them below 2^19: six bits at least are behind the
+    # point. half^2 is at least 2^16, so that what `most` leaves for the point leaves the curve one bit more.
     most = np.abs(value).max() + half * (np.abs(slope).max() + half * np.abs(curve).max())
     point = min(22, 30 - bits(most), 15 - bits(slope))
-    if point < 1:
-        return None
     curved = min(15, 15 - point - bits(curve))
-    if curved < 0:
-        return None
 
     def table(v: np.ndarray, dtype: DType) -> Table:
         low, high = (int(x) for x in dtype.limits)  # 2^15 - 1/2 rounds to what int16 does not hold

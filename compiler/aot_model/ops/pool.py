@@ -61,7 +61,7 @@ class Pool(Operator):
         ):
             raise OperatorError(f"a {len(self.kernel)}-D window does not fit {x.type}")
         check_windows(x.shape[1:-1], self.kernel, self.strides, self.pads, self.dilations)
-        if any(p >= n and p > 0 for p, n in zip(self.pads, self.kernel * 2, strict=True)):
+        if any(p >= n for p, n in zip(self.pads, self.kernel * 2, strict=True)):
             raise OperatorError(f"pads {self.pads} are not smaller than the window {self.kernel}")
         spatial = tuple(self._window(x.shape[1 + k], k) for k in range(d))
         if min(spatial) < 1:

@@ -41,16 +41,6 @@ def saturated(x: Expr, zero_point: int, low: int, high: int, to: DType) -> Expr:
     """x + zero_point, clamped to [low, high], as `to`."""
     if zero_point:
         x = call("add", x, const(zero_point, x.dtype))
-    limits = to.limits
-    if to.bits >= x.dtype.bits:
-        return cast(
-            clamp(
-                x,
-                const(low, x.dtype) if low > limits[0] else None,
-                const(high, x.dtype) if high < limits[1] else None,
-            ),
-            to,
-        )
     return cast(clamp(x, const(low, x.dtype), const(high, x.dtype)), to)
 
 

@@ -15,6 +15,7 @@ from aot_model.ir.index import add, less, mod, mul
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
+from aot_model.ops.composition import present
 from aot_model.ops.elementwise import op
 from aot_model.ops.fast_fourier import LONGEST, SHORTEST, FastFourier
 from aot_model.ops.registry import Build, ints, normal_axis, operator, ranked, required, static
@@ -212,7 +213,7 @@ class STFT(Operator):
     def _plan(self, inputs: Inputs) -> tuple[int, int]:
         """(step, length)."""
         step, length = static(inputs, 1, "the frame step"), static(inputs, 3, "the frame length")
-        window = inputs[2] if len(inputs) > 2 else None
+        window = present(inputs, 2)
         if step is None or (length is None and window is None):
             raise OperatorError("the frame step, or both the frame length and the window, are missing")
         size = ints(length)[0] if length is not None else window.shape[0] if window is not None else 0
@@ -228,7 +229,7 @@ class STFT(Operator):
         return [TensorType(x.dtype, (x.shape[0], frames, length // 2 + 1 if self.onesided else length, 2))]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        x, window = required(inputs), inputs[2] if len(inputs) > 2 else None
+        x, window = required(inputs), present(inputs, 2)
         step, length = self._plan(inputs)
         x = x if x.type.rank == 3 else build(ReshapeTo((*x.shape, 1)), x)
         frames = build(Frames(length, step), x)

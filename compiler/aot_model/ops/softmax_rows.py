@@ -95,7 +95,7 @@ def softmax_rows(scale: float, to_scale: float, zero: int, count: int) -> Softma
     """
     steps = 1.0 / to_scale
     for wide, bits in ((False, min(31 - (count - 1).bit_length(), 30)), (True, 30)):
-        if bits < 1 or steps * count * 2.0 ** (-bits - 1) > (WIDE if wide else NARROW):
+        if steps * count * 2.0 ** (-bits - 1) > (WIDE if wide else NARROW):
             continue
         for shift in range(20, 8, -1):
             unit = round(steps * 2.0 ** (32 + shift))

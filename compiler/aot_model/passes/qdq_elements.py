@@ -194,7 +194,9 @@ def multiple(n: QdqSite, node: Node) -> Answer:
     if x is None or by is None or by.size != 1 or source is None or source.shape != node.outputs[0].shape:
         return "not a quantised tensor and a number"
     number = float(by.reshape(-1)[0])
-    scaled = float(np.float32(x.s * (number if node.kind == "Mul" else 1 / number))) if number > 0 else 0.0
+    scaled = x.s * (number if node.kind == "Mul" else 1 / number) if number > 0 else 0.0
+    with np.errstate(over="ignore"):
+        scaled = float(np.float32(scaled))
     if not 0 < scaled < math.inf:
         return "the number is not positive, or too large"
     if x.value.dtype.bits == 8 and (np.float32(scaled), x.z) != (np.float32(n.to.s), n.to.z):
