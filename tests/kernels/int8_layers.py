@@ -53,7 +53,9 @@ def int8_transposed() -> list[Layer]:
         Layer("line", draw.tensor(np.int8, 2, 7, 3), (Step(line, (w,)), *draw.requantised(12, 6, np.int8, 1)))
     )
     node = ConvolutionTranspose(strides=(2, 2), pads=(1, 1, 1, 1), x_zero_point=-3)
-    both = QuantisedSum("add", Rescale(-3, 2**30, 0), Rescale(9, 1717986918, -1), Rescale(4, 1288490189, -18))
+    both = QuantisedSum(
+        "add", Rescale(-3, 2**30, 0), Rescale(9, 1717986918, -1), Rescale(4, 1288490189, -18), 20
+    )
     w, other = draw.tensor(np.int8, 8, 4, 4, 5), draw.tensor(np.int8, 1, 12, 10, 8)
     steps = (Step(node, (w,)), *draw.requantised(80, 8, np.int8, 1), Step(both, (other,), fed=True))
     layers.append(Layer("with a tensor that is added", draw.tensor(np.int8, 1, 6, 5, 5), steps))
@@ -113,7 +115,9 @@ def int8_convolutions() -> list[Layer]:
     table = Table(
         tuple(int(v) for v in np.clip(np.arange(-128, 128) ** 2 // 100 - 90, -128, 127)), DType.INT8, -128
     )
-    both = QuantisedSum("add", Rescale(-3, 2**30, 0), Rescale(9, 1717986918, -1), Rescale(4, 1288490189, -18))
+    both = QuantisedSum(
+        "add", Rescale(-3, 2**30, 0), Rescale(9, 1717986918, -1), Rescale(4, 1288490189, -18), 20
+    )
     for kernel, ins, outs, group in (((1, 1), 16, 8, 1), ((3, 3), 8, 8, 8), ((3, 3), 4, 5, 1)):
         w = draw.tensor(np.int8, outs, *kernel, ins // group)
         out = (1, 8 - kernel[0] + 1, 9 - kernel[1] + 1, outs)
