@@ -35,7 +35,7 @@ import numpy as np
 
 TESTS = Path(__file__).resolve().parents[1]
 PACKAGE = TESTS.parent / "compiler" / "aot_model"
-WATCHED = ("arithmetic", "kernels", "ops", "passes")
+WATCHED = ("arithmetic", "kernels", "lowering", "ops", "passes")
 ROOMS = tuple(f"{room}/" for room in WATCHED)
 SKIPPED = ("samples", "reference", "__repr__", "__str__")
 COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
@@ -50,6 +50,7 @@ NAMES = {kind.__name__: function for kind, function in COMPARED.items()}
 Event = tuple[str, int, int, int]
 """File, line and column, and how it came out."""
 HOLDS, FAILS, FAR = 10, 11, 2
+CHAIN = 1000
 CANDIDATES = {"layers": 5500, "odd layers": 1600, "samples": 12000, "drawn": 40000, "drawn operators": 20000}
 TRIED, STEPS = 3, 3
 SPARE = 4
@@ -73,6 +74,17 @@ def compared(place: tuple[str, int, int], name: str, a: Any, b: Any) -> Any:
 def least(place: tuple[str, int, int], function: Callable[..., Any], a: Any, b: Any) -> Any:
     compared(place, "", a, b)
     return function(a, b)
+
+
+def chained(place: tuple[str, int, int], names: Sequence[str], first: Any, *others: Callable[[], Any]) -> Any:
+    """Comparisons one after the other, of which each is noted at a column of its own: `CHAIN` apart."""
+    for k, (name, other) in enumerate(zip(names, others, strict=True), 1):
+        second = other()
+        result = compared((*place[:2], place[2] + CHAIN * k), name, first, second)
+        if not result:
+            return result
+        first = second
+    return result
 
 
 def held(place: tuple[str, int, int], value: Any) -> Any:
@@ -105,10 +117,15 @@ class _Noting(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
-        if not self.inside or len(node.ops) > 1 or type(node.ops[0]) not in COMPARED:
+        named = any(isinstance(n, ast.NamedExpr) for n in ast.walk(node))
+        if not self.inside or named or any(type(op) not in COMPARED for op in node.ops):
             return node
-        name = ast.Constant(type(node.ops[0]).__name__)
-        return self._call("compared", node, name, node.left, node.comparators[0])
+        names = [ast.Constant(type(op).__name__) for op in node.ops]
+        if len(names) == 1:
+            return self._call("compared", node, names[0], node.left, node.comparators[0])
+        nothing = ast.arguments([], [], None, [], [], None, [])
+        others = [ast.Lambda(nothing, c) for c in node.comparators]
+        return self._call("chained", node, ast.Tuple(list(names), ast.Load()), node.left, *others)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
@@ -116,16 +133,18 @@ class _Noting(ast.NodeTransformer):
             node.values = [self._call("held", v, v) for v in node.values]
         return node
 
-    def visit_If(self, node: ast.If) -> ast.AST:
+    def visit_If(self, node: ast.If | ast.IfExp | ast.While) -> ast.AST:
         self.generic_visit(node)
         if self.inside:
             node.test = self._call("held", node.test, node.test)
         return node
 
-    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+    visit_IfExp = visit_While = visit_If
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         self.generic_visit(node)
         if self.inside:
-            node.test = self._call("held", node.test, node.test)
+            node.ifs = [self._call("held", v, v) for v in node.ifs]
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -137,7 +156,7 @@ class _Noting(ast.NodeTransformer):
         return node
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Loads the watched modules with notes."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
@@ -381,5 +400,5 @@ if __name__ == "__main__":
     sys.path[:0] = [
         str(TESTS / room) for room in (".", "mutation", "operators", "kernels", "tflite_operators")
     ]
-    sys.meta_path.insert(0, _Finder())
+    sys.meta_path.insert(0, Finder())
     {"layers": layers, "samples": samples, "drawn": drawn_forms, "tflite": drawn_operators}[sys.argv[1]]()
