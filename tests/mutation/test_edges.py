@@ -1,4 +1,4 @@
-"""What edges.py notes of comparisons and conditions, and what its readers leave open."""
+"""What noted_edges.py notes of comparisons and conditions, and what its readers leave open."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import edges
 import edges_of_tests
+import noted_edges as edges
 import pytest
 
 SOURCE = """\

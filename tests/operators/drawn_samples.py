@@ -251,7 +251,7 @@ def drawn(form: Form) -> Row:
 
 def at_edges() -> list[Form]:
     """Forms in which conditions and comparisons of the compiler come out as in no sample and no variant, with
-    numbers that somebody else computes: drawn.json, as mutation/edges.py found them.
+    numbers that somebody else computes: drawn.json, as mutation/noted_edges.py found them.
     """
     return [(label, number) for label, numbers in json.loads(FILE.read_text()).items() for number in numbers]
 

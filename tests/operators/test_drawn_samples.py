@@ -20,7 +20,7 @@ def test_forms_at_edges() -> None:
     """Each is still one that somebody else computes, but for a few: samples may have moved."""
     forms = at_edges()
     found, compared = wrong(forms)
-    assert compared > 0.9 * len(forms) > 100, "choose anew: mutation/edges.py"
+    assert compared > 0.9 * len(forms) > 100, "choose anew: mutation/noted_edges.py"
     assert not found, "\n".join(found)
 
 

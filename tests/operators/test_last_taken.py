@@ -47,7 +47,7 @@ CODES = np.zeros((3, 1), np.uint8)
 
 QUOTIENT = {"a_zero_point": 0, "b_zero_point": 0, "result": Rescale(0, 1 << 30, 0), "to": DType.INT16}
 QUOTIENT_OF_BYTES = {"a_zero_point": 0, "b_zero_point": 0, "factor": 1, "places": 8, "zero_point": 0}
-SUM = {"function": "add", **dict.fromkeys(("a", "b", "result"), Rescale(0, 1 << 30, 0))}
+SUM = {"function": "add", "left_shift": 20, **dict.fromkeys(("a", "b", "result"), Rescale(0, 1 << 30, 0))}
 ATTENTION = (
     real(1, 2, 4), real(1, 2, 4), real(1, 2, 4), real(1, 1, 0, 4), real(1, 1, 0, 4),
     np.asarray([1], np.int32), np.asarray([2], np.int32),

@@ -117,7 +117,7 @@ def candidates() -> Iterator[Row]:
 
 def chosen() -> list[Row]:
     """Recurrent layers, and those of the candidates in which comparisons and conditions of ops/ come out as
-    in no sample: variants.json, as mutation/edges.py found them.
+    in no sample: variants.json, as mutation/noted_edges.py found them.
     """
     labels = set(json.loads(FILE.read_text()))
     found = [row for row in candidates() if row.label in labels]

@@ -292,7 +292,7 @@ def drawn(number: Number) -> Form:
 
 def at_edges() -> list[Number]:
     """Forms in which conditions and comparisons of the compiler come out as in no case, in none of ONNX's
-    samples and in none that was drawn from these: drawn.json, as mutation/edges.py found them.
+    samples and in none that was drawn from these: drawn.json, as mutation/noted_edges.py found them.
     """
     return [(name, number) for name, numbers in json.loads(FILE.read_text()).items() for number in numbers]
 

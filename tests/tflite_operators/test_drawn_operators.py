@@ -26,7 +26,7 @@ def test_forms_at_edges() -> None:
 
     numbers = at_edges()
     found, compared, _ = wrong(numbers)
-    assert compared > 0.9 * len(numbers) > 20, "choose anew: mutation/edges.py"
+    assert compared > 0.9 * len(numbers) > 20, "choose anew: mutation/noted_edges.py"
     assert not found, "\n".join(found)
 
 

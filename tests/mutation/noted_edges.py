@@ -1,9 +1,9 @@
 """Which cases bring comparisons and conditions of the compiler to their edges, where a changed token shows.
 
-    python tests/mutation/edges.py layers    those of kernels/drawn_layers.json
-    python tests/mutation/edges.py samples   those of operators/variants.json
-    python tests/mutation/edges.py drawn     those of operators/drawn.json
-    python tests/mutation/edges.py tflite    those of tflite_operators/drawn.json
+    python tests/mutation/noted_edges.py layers    those of kernels/drawn_layers.json
+    python tests/mutation/noted_edges.py samples   those of operators/variants.json
+    python tests/mutation/noted_edges.py drawn     those of operators/drawn.json
+    python tests/mutation/noted_edges.py tflite    those of tflite_operators/drawn.json
 
 Of each comparison of numbers, and of min and max, counts whether the sides differ by -1, 0, 1, less or more;
 of each condition and part of one whether it holds. Candidates are compiled one after the other, which takes a
@@ -396,7 +396,7 @@ def _write_numbers(
 
 
 if __name__ == "__main__":
-    sys.modules["edges"] = sys.modules[__name__]
+    sys.modules["noted_edges"] = sys.modules[__name__]
     sys.path[:0] = [
         str(TESTS / room) for room in (".", "mutation", "operators", "kernels", "tflite_operators")
     ]
