@@ -3,7 +3,7 @@ RAM, constants, estimated cycles, a sum over the tokens of the C, and one over w
 
 Whether their numbers are right is seen elsewhere; what is recorded here changes with any choice, limit or
 estimate that one of them is near. The layers are the numbers of drawn_layers.py in drawn_layers.json: those
-that together meet most of what comparisons and conditions of kernels/ can (mutation/noted_edges.py chooses them).
+that meet most of what comparisons and conditions of kernels/ can (mutation/noted_edges.py chooses them).
 After a change that is meant: python -m pytest tests/kernels/test_drawn_layers.py --update-golden.
 """
 

@@ -3,7 +3,7 @@
     python tests/mutation/edges_of_tests.py run FOLDER tests/passes tests/operators -n 2
     python tests/mutation/edges_of_tests.py report FOLDER ops/
 
-The first runs pytest with notes of every comparison (noted_edges.py), which takes half as long again. The second
+The first runs pytest with notes of every comparison (noted_edges.py), half as slow again. The second
 prints what they leave open of the modules of a room: orderings that were met and whose sides never were
 equal, with the differences that were seen (2: more than 1), and conditions that never held, or always did.
 Of these a changed token is noticed by no test, or nothing can notice it and the code may be simpler.
