@@ -108,18 +108,18 @@ def halves_and_zero(x: Expr, zero: Expr) -> tuple[str, Expr, int] | None:
     zero point is added before, so that shifting and saturating are one instruction. An odd one takes even
     numbers to odd ones.
     """
-    form = halves(x) if isinstance(x, Call) and isinstance(zero, Const) else None
-    if form is None or form.bits == 0 or not isinstance(zero, Const):
+    if not isinstance(x, Call) or not isinstance(zero, Const):
+        return None
+    form = halves(x)
+    if form is None or form.bits == 0:
         return None
     more = int(zero.value) << form.bits
     low, high = bounds(form.x)
     if low is None or high is None or max(abs(low), abs(high)) + abs(more) + (1 << form.bits) >= 1 << 31:
         return None
     before: Expr = form.x
-    if isinstance(before, Call) and before.op == "sub":
-        less = before.args[1]
-        if isinstance(less, Const):
-            before, more = before.args[0], more - int(less.value)
+    if isinstance(before, Call) and before.op == "sub" and isinstance(less := before.args[1], Const):
+        before, more = before.args[0], more - int(less.value)
     before = call("add" if more > 0 else "sub", before, const(abs(more))) if more else before
     return "odd" if int(zero.value) % 2 else "even", before, form.bits
 

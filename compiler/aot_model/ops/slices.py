@@ -151,8 +151,8 @@ class UpdateAt(Operator):
             ((1, 1, 1), (2, 3, 4)),
             ((3, 2, 5), (0, 1, 0)),
         ]
-        alone = np.float32(7), np.float32(-3), np.zeros(0, np.int64)
-        return [
+        numbers = np.asarray(7, np.float32), np.asarray(-3, np.float32), np.zeros(0, np.int64)
+        updates = [
             Sample(
                 (
                     x,
@@ -161,4 +161,5 @@ class UpdateAt(Operator):
                 )
             )
             for s, b in cases
-        ] + [Sample(tuple(np.asarray(v) for v in alone))]
+        ]
+        return [*updates, Sample(numbers)]
