@@ -332,3 +332,22 @@ def test_views_before_what_has_axes_of_its_own(scale: tuple[float, ...] | None, 
     graph = made(build, tensor("x", 2, 6), tensor("s"))()
     fuse_qdq(graph)
     assert [n.kind for n in graph.nodes] == ["Relu", "Reshape", "QuantizeLinear"]
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((2, 3), 1), ((3, 2), 0), ((2, 3, 1), 1)])
+def test_constants_with_a_scale_for_each_channel(shape: tuple[int, ...], axis: int) -> None:
+    rng = np.random.default_rng(3)
+    w, q = rng.integers(-100, 100, (2, *shape)).astype(np.int8)
+    scale, zero = np.float32([0.25, 1, 2]), np.int8([3, 0, -7])
+
+    def build(m: Maker, x: Value) -> Value:
+        real = m.DequantizeLinear(
+            constant("w", w), constant("scale", scale), constant("zero", zero), axis=axis
+        )
+        total = m.Add(m.DequantizeLinear(x, numbers(0.5), numbers(0, np.int8)), real)
+        return m.QuantizeLinear(total, numbers(4.0), numbers(0, np.int8))  # type: ignore[no-any-return]
+
+    apart = tuple(3 if k == axis else 1 for k in range(len(shape)))
+    real = q * 0.5 + (w - zero.astype(float).reshape(apart)) * scale.reshape(apart)
+    graph = made(build, tensor("q", *shape, dtype=DType.INT8))
+    assert (computed(graph, q) == np.clip(np.rint(real / 4), -128, 127)).all()
