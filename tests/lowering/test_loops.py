@@ -274,6 +274,13 @@ def test_each_term_of_a_short_sum_counts() -> None:
     assert not is_short(reduce("add", (k,), body), 4)
 
 
+@pytest.mark.parametrize(("dtype", "short"), [(DType.INT16, True), (DType.INT32, False)])
+def test_ties_to_even_of_few_bits_are_short(dtype: DType, short: bool) -> None:
+    """A shift, where 32 bits have room for it."""
+    x = cast(load(tensor("x", 4, dtype=dtype), (var("k", 4),)), DType.INT32)
+    assert is_short(call("requantise_even", x, const(1 << 30), const(-2))) is short
+
+
 @pytest.mark.parametrize(
     ("dialect", "of", "to", "slack"),
     [
