@@ -26,6 +26,7 @@ from aot_model.kernels.float32.dialects import DIALECTS, SCALAR
 from aot_model.kernels.float32.direct import DirectConvolution
 from aot_model.kernels.float32.repack import Weights
 from aot_model.kernels.float32.store import Accumulators
+from aot_model.kernels.float32.vector_text import VectorText
 from aot_model.kernels.float32.window_plan import MAC, WindowPlan
 from aot_model.kernels.site import Site
 from aot_model.kernels.tail import FusedTail, accumulator_leaf
@@ -201,3 +202,14 @@ def test_a_bias_is_one_number_or_one_for_each_channel() -> None:
     for value in (number(2), number(6, 1), number(4, 6), other):
         assert bias("Add", out, value) is None
     assert bias("Mul", out, number(6)) is None
+
+
+@pytest.mark.parametrize(
+    ("low", "by_bits"), [(0.0, True), (0.5, True), (-0.0, False), (-0.5, False), (float("nan"), False)]
+)
+def test_a_lower_limit_is_compared_as_an_integer_from_zero_on(low: float, by_bits: bool) -> None:
+    """Bits of a negative zero are those of the least integer: nothing would be below it."""
+    text = VectorText(DIALECTS["mve"], {}, None, {})
+    limited = text.text(call("max", const(1.5, DType.FLOAT32), const(low, DType.FLOAT32)))
+    assert ("mve_at_least(" in limited) is by_bits
+    assert ("mve_max(" in limited) is not by_bits

@@ -48,6 +48,7 @@ CODES = np.zeros((3, 1), np.uint8)
 QUOTIENT = {"a_zero_point": 0, "b_zero_point": 0, "result": Rescale(0, 1 << 30, 0), "to": DType.INT16}
 QUOTIENT_OF_BYTES = {"a_zero_point": 0, "b_zero_point": 0, "factor": 1, "places": 8, "zero_point": 0}
 SUM = {"function": "add", "left_shift": 20, **dict.fromkeys(("a", "b", "result"), Rescale(0, 1 << 30, 0))}
+ENERGIES = {"smoothing": (409, 983), "remaining": (15975, 15401), "least": 819, "extra": 10}
 ATTENTION = (
     real(1, 2, 4), real(1, 2, 4), real(1, 2, 4), real(1, 1, 0, 4), real(1, 1, 0, 4),
     np.asarray([1], np.int32), np.asarray([2], np.int32),
@@ -180,6 +181,10 @@ LIMITS: list[tuple[str, str, dict[str, Any], Sequence[Any], bool]] = [
     *(
         (OURS, "RowMoments", {"axis": 1}, (TensorType(DType.INT8, (2, n)),), fits)
         for n, fits in ((0, False), (1, True), (1 << 14, True), ((1 << 14) + 1, False))
+    ),
+    *(
+        (OURS, "SpectralSubtraction", {**ENERGIES, "bits": bits}, (TensorType(DType.UINT32, (2,)),) * 2, fits)
+        for bits, fits in ((63, True), (64, False), (-1, False))
     ),
     *(
         (OURS, "Curve", {"multiplier": m, "offset": c}, (TensorType(DType.INT8, (2,)),), fits)

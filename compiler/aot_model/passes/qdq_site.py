@@ -190,7 +190,7 @@ class QdqSite:
                 return None
             scale, zero = found
             one = scale.size == 1 and zero.size == 1
-            axis = None if one else node.op.axis % max(node.inputs[0].type.rank, 1)
+            axis = None if one else node.op.axis % node.inputs[0].type.rank
             return Scaled(source, scale.reshape(-1), zero.reshape(-1), axis)
         if node.kind in MOVEMENTS:
             behind = self.scaled(node.inputs[0])
