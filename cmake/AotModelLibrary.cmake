@@ -31,6 +31,8 @@
 #     [PROFILE]                                   count the ticks of each layer, by a clock of the program
 #     [TRACE]                                     tell each tensor to a function of the program as soon as it is
 #                                                 complete
+#     [FETCH <bytes>]                             weights are copied to the workspace while the layer before computes,
+#                                                 by DMA of the program; so many bytes (64k) at most at a time
 #     [INTERFACES module|positional|packed|tvm-ffi...] what the library offers beside its structs
 #     [METADATA_LEVEL full|size|none]             how much of the metadata is in flash
 #     [MAX_RAM <bytes>]                           budget of the workspace (16k, 1m): more is an error of the build, with

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from aot_model.c.names import library_name
 from aot_model.emit.budgets import Budgets, check_budgets
 from aot_model.emit.contradictions import check_options
 from aot_model.emit.files import Product, is_page, own_files
@@ -25,6 +26,7 @@ from aot_model.ir.expr import clear_interned
 from aot_model.ir.graph import count_parameters
 from aot_model.ir.program import Buffer, Program
 from aot_model.kernels.target import Target
+from aot_model.lowering.fetch import fetch
 from aot_model.lowering.lower import lower
 from aot_model.lowering.memory_plan import Addresses, plan_memory
 from aot_model.lowering.room import Lowered, Place, limit, with_room
@@ -106,6 +108,8 @@ def compile_graph(
 
     def planned(lowered: Program, kept: Mapping[Buffer, Place] | None = None) -> Addresses:
         run_program_passes(lowered, target, "after-lowering")
+        if request.library.fetch:
+            fetch(lowered, request.library.fetch, library_name(request.name, Path(request.name)))
         return plan_memory(
             lowered,
             request.pools,

@@ -24,6 +24,7 @@ SAMPLES: dict[str, object] = {
     "params": "linked",
     "profile": True,
     "trace": True,
+    "fetch": "8k",
     "interfaces": ["module"],
     "constants": {"scale": 2},
     "bounds": {"rows": 8},

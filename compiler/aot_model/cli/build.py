@@ -39,7 +39,12 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
         arguments.target,
         dict(arguments.option),
         dict(arguments.dim),
-        library or Options(io=given.get("io", "caller"), string_bytes=int(arguments.string_bytes)),
+        library
+        or Options(
+            io=given.get("io", "caller"),
+            string_bytes=int(arguments.string_bytes),
+            fetch=given.get("fetch") or 0,
+        ),
         pools,
         given.get("planner"),
         Budgets(given.get("max_ram"), given.get("max_flash")),
@@ -212,7 +217,7 @@ def _options(arguments: argparse.Namespace) -> Options:
     return Options(
         arguments.workspace, arguments.io, arguments.metadata, dict(arguments.pool_section), arguments.params,
         tuple(dict.fromkeys(arguments.interface)), arguments.profile, int(arguments.string_bytes),
-        _pools(arguments, "constant_pool"), arguments.trace,
+        _pools(arguments, "constant_pool"), arguments.trace, arguments.fetch or 0,
     )  # fmt: skip
 
 

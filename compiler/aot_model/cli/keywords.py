@@ -171,6 +171,14 @@ OPTIONS = (
         "--trace",
     ),
     Keyword(
+        "fetch",
+        "<bytes>",
+        "weights are copied to the workspace while the layer before computes, by DMA of the program; "
+        "so many bytes (64k) at most at a time",
+        flag="--fetch",
+        type=values.byte_count,
+    ),
+    Keyword(
         "interfaces",
         "module|positional|packed|tvm-ffi",
         "what the library offers beside its structs",

@@ -9,7 +9,16 @@ import argparse
 from aot_model.errors import fail
 from aot_model.library.metadata import Metadata
 
-NOT_OF_THE_TARGET = ("workspace", "io", "metadata", "params", "interfaces", "profile", "string_bytes")
+NOT_OF_THE_TARGET = (
+    "workspace",
+    "io",
+    "metadata",
+    "params",
+    "interfaces",
+    "profile",
+    "string_bytes",
+    "fetch",
+)
 
 
 def params(arguments: argparse.Namespace) -> int:
@@ -31,7 +40,13 @@ def params(arguments: argparse.Namespace) -> int:
         )
     asked = library.options
     target = {k: str(v) for k, v in asked.items() if k not in NOT_OF_THE_TARGET}
-    options = Options(asked["workspace"], asked["io"], params="external", string_bytes=asked["string_bytes"])
+    options = Options(
+        asked["workspace"],
+        asked["io"],
+        params="external",
+        string_bytes=asked["string_bytes"],
+        fetch=asked.get("fetch", 0),
+    )
     made = Request(
         arguments.model,
         library.name,

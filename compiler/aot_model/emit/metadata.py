@@ -24,6 +24,7 @@ def metadata_of(view: ModelView) -> Metadata:
         "interfaces": list(o.interfaces),
         "profile": o.profile,
         "string_bytes": o.string_bytes,
+        **({"fetch": o.fetch} if o.fetch else {}),
     }
     external = None
     if view.external:

@@ -23,6 +23,7 @@ from aot_model.ir.program import Access, Branch, Buffer, Call, Device, Loop, Onc
 from aot_model.ir.strings import DEFAULT_WIDTH
 from aot_model.ir.types import Quantisation
 from aot_model.kernels.target import LITTLE_ENDIAN, Target
+from aot_model.lowering.fetch import FETCH, LINE
 from aot_model.lowering.memory_plan import Addresses, step_numbers
 from aot_model.memory import Pool
 
@@ -56,6 +57,8 @@ class Options:
     """Where the constants of the code are; none: where the linker puts constants."""
     trace: bool = False
     """Whether each tensor is told to the program as soon as it is complete: by its number and name."""
+    fetch: int = 0
+    """Bytes of the workspace that copies of weights ahead of their layers take at most; 0: there are none."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +210,7 @@ class ModelView:
     @cached_property
     def includes(self) -> list[str]:
         headers = {"stdint.h", "stdbool.h"}.union(*(f.function.includes for f in self.functions))
-        headers |= {"string.h"} if self.program.states else set()
+        headers |= {"string.h"} if self.program.states or self.fetches else set()
         headers |= {"aot_model/parameters.h"} if self.external else set()
         headers |= {"aot_model/tvm_ffi.h"} if "tvm-ffi" in self.options.interfaces else set()
         headers |= {f'"{d.header}"' for d in self.devices}
@@ -278,6 +281,16 @@ class ModelView:
     def traced(self) -> tuple[Traced, ...]:
         """What is told of a run with Options.trace, in the order of the run."""
         return traced(self.program)
+
+    @property
+    def fetch_line(self) -> int:
+        """Bytes of which copies of weights are whole ones, and at which they begin."""
+        return LINE
+
+    @property
+    def fetches(self) -> bool:
+        """Whether a run copies weights ahead."""
+        return any(c.op == FETCH for c in self.program.calls())
 
     @cached_property
     def once(self) -> list[Once]:

@@ -34,6 +34,8 @@ arguments:
     params          constants in the code, or in <name>.params, which is made beside it: linked|external
     profile         count the ticks of each layer, by a clock of the program
     trace           tell each tensor to a function of the program as soon as it is complete
+    fetch           weights are copied to the workspace while the layer before computes, by DMA of the
+                    program; so many bytes (64k) at most at a time
     interfaces      what the library offers beside its structs: module|positional|packed|tvm-ffi
     metadata_level  how much of the metadata is in flash: full|size|none
     max_ram         budget of the workspace (16k, 1m): more is an error of the build, with a table by layer

@@ -1,0 +1,224 @@
+"""--fetch: weights are copied to the workspace while the layers before compute."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+
+from aot_model.cli import main
+from aot_model.host.program import SANITIZE, STRICT
+from aot_model.installation import include_dir
+from aot_model.ir.program import Access, Buffer, Call, Function, Param, Program, Role, Step
+from aot_model.ir.types import DType, TensorType
+from aot_model.lowering.fetch import FETCH, LEAST, LINE, fetch
+from aot_model.lowering.memory_plan import plan_memory
+from onnx_models import model, save, tensor
+from qemu import BOARDS, available, build_and_run
+
+DMA = """#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "net.h"
+static void *to_;
+static const void *from_;
+static uint32_t bytes_, copies;
+/* What lies there is gone when a copy begins, and until it is complete nothing else may be kept there. */
+static void begin(void *to, const void *from, uint32_t bytes)
+{
+    if (to_ != NULL || (uintptr_t)to %% 32u != 0u || bytes == 0u) { exit(3); }
+    memset(to, 0xa5, (bytes + 31u) / 32u * 32u);
+    to_ = to;
+    from_ = from;
+    bytes_ = bytes;
+}
+static void wait(void *to, uint32_t bytes)
+{
+    if (to_ != to || bytes_ != bytes) { exit(4); }
+    memset(to, 0x5a, (bytes + 31u) / 32u * 32u);
+    memcpy(to, from_, bytes);
+    to_ = NULL;
+    ++copies;
+}
+int main(void)
+{
+    static float x[] = { %s }, y[2][%d];
+    const net_inputs inputs = { x };
+    for (int k = 0; k < 2; ++k) { /* by memcpy(), then as DMA does it */
+        const net_outputs outputs = { y[k] };
+        if (net_run(&inputs, &outputs) != 0) { return 1; }
+        net_fetch_begin = begin;
+        net_fetch_wait = wait;
+    }
+    if (to_ != NULL || memcmp(y[0], y[1], sizeof y[0]) != 0) { return 2; }
+    printf("%%lu", (unsigned long)copies);
+    for (unsigned k = 0; k < sizeof y[1] / sizeof y[1][0]; ++k) {
+        uint32_t bits;
+        memcpy(&bits, &y[1][k], sizeof bits);
+        printf(" %%lu", (unsigned long)bits);
+    }
+    return 0;
+}
+"""
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(1, 3, 6, 6)).astype(np.float32)
+WIDTHS = (72, 40, 33, 40, 5)
+
+
+def network() -> onnx.ModelProto:
+    """A convolution and dense layers, of sizes that are no lines of a cache; one of them is used twice."""
+    data = {"w": RNG.normal(size=(8, 3, 3, 3)) / 5}
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], pads=[1] * 4),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("MaxPool", ["r"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Flatten", ["p"], ["d0"]),
+    ]
+    for k, (n, m) in enumerate(pairwise(WIDTHS)):
+        data |= {f"w{k}": RNG.normal(size=(n, m)) / 6, f"b{k}": RNG.normal(size=m)}
+        nodes.append(helper.make_node("Gemm", [f"d{k}", f"w{k}", f"b{k}"], [f"g{k}"], name=f"dense{k}"))
+        nodes.append(helper.make_node("Tanh", [f"g{k}"], [f"d{k + 1}"]))
+    arrays = {name: array.astype(np.float32) for name, array in data.items()}
+    return model(nodes, [tensor("x", X.shape)], [tensor(f"d{len(WIDTHS) - 1}", (1, WIDTHS[-1]))], arrays)
+
+
+def made(folder: Path, *options: str) -> np.ndarray:
+    """The network's library and program, and what comes out."""
+    proto = network()
+    path = save(proto, folder / "net.onnx")
+    assert main(["compile", str(path), "-o", str(folder), *options]) == 0
+    numbers = ", ".join(f"{float(v)!r}f" for v in X.reshape(-1))
+    (folder / "main.c").write_text(DMA % (numbers, WIDTHS[-1]))
+    return np.asarray(ReferenceEvaluator(proto).run(None, {"x": X})[0]).reshape(-1)
+
+
+def copies(folder: Path) -> list[int]:
+    """Bytes of each copy that a run makes."""
+    return [
+        layer["constant_bytes"]
+        for layer in json.loads((folder / "net.json").read_text())["layers"]
+        if layer["op"] == FETCH
+    ]
+
+
+@pytest.mark.parametrize("target", ["c", "host", "cortex-m3"])
+@pytest.mark.parametrize(
+    ("room", "least", "most"), [("18k", 4, 4), ("12k", 1, 3), ("8000", 1, 3), ("1400", 1, 1)]
+)
+def test_copies_are_complete_before_they_are_read(
+    tmp_path: Path, target: str, room: str, least: int, most: int
+) -> None:
+    expected = made(tmp_path, "--target", target, "--fetch", room)
+    flags = [*STRICT, *SANITIZE, "-march=native", f"-I{include_dir()}"]
+    subprocess.run(["cc", *flags, "main.c", "net.c", "-lm", "-o", "main"], cwd=tmp_path, check=True)
+    ran = subprocess.run(["./main"], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, (ran.returncode, ran.stderr)
+    count, *numbers = ran.stdout.split()
+    assert int(count) == len(copies(tmp_path)) and least <= int(count) <= most
+    np.testing.assert_allclose(
+        np.asarray(numbers, np.uint32).view(np.float32), expected, rtol=2e-5, atol=2e-6
+    )
+
+
+def test_nothing_is_copied_where_there_is_no_room(tmp_path: Path) -> None:
+    for options, declared in (((), False), (("--fetch", "0"), False), (("--fetch", "511"), True)):
+        made(tmp_path, "--target", "c", *options)
+        assert copies(tmp_path) == []
+        assert ("net_fetch_begin" in (tmp_path / "net.h").read_text()) is declared
+        subprocess.run(["cc", *STRICT, f"-I{include_dir()}", "-c", "net.c"], cwd=tmp_path, check=True)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_most_bytes_that_fit_are_copied(seed: int) -> None:
+    """Beside all subsets: copies that follow each other take no more than there is."""
+    rng = np.random.default_rng(seed)
+    sizes = [int(v) for v in rng.integers(100, 6000, rng.integers(1, 9))]
+    program, most = layers_of(sizes), int(rng.integers(400, 12_000))
+    fetch(program, most, "net")
+    got = [call.arguments[0].nbytes for call in program.calls() if call.op == FETCH]
+    rounded = [-(-v // LINE) * LINE for v in sizes]
+    fitting = [
+        subset
+        for count in range(len(sizes) + 1)
+        for subset in combinations(range(1, len(sizes)), count)
+        if all(sizes[k] >= LEAST and rounded[k] <= most for k in subset)
+        and all(rounded[a] + rounded[b] <= most for a, b in pairwise(subset))
+    ]
+    most_bytes = max(sum(rounded[k] for k in subset) for subset in fitting)
+    assert sum(-(-v // LINE) * LINE for v in got) == most_bytes
+    live = plan_memory(program).live
+    copies = [(b, span) for b, span in live.items() if b.name.endswith("_fetched")]
+    for step in range(3 * len(sizes) + 1):
+        assert sum(b.nbytes for b, (first, last) in copies if first <= step <= last) <= most
+
+
+def layers_of(sizes: Sequence[int]) -> Program:
+    """A program of layers with constants of so many bytes."""
+    real = TensorType(DType.FLOAT32, (4,))
+    first = place = Buffer("x", real, Role.INPUT)
+    accesses = {"x": Access.READ, "w": Access.READ, "y": Access.WRITE}
+    params = tuple(Param(name, DType.FLOAT32, access) for name, access in accesses.items())
+    body: list[Step] = []
+    for k, size in enumerate(sizes):
+        weights = Buffer(f"w{k}", TensorType(DType.INT8, (size,)), Role.CONSTANT, np.zeros(size, np.int8))
+        result = Buffer(f"y{k}", real, Role.OUTPUT if k == len(sizes) - 1 else Role.WORKSPACE)
+        body.append(Call(Function("layer", params, ""), (place, weights, result), layer=f"l{k}", macs=size))
+        place = result
+    return Program("net", [first], [place], body)
+
+
+@pytest.mark.parametrize(
+    ("change", "owner", "copied"),
+    [({}, "", 1), ({"macs": 0}, "", 0), ({"target": "npu"}, "", 0), ({}, "npu", 0)],
+)
+def test_what_is_not_copied(change: dict[str, Any], owner: str, copied: int) -> None:
+    """Tables, and what another target computes."""
+    program = layers_of([600, 600, 100])
+    call = list(program.calls())[1]
+    program.body[1] = replace(call, function=replace(call.function, owner=owner), **change)
+    fetch(program, 1 << 20, "net")
+    assert sum(c.op == FETCH for c in program.calls()) == copied
+
+
+@pytest.mark.parametrize("window", [False, True])
+def test_weights_that_others_read_stay_where_they_are(window: bool) -> None:
+    """Two layers with one constant, or with a window of it."""
+    program = layers_of([600] * 4)
+    calls = list(program.calls())
+    weights = calls[1].arguments[1]
+    other = replace(weights, name="window", view_of=(weights, 0)) if window else weights
+    calls[3].arguments = (calls[3].arguments[0], other, calls[3].arguments[2])
+    fetch(program, 1 << 20, "net")
+    assert [c.layer for c in program.calls() if c.op == FETCH] == ["l2"]
+
+
+def test_parameters_of_their_own_file(tmp_path: Path) -> None:
+    """Retrained ones fit the library that copies them."""
+    made(tmp_path, "--target", "c", "--fetch", "18k", "--params", "external")
+    assert len(copies(tmp_path)) == 4
+    again, library = tmp_path / "again.params", str(tmp_path / "net.json")
+    assert main(["params", str(tmp_path / "net.onnx"), "-o", str(again), "--for", library]) == 0
+    assert again.read_bytes() == (tmp_path / "net.params").read_bytes()
+    subprocess.run(["cc", *STRICT, f"-I{include_dir()}", "-c", "net.c"], cwd=tmp_path, check=True)
+
+
+@pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
+@pytest.mark.parametrize("core", ["m4", "m55"])
+def test_on_a_core(tmp_path: Path, core: str) -> None:
+    expected = made(tmp_path, "--target", f"cortex-{core}", "--fetch", "18k")
+    flags = ["-O2", f"-I{include_dir()}"]
+    count, *numbers = build_and_run(BOARDS[core], ["main.c", "net.c"], tmp_path, flags).split()
+    assert int(count) == 4
+    np.testing.assert_allclose(
+        np.asarray(numbers, np.uint32).view(np.float32), expected, rtol=2e-5, atol=2e-6
+    )
