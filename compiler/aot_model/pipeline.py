@@ -29,6 +29,7 @@ from aot_model.kernels.target import Target
 from aot_model.lowering.fetch import fetch
 from aot_model.lowering.lower import lower
 from aot_model.lowering.memory_plan import Addresses, plan_memory
+from aot_model.lowering.pieces import cut_products
 from aot_model.lowering.room import Lowered, Place, limit, with_room
 from aot_model.memory import Pool
 from aot_model.ops.registry import load_all
@@ -104,6 +105,8 @@ def compile_graph(
     operators, parameters = Counter(n.kind for n in model.graph.nodes), count_parameters(model.graph)
     with located(str(request.model)):
         parts = run_passes(model.graph, target, observer)
+        if request.library.fetch:
+            cut_products(model.graph, request.library.fetch)
         program = lower(model.graph, target)
 
     def planned(lowered: Program, kept: Mapping[Buffer, Place] | None = None) -> Addresses:

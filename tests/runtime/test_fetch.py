@@ -57,8 +57,13 @@ int main(void)
     for (int k = 0; k < 2; ++k) { /* by memcpy(), then as DMA does it */
         const net_outputs outputs = { y[k] };
         if (net_run(&inputs, &outputs) != 0) { return 1; }
+#ifdef PLAIN
+        (void)begin;
+        (void)wait;
+#else
         net_fetch_begin = begin;
         net_fetch_wait = wait;
+#endif
     }
     if (to_ != NULL || memcmp(y[0], y[1], sizeof y[0]) != 0) { return 2; }
     printf("%%lu", (unsigned long)copies);
@@ -70,14 +75,14 @@ int main(void)
     return 0;
 }
 """
-RNG = np.random.default_rng(5)
-X = RNG.normal(size=(1, 3, 6, 6)).astype(np.float32)
+X = np.random.default_rng(5).normal(size=(1, 3, 6, 6)).astype(np.float32)
 WIDTHS = (72, 40, 33, 40, 5)
 
 
 def network() -> onnx.ModelProto:
     """A convolution and dense layers, of sizes that are no lines of a cache; one of them is used twice."""
-    data = {"w": RNG.normal(size=(8, 3, 3, 3)) / 5}
+    rng = np.random.default_rng(6)
+    data = {"w": rng.normal(size=(8, 3, 3, 3)) / 5}
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["c"], pads=[1] * 4),
         helper.make_node("Relu", ["c"], ["r"]),
@@ -85,20 +90,25 @@ def network() -> onnx.ModelProto:
         helper.make_node("Flatten", ["p"], ["d0"]),
     ]
     for k, (n, m) in enumerate(pairwise(WIDTHS)):
-        data |= {f"w{k}": RNG.normal(size=(n, m)) / 6, f"b{k}": RNG.normal(size=m)}
+        data |= {f"w{k}": rng.normal(size=(n, m)) / 6, f"b{k}": rng.normal(size=m)}
         nodes.append(helper.make_node("Gemm", [f"d{k}", f"w{k}", f"b{k}"], [f"g{k}"], name=f"dense{k}"))
         nodes.append(helper.make_node("Tanh", [f"g{k}"], [f"d{k + 1}"]))
     arrays = {name: array.astype(np.float32) for name, array in data.items()}
     return model(nodes, [tensor("x", X.shape)], [tensor(f"d{len(WIDTHS) - 1}", (1, WIDTHS[-1]))], arrays)
 
 
-def made(folder: Path, *options: str) -> np.ndarray:
-    """The network's library and program, and what comes out."""
-    proto = network()
+def program_of(proto: onnx.ModelProto, folder: Path, *options: str) -> None:
+    """The library of a network, and a program that runs it."""
     path = save(proto, folder / "net.onnx")
     assert main(["compile", str(path), "-o", str(folder), *options]) == 0
     numbers = ", ".join(f"{float(v)!r}f" for v in X.reshape(-1))
     (folder / "main.c").write_text(DMA % (numbers, WIDTHS[-1]))
+
+
+def made(folder: Path, *options: str) -> np.ndarray:
+    """The network's library and program, and what comes out."""
+    proto = network()
+    program_of(proto, folder, *options)
     return np.asarray(ReferenceEvaluator(proto).run(None, {"x": X})[0]).reshape(-1)
 
 
@@ -112,19 +122,15 @@ def copies(folder: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("target", ["c", "host", "cortex-m3"])
-@pytest.mark.parametrize(
-    ("room", "least", "most"), [("18k", 4, 4), ("12k", 1, 3), ("8000", 1, 3), ("1400", 1, 1)]
-)
-def test_copies_are_complete_before_they_are_read(
-    tmp_path: Path, target: str, room: str, least: int, most: int
-) -> None:
+@pytest.mark.parametrize(("room", "least"), [("18k", 4), ("12k", 5), ("8000", 6), ("1400", 1)])
+def test_copies_are_complete_before_they_are_read(tmp_path: Path, target: str, room: str, least: int) -> None:
     expected = made(tmp_path, "--target", target, "--fetch", room)
     flags = [*STRICT, *SANITIZE, "-march=native", f"-I{include_dir()}"]
     subprocess.run(["cc", *flags, "main.c", "net.c", "-lm", "-o", "main"], cwd=tmp_path, check=True)
     ran = subprocess.run(["./main"], cwd=tmp_path, capture_output=True, text=True)
     assert ran.returncode == 0, (ran.returncode, ran.stderr)
     count, *numbers = ran.stdout.split()
-    assert int(count) == len(copies(tmp_path)) and least <= int(count) <= most
+    assert int(count) == len(copies(tmp_path)) >= least
     np.testing.assert_allclose(
         np.asarray(numbers, np.uint32).view(np.float32), expected, rtol=2e-5, atol=2e-6
     )
@@ -205,7 +211,7 @@ def test_weights_that_others_read_stay_where_they_are(window: bool) -> None:
 def test_parameters_of_their_own_file(tmp_path: Path) -> None:
     """Retrained ones fit the library that copies them."""
     made(tmp_path, "--target", "c", "--fetch", "18k", "--params", "external")
-    assert len(copies(tmp_path)) == 4
+    assert copies(tmp_path)
     again, library = tmp_path / "again.params", str(tmp_path / "net.json")
     assert main(["params", str(tmp_path / "net.onnx"), "-o", str(again), "--for", library]) == 0
     assert again.read_bytes() == (tmp_path / "net.params").read_bytes()
@@ -218,7 +224,62 @@ def test_on_a_core(tmp_path: Path, core: str) -> None:
     expected = made(tmp_path, "--target", f"cortex-{core}", "--fetch", "18k")
     flags = ["-O2", f"-I{include_dir()}"]
     count, *numbers = build_and_run(BOARDS[core], ["main.c", "net.c"], tmp_path, flags).split()
-    assert int(count) == 4
+    assert int(count) == len(copies(tmp_path)) > 0
     np.testing.assert_allclose(
         np.asarray(numbers, np.uint32).view(np.float32), expected, rtol=2e-5, atol=2e-6
     )
+
+
+def integers() -> onnx.ModelProto:
+    """Dense layers of int8, with scales by column; the last shares weights with none."""
+    rng = np.random.default_rng(7)
+    constants: dict[str, np.ndarray] = {"s0": np.float32(0.02), "z": np.int8(3)}
+    nodes = [
+        helper.make_node("Flatten", ["x"], ["f"]),
+        helper.make_node("QuantizeLinear", ["f", "s0", "z"], ["q0"]),
+    ]
+    widths = (108, 64, 48, 5)
+    for k, (n, m) in enumerate(pairwise(widths)):
+        constants |= {
+            f"w{k}": rng.integers(-127, 128, (n, m)).astype(np.int8),
+            f"sw{k}": rng.uniform(0.001, 0.002, m).astype(np.float32),
+            f"b{k}": rng.integers(-900, 900, m).astype(np.int32),
+            f"s{k + 1}": np.float32(0.01 * (k + 1)),
+        }
+        constants[f"sb{k}"] = constants[f"s{k}"] * constants[f"sw{k}"]
+        nodes += [
+            helper.make_node("DequantizeLinear", [f"q{k}", f"s{k}", "z"], [f"d{k}"]),
+            helper.make_node("DequantizeLinear", [f"w{k}", f"sw{k}"], [f"dw{k}"], axis=1),
+            helper.make_node("DequantizeLinear", [f"b{k}", f"sb{k}"], [f"db{k}"], axis=0),
+            helper.make_node("Gemm", [f"d{k}", f"dw{k}", f"db{k}"], [f"g{k}"], name=f"dense{k}"),
+            helper.make_node("Relu", [f"g{k}"], [f"r{k}"]),
+            helper.make_node("QuantizeLinear", [f"r{k}", f"s{k + 1}", "z"], [f"q{k + 1}"]),
+        ]
+    last = len(widths) - 1
+    nodes.append(helper.make_node("DequantizeLinear", [f"q{last}", f"s{last}", "z"], ["y"]))
+    return model(nodes, [tensor("x", X.shape)], [tensor("y", (1, widths[-1]))], constants)
+
+
+@pytest.mark.parametrize("target", ["c", "host", "cortex-m4", "cortex-m55"])
+def test_integers_are_the_same_as_without(tmp_path: Path, target: str) -> None:
+    """In pieces of 16 columns, on this machine and in QEMU."""
+    core = target.removeprefix("cortex-")
+    if core != target and not available():
+        pytest.skip("arm-none-eabi-gcc or qemu-system-arm is not installed")
+    results = []
+    for options in ((), ("--fetch", "4500")):
+        folder = tmp_path / f"n{len(options)}"
+        folder.mkdir()
+        program_of(integers(), folder, "--target", target, *options)
+        flags = [f"-I{include_dir()}", *(["-DPLAIN"] if not options else [])]
+        if core != target:
+            results.append(build_and_run(BOARDS[core], ["main.c", "net.c"], folder, ["-O2", *flags]).split())
+            continue
+        flags += [*STRICT, *SANITIZE, "-march=native"]
+        subprocess.run(["cc", *flags, "main.c", "net.c", "-lm", "-o", "main"], cwd=folder, check=True)
+        ran = subprocess.run(["./main"], cwd=folder, capture_output=True, text=True)
+        assert ran.returncode == 0, (ran.returncode, ran.stderr)
+        results.append(ran.stdout.split())
+    (none, *whole), (count, *pieces) = results
+    assert int(none) == 0 and int(count) == len(copies(folder)) >= 5
+    assert pieces == whole and len(set(whole)) > 2
