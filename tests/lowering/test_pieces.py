@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
+from aot_model.ir.expr import Expr, Index, call, const
 from aot_model.ir.graph import Graph, Node
+from aot_model.ir.index import sub
+from aot_model.ir.operator import At, Inputs, Operator
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value, constant
 from aot_model.lowering.pieces import COLUMNS, LARGEST, PER_COLUMN, ROWS, cut_products
 from aot_model.ops.elementwise import op
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.quantised_linear import QuantizeLinear
-from aot_model.ops.registry import Build
+from aot_model.ops.registry import Build, required
 from aot_model.ops.requantise import Requantise
 from aot_model.passes.fold_constants import compute
 
@@ -81,6 +85,29 @@ def test_what_is_cut_with_the_product(graph: Graph, together: bool) -> None:
     assert all(n.outputs[0].shape[-1] % COLUMNS == 0 for n in pieces[:-1])
     behind = kinds_of(graph)[kinds_of(graph).index("Concat") + 1 :]
     assert behind == ([] if together else kinds[1:])
+    np.testing.assert_array_equal(result(graph), before)
+
+
+@dataclass(frozen=True)
+class FromBehind(Operator):
+    """x + c[n - 1 - i]: of as many numbers as there are columns, but of other ones."""
+
+    name: ClassVar[str] = "FromBehind"
+    elementwise: ClassVar[bool] = True
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [required(inputs).type]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
+        c = required(inputs, 1)
+        return call("add", at(required(inputs), index), at(c, (sub(const(c.shape[0] - 1), index[-1]),)))
+
+
+def test_numbers_of_other_columns_are_not_cut() -> None:
+    graph = of(FromBehind(), column())
+    before = result(graph)
+    cut_products(graph, 2 * 16 * (30 * 4 + PER_COLUMN))
+    assert kinds_of(graph)[-2:] == ["Concat", "FromBehind"]
     np.testing.assert_array_equal(result(graph), before)
 
 

@@ -168,6 +168,13 @@ def test_the_most_bytes_that_fit_are_copied(seed: int) -> None:
         assert sum(b.nbytes for b, (first, last) in copies if first <= step <= last) <= most
 
 
+@pytest.mark.parametrize(("most", "copied"), [(1024, 2), (1023, 1), (512, 1), (511, 0)])
+def test_the_last_byte_of_the_room(most: int, copied: int) -> None:
+    program = layers_of([100, 512, 512])
+    fetch(program, most, "net")
+    assert sum(call.op == FETCH for call in program.calls()) == copied
+
+
 def layers_of(sizes: Sequence[int]) -> Program:
     """A program of layers with constants of so many bytes."""
     real = TensorType(DType.FLOAT32, (4,))
