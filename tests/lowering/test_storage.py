@@ -252,3 +252,13 @@ def test_what_a_reader_reads_again_is_computed_once(reader: Callable[..., Any]) 
     """Windows that overlap, channels that meet others, frames: the exponential is not computed for each."""
     stored = inner_stored(lambda m, x: reader(m, m.Exp(x)), value("x", 1, 2, 6, 6))
     assert stored[0] in ("Exp", "Reshape")
+
+
+@pytest.mark.parametrize("absorbed", [False, True])
+def test_what_a_kernel_goes_on_with_is_stored_where_another_reads_it(absorbed: bool) -> None:
+    """What two read meets again in one loop; not where one of the two is the tail of a kernel."""
+    g = graph(meeting, X)
+    expand(g)
+    exp, neg = (next(n for n in g.nodes if n.kind == kind).outputs[0] for kind in ("Exp", "Neg"))
+    found = stored_values(g, lambda n: None, {neg} if absorbed else set())
+    assert (exp in found) is absorbed

@@ -7,21 +7,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import MISSING, fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx.defs
 import pytest
+from onnx import helper
 from oracles import ONNX_RUNTIME, expected
-from rows import Row, label_of, registry_rows, rows_of, rows_of_sequences, values_of
+from rows import Row, label_of, onnx_model, registry_rows, rows_of, rows_of_sequences, values_of
 from verdict import ERRS, verdict
 
+from aot_model.errors import CompileError
 from aot_model.ir.graph import Node
 from aot_model.ir.operator import Operator, OperatorError
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.layout import DepthToSpace
 from aot_model.ops.registry import OPERATORS, Build
+from aot_model.pipeline import Request, compile_model
 from batch import run_cases
+from onnx_models import model, save, tensor
 
 NOT_COMPARED = {("TopK", "sorted"): "whatever order is right"}
 FREE_TEXT = {"pattern", "locale", "delimiter", "default_string"}
@@ -143,3 +149,67 @@ def test_what_makes_a_state_of_its_own_draws() -> None:
                 seen.add(row.kind)
     assert len(seen) >= 5
     assert not [kind.name for kind in seen if not kind.draws]
+
+
+def _required() -> Iterator[tuple[Row, str]]:
+    """Attributes that the standard requires, with a default here, of samples of an operator."""
+    for _, kind in sorted(OPERATORS.items()):
+        for row in rows_of(kind)[:3]:
+            if not row.in_onnx or not onnx.defs.has(kind.name, kind.domain):
+                continue
+            schema = onnx.defs.get_schema(kind.name, kind.domain)
+            for name in row.sample.attributes:
+                if name in schema.attributes and schema.attributes[name].required:
+                    yield row, name
+
+
+REQUIRED = {f"{row.label}-{name}": (row, name) for row, name in _required()}
+
+
+def test_there_are_required_attributes() -> None:
+    assert len(REQUIRED) > 40
+
+
+@pytest.mark.parametrize("label", REQUIRED)
+def test_attributes_that_the_standard_requires(label: str, tmp_path: Path) -> None:
+    """A model without one is refused, as ONNX Runtime does: no default is the one that was meant."""
+    row, name = REQUIRED[label]
+    proto = onnx_model(row)
+    node = next(n for n in proto.graph.node if n.op_type == row.kind.name)
+    kept = [a for a in node.attribute if a.name != name]
+    del node.attribute[:]
+    node.attribute.extend(kept)
+    onnx.save(proto, tmp_path / "m.onnx")
+    with pytest.raises(CompileError) as caught:
+        compile_model(Request(tmp_path / "m.onnx", "m", "c"))
+    assert any(name in problem.message for problem in caught.value.problems), caught.value
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "name"),
+    [("ScaledTanh", {"alpha": 2.0}, "beta"), ("ParametricSoftplus", {"beta": 1.0}, "alpha")],
+)
+def test_experimental_operators_without_a_factor(
+    kind: str, given: dict[str, float], name: str, tmp_path: Path
+) -> None:
+    """ONNX Runtime refuses them; a factor of 0 would give nothing but zeros."""
+    path = save(
+        model([helper.make_node(kind, ["x"], ["y"], **given)], [tensor("x", (3,))], [tensor("y", (3,))], {}),
+        tmp_path / "m.onnx",
+    )
+    with pytest.raises(CompileError, match=f"'{name}' is missing"):
+        compile_model(Request(path, "m", "c"))
+
+
+@pytest.mark.parametrize("kernel", ["POLY", "RBF", "SIGMOID"])
+def test_kernels_of_support_vectors_without_their_numbers(kernel: str) -> None:
+    row = next(
+        r
+        for r in rows_of(OPERATORS["ai.onnx.ml", "SVMRegressor"])
+        if r.sample.attributes.get("kernel_type") == kernel
+    )
+    attributes = {k: v for k, v in row.sample.attributes.items() if k != "kernel_params"}
+    (outcome,) = run_cases(
+        [replace(row, sample=replace(row.sample, attributes=attributes)).case], "c", jobs=1
+    )
+    assert outcome.status == "refused" and "without kernel_params" in outcome.message, outcome

@@ -20,8 +20,10 @@ from qdq_operators import BYTE_ONLY, CASES
 
 from aot_model.frontends.onnx import read_onnx
 from aot_model.host.program import scratch_folder
+from aot_model.ir.graph import Graph
 from aot_model.ir.types import DType, TensorType
-from aot_model.ir.values import Value
+from aot_model.ir.values import Value, constant
+from aot_model.ops.registry import OPERATORS, Build
 from aot_model.passes import qdq_site, qdq_weights
 from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.pipeline import Request, compile_model
@@ -293,3 +295,20 @@ def test_sums_with_their_bias_are_within_32_bits(bias: float, dtype: DType, fits
     x = qdq_site.Scaled(Value("x", TensorType(dtype, (1,))), np.ones(1), np.zeros(1))
     site: Any = SimpleNamespace(to=SimpleNamespace(s=1.0))  # of the result
     assert (not qdq_weights.unfit(site, np.array([0.5 * bias]), np.array([0.5]), x, 1000.0)) is fits
+
+
+def test_quantised_before_several_views() -> None:
+    """What is computed between is of integers, however many shapes lie between it and its quantisation."""
+    x = Value("x", TensorType(DType.INT8, (2, 3, 4)))
+    g = Graph("g", [x], [])
+    build = Build(g.nodes, "n")
+    scale, zero = constant("s", np.float32(0.1)), constant("z", np.int8(3))
+    real = build(OPERATORS["", "DequantizeLinear"](), x, scale, zero)
+    summed = build(OPERATORS["", "Tanh"](), real)
+    flat = build(OPERATORS["", "Flatten"](), summed)
+    again = build(OPERATORS["", "Flatten"](axis=2), flat)
+    last = build(OPERATORS["", "Flatten"](axis=0), again)
+    g.outputs = [build(OPERATORS["", "QuantizeLinear"](), last, scale, zero)]
+    assert fuse_qdq(g)
+    g.verify()
+    assert not {n.kind for n in g.nodes} & {"QuantizeLinear", "DequantizeLinear"}

@@ -22,7 +22,7 @@ from aot_model.c.names import printable
 from aot_model.errors import CompileError, Problem
 from aot_model.frontends.model import Bindings, Model, name_tensors
 from aot_model.frontends.onnx_attributes import make_operator, plain
-from aot_model.frontends.onnx_checks import AI_ONNX, check_equal_types, shape_problem, type_problem
+from aot_model.frontends.onnx_checks import AI_ONNX, check_node, shape_problem, type_problem
 from aot_model.frontends.onnx_complete import complete_proto
 from aot_model.frontends.onnx_functions import (
     function_body,
@@ -311,7 +311,7 @@ class Importer:
             if handler is not None and proto.op_type not in OF_ROWS:
                 for value in self.sizes.among(inputs):
                     raise OperatorError(f"reads '{value.name}', whose size depends on data", "E203")
-            check_equal_types(domain, proto, self.version(domain), inputs)
+            check_node(domain, proto, self.version(domain), inputs)
             if handler is not None and handler(place):
                 return
             if self._class(domain, proto.op_type) is None:

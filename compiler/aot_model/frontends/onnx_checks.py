@@ -7,6 +7,7 @@ these checks find everything of their kind at once and cost one walk over the pr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
 from functools import cache
 
 import onnx
@@ -295,12 +296,24 @@ def _functions(proto: onnx.ModelProto, where: str) -> list[Problem]:
     return [Problem("E102", f"the model {message}", where)]
 
 
-def check_equal_types(domain: str, proto: onnx.NodeProto, version: int, inputs: Sequence[object]) -> None:
-    """OperatorError where inputs differ whose types the schema says are the same: what reads them would take
-    the numbers of one for those of another. Strings are of one type whatever room they have."""
+def check_node(domain: str, proto: onnx.NodeProto, version: int, inputs: Sequence[object]) -> None:
+    """OperatorError where an attribute is missing that the schema requires, and where inputs differ whose
+    types it says are the same: what reads them would take the numbers of one for those of another. Strings
+    are of one type whatever room they have. Attributes that no operator here has were dropped by the
+    standard.
+    """
     schema = _schema(domain, proto.op_type, version)
     if schema is None:
         return
+    known = OPERATORS.get((domain, proto.op_type))
+    given = {a.name for a in proto.attribute}
+    for field in fields(known) if known is not None else ():
+        if (
+            field.name in schema.attributes
+            and schema.attributes[field.name].required
+            and field.name not in given
+        ):
+            raise OperatorError(f"attribute '{field.name}' is missing, which the standard requires")
     formal = schema.inputs
     seen: dict[str, Value] = {}
     for k, value in enumerate(inputs):

@@ -100,7 +100,7 @@ class Lowering:
         taken: set[Node] = set()
         chains: dict[Node, Chain] = {}
         for node in self.graph.nodes:
-            if not node.op.has("lower") or len(node.outputs) != 1 or node.op.stores_itself:
+            if not node.op.has("lower") or node.op.stores_itself:
                 continue
             chain = find_chain(self.graph, node, uses, self._made, taken)
             kernel = self.target.kernel_for(node, chain)

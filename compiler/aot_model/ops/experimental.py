@@ -63,8 +63,8 @@ class Scale(Composition):
 class ScaledTanh(Composition):
     """alpha tanh(beta x)."""
 
-    alpha: float = 0.0
-    beta: float = 0.0
+    alpha: float
+    beta: float
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         return [activated(build, required(inputs), "ScaledTanh", self.alpha, self.beta)]
@@ -78,8 +78,8 @@ class ScaledTanh(Composition):
 class ParametricSoftplus(Composition):
     """alpha log(1 + exp(beta x))."""
 
-    alpha: float = 0.0
-    beta: float = 0.0
+    alpha: float
+    beta: float
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         a = Algebra(build)

@@ -47,6 +47,8 @@ class _Machine(Operator):
             )
         if self.kernel_type not in ("LINEAR", "POLY", "RBF", "SIGMOID"):
             raise OperatorError(f"kernel_type is '{self.kernel_type}'")
+        if self.kernel_type != "LINEAR" and not self.kernel_params:
+            raise OperatorError(f"kernel_type {self.kernel_type} without kernel_params")
         return np.asarray(self.support_vectors, np.float32).reshape(count, features)
 
     def compared(self, build: Build, x: Value, vectors: np.ndarray) -> Value:

@@ -285,7 +285,7 @@ class RegexFullMatch(Operator):
     once.
     """
 
-    pattern: str = ""
+    pattern: str
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         try:

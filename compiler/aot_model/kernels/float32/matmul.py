@@ -71,10 +71,8 @@ def matmul(
     """Batched product of the activations named `a` and `b`; the tail gets the index (i, j, m, n)."""
     s = shape
     text = CText()
-    contiguous = s.b_strides[-1] == 1 and s.n > 1
     dots = (
         dialect.lanes > 1
-        and not contiguous
         and s.b_strides[-2] == 1
         and s.a_strides[-1] == 1
         and s.k >= dialect.lanes
