@@ -125,6 +125,7 @@ def copies(folder: Path) -> list[int]:
 @pytest.mark.parametrize(("room", "least"), [("18k", 4), ("12k", 5), ("8000", 6), ("1400", 1)])
 def test_copies_are_complete_before_they_are_read(tmp_path: Path, target: str, room: str, least: int) -> None:
     expected = made(tmp_path, "--target", target, "--fetch", room)
+    assert f"is aligned to {LINE} bytes, and its last line of {LINE} is" in (tmp_path / "net.h").read_text()
     flags = [*STRICT, *SANITIZE, "-march=native", f"-I{include_dir()}"]
     subprocess.run(["cc", *flags, "main.c", "net.c", "-lm", "-o", "main"], cwd=tmp_path, check=True)
     ran = subprocess.run(["./main"], cwd=tmp_path, capture_output=True, text=True)

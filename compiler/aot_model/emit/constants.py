@@ -130,3 +130,9 @@ def _special(text: str) -> str:
     if text == "nan":
         return "NAN"
     return text if "." in text or "e" in text else text + ".0"
+
+
+def state_fill(buffer: Buffer) -> int | None:
+    """The byte that a state is filled with at first; None when its bytes differ."""
+    data = b"" if buffer.data is None else buffer.data.tobytes()
+    return None if len(set(data)) > 1 else data[0] if data else 0

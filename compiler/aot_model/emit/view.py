@@ -14,7 +14,7 @@ from aot_model.c.function import CFunction
 from aot_model.c.names import comment_text, identifiers, library_name, string_literal
 from aot_model.emit import parameters
 from aot_model.emit.constant_pools import ConstantPool, place
-from aot_model.emit.constants import is_bulky
+from aot_model.emit.constants import is_bulky, state_fill
 from aot_model.emit.functions import collect_functions, emitted_by_targets
 from aot_model.emit.standard_headers import missing_headers, uses_double
 from aot_model.emit.trace import Traced, traced
@@ -23,18 +23,12 @@ from aot_model.ir.program import Access, Branch, Buffer, Call, Device, Loop, Onc
 from aot_model.ir.strings import DEFAULT_WIDTH
 from aot_model.ir.types import Quantisation
 from aot_model.kernels.target import LITTLE_ENDIAN, Target
-from aot_model.lowering.fetch import FETCH, LINE
+from aot_model.lowering.fetch import FETCH
 from aot_model.lowering.memory_plan import Addresses, step_numbers
 from aot_model.memory import Pool
 
 ABI = 1
 """AOT_MODEL_ABI of runtime/include/aot_model/model.h."""
-
-
-def state_fill(buffer: Buffer) -> int | None:
-    """The byte that a state is filled with at first; None when its bytes differ."""
-    data = b"" if buffer.data is None else buffer.data.tobytes()
-    return None if len(set(data)) > 1 else data[0] if data else 0
 
 
 @dataclass(frozen=True)
@@ -281,11 +275,6 @@ class ModelView:
     def traced(self) -> tuple[Traced, ...]:
         """What is told of a run with Options.trace, in the order of the run."""
         return traced(self.program)
-
-    @property
-    def fetch_line(self) -> int:
-        """Bytes of which copies of weights are whole ones, and at which they begin."""
-        return LINE
 
     @property
     def fetches(self) -> bool:
