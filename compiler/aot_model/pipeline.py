@@ -155,6 +155,8 @@ def _alternatives(request: Request, target: Target) -> dict[str, ModelView]:
     others = {}
     if request.library.io == "workspace":
         others["--io caller"] = replace(request, library=replace(request.library, io="caller"))
+    if request.library.fetch:
+        others["--fetch 0"] = replace(request, library=replace(request.library, fetch=0))
     for name, value in target.preferring("size").items():
         others[f"--option {name}={value}"] = replace(request, options={**request.options, name: value})
     found = {}

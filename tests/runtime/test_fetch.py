@@ -112,6 +112,14 @@ def made(folder: Path, *options: str) -> np.ndarray:
     return np.asarray(ReferenceEvaluator(proto).run(None, {"x": X})[0]).reshape(-1)
 
 
+def test_a_budget_without_room_for_copies_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = save(network(), tmp_path / "net.onnx")
+    words = ["compile", str(path), "-o", str(tmp_path), "--target", "c", "--fetch", "18k", "--max-ram"]
+    assert main([*words, "4k"]) == 1
+    assert "--fetch 0" in capsys.readouterr().err
+    assert main([*words, "20k"]) == 0
+
+
 def copies(folder: Path) -> list[int]:
     """Bytes of each copy that a run makes."""
     return [
