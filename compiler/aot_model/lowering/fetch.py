@@ -26,8 +26,6 @@ LEAST = 512
 """Bytes from which on a copy is worth its calls."""
 LINE = 32
 """Bytes of a line of a data cache: a copy is whole lines, so that they can be invalidated."""
-
-
 _COPY = Param("to", DType.UINT8, Access.WRITE, "void")
 
 

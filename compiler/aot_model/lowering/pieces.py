@@ -82,9 +82,8 @@ def _by_column(node: Node, source: Value) -> bool:
         nonlocal apart
         if value is source:
             apart &= all(a is b for a, b in zip(where, index, strict=True))
-        elif (
-            value in node.inputs and value.type.elements > 1
-        ):  # a table is read at numbers, blocks of scales at parts of the index
+        elif value in node.inputs and value.type.elements > 1:
+            # a table is read at numbers, blocks of scales at parts of the index
             apart &= where[-1] is index[-1] and value.type.elements == value.shape[-1] == source.shape[-1]
         return load(value, where)
 
