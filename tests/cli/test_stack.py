@@ -148,9 +148,14 @@ def test_calls_through_pointers(tmp_path: Path, capsys: Captured) -> None:
     (tmp_path / "m.c").write_text("step(small, large, k_called);")
     assert main([*command, "--max-stack=4k"]) == 0
     assert "needs 4,008 bytes" in capsys.readouterr().out
-    (tmp_path / "m.json").write_text(json.dumps({"c_name": "m", "options": {"profile": True}}))
-    assert main([*command, "--max-stack=64k"]) == 1
-    assert "cannot be counted: m_ticks, which the program has" in capsys.readouterr().err
+    for facts, hooks in (
+        ({"options": {"profile": True}}, "m_ticks"),
+        ({"options": {}, "trace": []}, "m_trace"),
+        ({"options": {"fetch": 1024}}, "m_fetch_begin, m_fetch_wait"),
+    ):
+        (tmp_path / "m.json").write_text(json.dumps({"c_name": "m", **facts}))
+        assert main([*command, "--max-stack=64k"]) == 1
+        assert f"cannot be counted: {hooks}, which the program has" in capsys.readouterr().err
     nothing = "".join(
         line
         for line in POINTERS.splitlines(True)

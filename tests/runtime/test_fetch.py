@@ -19,7 +19,7 @@ from onnx.reference import ReferenceEvaluator
 from aot_model.cli import main
 from aot_model.host.program import SANITIZE, STRICT
 from aot_model.installation import include_dir
-from aot_model.ir.program import Access, Buffer, Call, Function, Param, Program, Role, Step
+from aot_model.ir.program import Access, Buffer, Call, Device, Function, Param, Program, Role, Step
 from aot_model.ir.types import DType, TensorType
 from aot_model.lowering.fetch import FETCH, LEAST, LINE, fetch
 from aot_model.lowering.memory_plan import plan_memory
@@ -80,7 +80,7 @@ WIDTHS = (72, 40, 33, 40, 5)
 
 
 def network() -> onnx.ModelProto:
-    """A convolution and dense layers, of sizes that are no lines of a cache; one of them is used twice."""
+    """A convolution and dense layers, of sizes that are no lines of a cache."""
     rng = np.random.default_rng(6)
     data = {"w": rng.normal(size=(8, 3, 3, 3)) / 5}
     nodes = [
@@ -212,6 +212,21 @@ def test_what_is_not_copied(change: dict[str, Any], owner: str, copied: int) -> 
     assert sum(c.op == FETCH for c in program.calls()) == copied
 
 
+@pytest.mark.parametrize("by_device", [False, True])
+def test_no_copy_is_under_way_where_a_run_may_end(by_device: bool) -> None:
+    """Copies begin behind a step that can fail, and the one behind it gets none: a run that ended there would
+    leave DMA writing to memory that the program uses for something else.
+    """
+    program = layers_of([600] * 5)
+    call = list(program.calls())[2]
+    how: dict[str, Any] = {"device": Device("npu", "npu.h")} if by_device else {"fails": True}
+    call.function = replace(call.function, **how)
+    fetch(program, 1 << 20, "net")
+    order = [f"{c.op} {c.layer}".strip() for c in program.calls()]
+    first = ["Fetch l1", "l0", "Wait l1", "Fetch l2", "l1", "Wait l2", "l2"]
+    assert order == [*first, "Fetch l4", "l3", "Wait l4", "l4"]
+
+
 @pytest.mark.parametrize("window", [False, True])
 def test_weights_that_others_read_stay_where_they_are(window: bool) -> None:
     """Two layers with one constant, or with a window of it."""
@@ -247,7 +262,7 @@ def test_on_a_core(tmp_path: Path, core: str) -> None:
 
 
 def integers() -> onnx.ModelProto:
-    """Dense layers of int8, with scales by column; the last shares weights with none."""
+    """Dense layers of int8, with scales by column."""
     rng = np.random.default_rng(7)
     constants: dict[str, np.ndarray] = {"s0": np.float32(0.02), "z": np.int8(3)}
     nodes = [

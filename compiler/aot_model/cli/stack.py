@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from aot_model.cli.library_stack import library_needs, undefined
 from aot_model.emit.files import write_files
@@ -54,7 +55,7 @@ def stack(arguments: argparse.Namespace) -> int:
     try:
         facts = json.loads(library.read_text(encoding="utf-8"))
         name = str(facts["c_name"])
-        profiled = bool(facts.get("options", {}).get("profile"))
+        hooks = _hooks(name, facts)
         source = library.with_suffix(".c").read_text(encoding="utf-8")
         files = [path if path.suffix == ".ci" else path.with_suffix(".ci") for path in arguments.objects]
         graph = "".join(file.read_text(encoding="utf-8") for file in files)
@@ -77,7 +78,7 @@ def stack(arguments: argparse.Namespace) -> int:
             "E102", f"has no function {entry}()", where=str(files[0]), hint="give the .ci of the same library"
         )
     functions = with_pointers(
-        functions, source, entry, f"{name}_ticks, which the program has" if profiled else ""
+        functions, source, entry, f"{', '.join(hooks)}, which the program has" if hooks else ""
     )
     if arguments.compiler:
         command = words(arguments.compiler, "--compiler")
@@ -146,6 +147,16 @@ def call_graph(graph: str, source: str) -> dict[str, Function]:
 
 POINTER = "__indirect_call"
 """The title that GCC gives to whatever a pointer points at."""
+
+
+def _hooks(name: str, facts: Mapping[str, Any]) -> list[str]:
+    """Pointers to functions of the program that a run calls."""
+    options = facts.get("options", {})
+    return [
+        *([f"{name}_ticks"] if options.get("profile") else []),
+        *([f"{name}_trace"] if "trace" in facts else []),
+        *([f"{name}_fetch_begin", f"{name}_fetch_wait"] if options.get("fetch") else []),
+    ]
 
 
 def with_pointers(

@@ -7,17 +7,18 @@
     wait for w3
     layer 3
 
-One copy is under way at a time: it begins when the one before is complete. The first layer has nothing
-before it and reads its weights where they are.
+One copy of a run is under way at a time: it begins when the one before is complete, and behind the last step
+that can end the run with an error, so that none is left under way. What then has nothing before it, as the
+first layer, reads its weights where they are.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aot_model.ir.program import Access, Buffer, Call, Function, Param, Program, Role, Step
+from aot_model.ir.program import Access, Buffer, Call, Function, Param, Program, Role, Step, walk_calls
 from aot_model.ir.types import DType, TensorType
 
 FETCH = "Fetch"
@@ -34,6 +35,8 @@ class Fetched:
     """A call of the run and its largest constant, which it is to read from a copy."""
 
     step: int
+    earliest: int
+    """The step before which its copy may begin."""
     call: Call
     constant: Buffer
 
@@ -48,20 +51,16 @@ def fetch(program: Program, most: int, library: str) -> None:
 
     library: prefix of the functions <library>_fetch() and <library>_fetched().
     """
-    chosen = _chosen(_candidates(program), most)
-    if not chosen:
-        return
-    begins = [_begin(f, library) for f in chosen]
-    body: list[Step] = [begins[0]]
-    places = {found.step: k for k, found in enumerate(chosen)}
-    for at, step in enumerate(program.body):
-        if at in places:
-            k = places[at]
-            found, copy = chosen[k], begins[k].arguments[1]
-            found.call.arguments = tuple(copy if b is found.constant else b for b in found.call.arguments)
-            body += [_wait(found, copy, library), *begins[k + 1 : k + 2]]
-        body.append(step)
-    program.body = body
+    before: dict[int, list[Step]] = defaultdict(list)
+    free = 0
+    for found in _chosen(_candidates(program), most):
+        begin = _begin(found, library)
+        copy = begin.arguments[1]
+        before[max(free, found.earliest)].append(begin)
+        before[found.step].append(_wait(found, copy, library))
+        found.call.arguments = tuple(copy if b is found.constant else b for b in found.call.arguments)
+        free = found.step
+    program.body = [s for at, step in enumerate(program.body) for s in (*before[at], step)]
 
 
 def _candidates(program: Program) -> list[Fetched]:
@@ -69,9 +68,12 @@ def _candidates(program: Program) -> list[Fetched]:
     reads few elements is none: it takes no products.
     """
     readers = Counter(b.root()[0] for call in program.calls() for b in call.arguments)
-    found = []
+    found, earliest = [], 0
     for k, call in enumerate(program.body):
-        if k == 0 or not isinstance(call, Call) or call.target or call.function.owner or not call.macs:
+        begins = earliest
+        if any(c.function.fails or c.function.device is not None for c in walk_calls([call])):
+            earliest = k + 1
+        if begins == k or not isinstance(call, Call) or call.target or call.function.owner or not call.macs:
             continue
         own = [
             b
@@ -80,7 +82,7 @@ def _candidates(program: Program) -> list[Fetched]:
         ]
         largest = max(own, key=lambda b: b.nbytes, default=None)
         if largest is not None and largest.nbytes >= LEAST:
-            found.append(Fetched(k, call, largest))
+            found.append(Fetched(k, begins, call, largest))
     return found
 
 

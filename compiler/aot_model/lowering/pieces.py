@@ -15,6 +15,7 @@ from aot_model.ir.graph import Graph, Node
 from aot_model.ir.index import index_variables
 from aot_model.ir.types import TensorType
 from aot_model.ir.values import Value, constant
+from aot_model.kernels.tail import find_chain
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.movement import Concat
 from aot_model.ops.registry import required
@@ -57,32 +58,24 @@ def _columns(node: Node, largest: int) -> int:
 def _chain(graph: Graph, node: Node, uses: dict[Value, list[Node]]) -> list[Node]:
     """The product and what is made of it, element by element, with constants alone."""
     chain = [node]
-    while True:
-        out = chain[-1].outputs[0]
-        readers = uses.get(out, [])
-        if len(readers) != 1 or out in graph.outputs:
-            return chain
-        following = readers[0]
-        if len(following.outputs) != 1 or not _by_column(following, out):
-            return chain
+    for following in find_chain(graph, node, uses, {node.outputs[0]: 0}, set()).nodes:
+        if not _by_column(following, chain[-1].outputs[0]):
+            break
         chain.append(following)
+    return chain
 
 
 def _by_column(node: Node, source: Value) -> bool:
-    """Whether each element is made of the same one of `source`, and of constants that are one number or have
-    one for its column.
+    """Whether what each element is made of, beside that of `source`, are constants that are one number or
+    have one for its column.
     """
-    if node.outputs[0].shape != source.shape or not node.op.by_element(node.inputs):
-        return False
     if any(v is not None and v is not source and not v.is_const for v in node.inputs):
         return False
     index, apart = index_variables(source.shape), True
 
     def at(value: Value, where: Index) -> Expr:
         nonlocal apart
-        if value is source:
-            apart &= all(a is b for a, b in zip(where, index, strict=True))
-        elif value in node.inputs and value.type.elements > 1:
+        if value is not source and value in node.inputs and value.type.elements > 1:
             # a table is read at numbers, blocks of scales at parts of the index
             apart &= where[-1] is index[-1] and value.type.elements == value.shape[-1] == source.shape[-1]
         return load(value, where)
@@ -96,14 +89,14 @@ def _cut(graph: Graph, chain: list[Node], columns: int) -> None:
     result, every = chain[-1].outputs[0], chain[0].outputs[0].shape[-1]
     nodes: list[Node] = []
     pieces: list[Value | None] = []
-    for k, begin in enumerate(range(0, every, columns)):
+    for begin in range(0, every, columns):
         end = min(begin + columns, every)
         made: dict[Value, Value] = {}
         for node in chain:
             inputs = [v if v is None else made.get(v) or _part(v, begin, end) for v in node.inputs]
             out = node.outputs[0]
             kind = TensorType(out.dtype, (*out.shape[:-1], end - begin))
-            made[out] = Value(f"{out.name}.part{k}", kind, quantisation=out.quantisation)
+            made[out] = Value(f"{out.name}.part{begin}", kind, quantisation=out.quantisation)
             nodes.append(Node(node.op, inputs, [made[out]], node.name))
         pieces.append(made[result])
     nodes.append(Node(Concat(axis=len(result.shape) - 1), pieces, [result], chain[-1].name))
