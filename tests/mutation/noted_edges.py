@@ -35,7 +35,7 @@ import numpy as np
 
 TESTS = Path(__file__).resolve().parents[1]
 PACKAGE = TESTS.parent / "compiler" / "aot_model"
-WATCHED = ("arithmetic", "kernels", "lowering", "ops", "passes")
+WATCHED = ("arithmetic", "frontends", "ir", "kernels", "lowering", "memory", "ops", "partition", "passes")
 ROOMS = tuple(f"{room}/" for room in WATCHED)
 SKIPPED = ("samples", "reference", "__repr__", "__str__")
 COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {

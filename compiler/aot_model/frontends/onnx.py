@@ -36,6 +36,7 @@ from aot_model.frontends.onnx_inputs import InputBinder
 from aot_model.frontends.onnx_kept import LOOPS
 from aot_model.frontends.onnx_masks import MASKS
 from aot_model.frontends.onnx_opsets import modernise
+from aot_model.frontends.onnx_outputs import named_outputs
 from aot_model.frontends.onnx_rows import Sizes
 from aot_model.frontends.onnx_slices import SLICES
 from aot_model.frontends.onnx_structure import STRUCTURES, Items, Place, Scope, loop_formals, scan_formals
@@ -112,7 +113,8 @@ class Importer:
                     )
         self.binder.check_all_used(self.proto.graph.input)
         self._raise()
-        self._body(self.proto.graph, graph, scope)
+        results = self.inline(self.proto.graph, graph, scope)
+        graph.outputs = named_outputs(graph, self.proto.graph.output, results, self.sizes.shapes)
         graph.outputs += [self.sizes.shapes[v] for v in graph.outputs if v in self.sizes.shapes]
         if self.sizes.bounds and not self.problems:
             self._problem(
@@ -188,10 +190,6 @@ class Importer:
     def _class(self, domain: str, name: str) -> type[Operator] | None:
         name = "Resize" if (domain, name) == ("", "Upsample") else name
         return OPERATORS.get((domain, name)) if domain != "aot" else None
-
-    def _body(self, source: onnx.GraphProto, graph: Graph, scope: Scope) -> None:
-        for value in self.inline(source, graph, scope):
-            graph.outputs += value.values if isinstance(value, Items) else [value]
 
     def inline(self, source: onnx.GraphProto, graph: Graph, scope: Scope, prefix: str = "") -> list[Any]:
         """Import nodes into `graph`: the values of its outputs. What goes wrong is in `problems`."""
@@ -443,7 +441,8 @@ class Importer:
             body.inputs = loop_formals(source, place.inputs[2:])
         elif place.proto.op_type == "Scan":
             body.inputs = scan_formals(place, source)
-        self._body(source, body, {**place.scope, **{v.name: v for v in body.inputs}})
+        for value in self.inline(source, body, {**place.scope, **{v.name: v for v in body.inputs}}):
+            body.outputs += value.values if isinstance(value, Items) else [value]
         self._raise()
         for value in self.sizes.among(body.outputs):
             raise OperatorError(f"the size of '{value.name}', a result of its body, depends on data", "E203")

@@ -10,12 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import onnx
 
-from aot_model.ir.types import DType
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.values import Value, constant
-from aot_model.ops.registry import Build
+from aot_model.ops.registry import Build, normal_axis
+from aot_model.ops.resample import Resize
 from aot_model.ops.views import ReshapeTo
 
+_LARGEST = float(np.finfo(np.float32).max)
 Attributes = dict[str, Any]
 Inputs = list[Value | None]
 Rewrite = Callable[[Attributes, Inputs, Build], None]
@@ -87,12 +90,10 @@ def _slope(attributes: Attributes, inputs: Inputs, build: Build) -> None:
 
 
 def _cast_to(attributes: Attributes, inputs: Inputs, build: Build) -> None:
-    if isinstance(attributes.get("to"), str):
-        attributes["to"] = DType.of(
-            attributes["to"].lower().replace("float", "float32")
-            if attributes["to"] == "FLOAT"
-            else attributes["to"].lower()
-        )
+    """The name of a type became its number."""
+    to = attributes.get("to")
+    if isinstance(to, str) and to.upper() in dict(onnx.TensorProto.DataType.items()):
+        attributes["to"] = onnx.TensorProto.DataType.Value(to.upper())
 
 
 def _dft_axis(attributes: Attributes, inputs: Inputs, build: Build) -> None:
@@ -101,6 +102,43 @@ def _dft_axis(attributes: Attributes, inputs: Inputs, build: Build) -> None:
         *(inputs[1:] or [None])[:1],
         constant("axis", np.asarray(attributes.pop("axis", 1), np.int64)),
     ]
+
+
+def _default(**values: Any) -> Rewrite:
+    """Defaults that later forms do not have."""
+
+    def rewrite(attributes: Attributes, inputs: Inputs, build: Build) -> None:
+        for name, value in values.items():
+            attributes.setdefault(name, value)
+
+    return rewrite
+
+
+def _whole_norm(attributes: Attributes, inputs: Inputs, build: Build) -> None:
+    """The p of a norm was a float."""
+    if isinstance(p := attributes.get("p"), float) and p.is_integer():
+        attributes["p"] = int(p)
+
+
+def _repeats(attributes: Attributes, inputs: Inputs, build: Build) -> None:
+    """Tile of opset 5 and before: so many tiles along one axis, both of them numbers of x's type."""
+    x, *numbers = inputs
+    if x is None or len(numbers) != 2:
+        return
+    if any(v is None or v.data is None or v.type.elements != 1 for v in numbers):
+        raise OperatorError("tiles and axis are not constant numbers", "E202")
+    tiles, axis = (int(v.data.reshape(-1)[0]) for v in numbers if v is not None and v.data is not None)
+    repeats = np.ones(x.type.rank, np.int64)
+    repeats[normal_axis(axis, x.type.rank)] = tiles
+    inputs[1:] = [constant("repeats", repeats)]
+
+
+def _axes_of_channels(attributes: Attributes, inputs: Inputs, build: Build) -> None:
+    """MeanVarianceNormalization before the standard had it, as ONNX Runtime reads it."""
+    if not attributes.pop("normalize_variance", 1):
+        raise OperatorError("normalize_variance=0 is not supported", "E202")
+    across = attributes.pop("across_channels", 0)
+    attributes["axes"] = (0, 1, 2, 3) if across else (0, 2, 3)
 
 
 def _pad_list(attributes: Attributes, inputs: Inputs, build: Build) -> None:
@@ -131,7 +169,7 @@ _TABLE: list[tuple[str, int, Rewrite]] = [
     ("Unsqueeze", 12, _ints("axes", 1)),
     ("PRelu", 6, _slope),
     ("Split", 12, _ints("split", 1)),
-    ("Clip", 10, _all(_floats("min", 1), _floats("max", 2))),
+    ("Clip", 10, _all(_default(min=-_LARGEST, max=_LARGEST), _floats("min", 1), _floats("max", 2))),
     ("Pad", 10, _all(_pad_list, _ints("pads", 1), _floats("value", 2))),
     ("Reshape", 4, _ints("shape", 1)),
     ("Slice", 9, _all(_ints("starts", 1), _ints("ends", 2), _ints("axes", 3))),
@@ -139,36 +177,52 @@ _TABLE: list[tuple[str, int, Rewrite]] = [
     ("DFT", 19, _dft_axis),
     ("Gemm", 6, _drop("broadcast")),
     ("Cast", 5, _cast_to),
+    ("GlobalLpPool", 1, _whole_norm),
+    ("LpPool", 1, _whole_norm),
+    ("MeanVarianceNormalization", 8, _axes_of_channels),
+    ("RoiAlign", 15, _default(coordinate_transformation_mode="output_half_pixel")),
+    ("Selu", 5, _default(alpha=1.6732, gamma=1.0507)),
+    ("Tile", 5, _repeats),
+    *((name, 6, _drop("output_sequence")) for name in ("RNN", "GRU", "LSTM")),
     ("BatchNormalization", 8, _drop("spatial", "is_test", "consumed_inputs")),
     ("Dropout", 11, _drop("ratio", "is_test")),
     ("Concat", 3, lambda a, i, b: a.setdefault("axis", 1)),
-    *(
-        (name, 5, _drop("consumed_inputs"))
-        for name in (
-            "Relu",
-            "Sigmoid",
-            "Tanh",
-            "Abs",
-            "Neg",
-            "Exp",
-            "Log",
-            "Sqrt",
-            "LeakyRelu",
-            "PRelu",
-            "Elu",
-            "Selu",
-            "HardSigmoid",
-            "Clip",
-            "Sum",
-            "Max",
-            "Min",
-            "Mean",
-            "Floor",
-            "Ceil",
-            "Reciprocal",
-        )
-    ),
 ]
+
+
+def _scales(name: str, attributes: Attributes, inputs: Inputs) -> Value | None:
+    """Of Resize, and of Upsample, which ends with opset 9: an attribute at first, one for each axis of an
+    image before.
+    """
+    scales = attributes.pop("scales", None)
+    height, width = (attributes.pop(f"{of}_scale", None) for of in ("height", "width"))
+    if height is not None and width is not None:
+        scales = (1.0, 1.0, height, width)
+    if scales is None:
+        given = inputs[1] if len(inputs) > 1 else None
+    else:
+        given = constant("scales", np.asarray(scales, dtype=np.float32))
+    if name == "Upsample" and given is not None and given.data is not None and (given.data < 1).any():
+        raise OperatorError("a scale is less than 1, which the standard does not allow")
+    return given
+
+
+def _shrunk(
+    attributes: Attributes, x: Value | None, scales: Value | None, build: Build
+) -> tuple[Value | None, Value | None]:
+    """x and scales of a Resize of opset 10, once what shrinks is done.
+
+    The nearest pixel, of which the standard says nothing, is rounded down where the image grows and up where
+    it shrinks: so do ONNX's test case (resize_downsample_nearest) and ONNX Runtime.
+    """
+    if attributes.get("mode", "nearest") != "nearest":
+        return x, scales
+    attributes["nearest_mode"] = "floor"
+    if x is None or scales is None or scales.data is None or not (scales.data < 1).any():
+        return x, scales
+    less, more = (constant("scales", bound(scales.data, np.float32(1))) for bound in (np.minimum, np.maximum))
+    ceil = Resize(coordinate_transformation_mode="asymmetric", nearest_mode="ceil")
+    return build(ceil, x, None, less), more
 
 
 def _only_axis(attributes: Attributes, inputs: Inputs) -> None:
@@ -191,6 +245,8 @@ def modernise(
         _only_axis(attributes, inputs)
     if domain:
         return name, attributes, inputs
+    if version <= 5:
+        attributes.pop("consumed_inputs", None)
     for row, last, rewrite in _TABLE:
         if row == name and version <= last:
             rewrite(attributes, inputs, build)
@@ -198,11 +254,10 @@ def modernise(
         attributes.setdefault("axis", 1)
         name = f"{name}Flattened"
     if (name == "Resize" and version <= 10) or name == "Upsample":
-        # x, scales; pixels are counted from their corner, and rounded down
-        attributes.update(coordinate_transformation_mode="asymmetric", nearest_mode="floor")
-        scales = attributes.pop("scales", None)
-        given = inputs[1] if scales is None else constant("scales", np.asarray(scales, dtype=np.float32))
-        inputs, name = [inputs[0], None, given], "Resize"
+        attributes["coordinate_transformation_mode"] = "asymmetric"
+        given = _scales(name, attributes, inputs)
+        x, given = _shrunk(attributes, inputs[0], given, build)
+        inputs, name = [x, None, given], "Resize"
     if name == "Split" and version <= 17 and len(inputs) < 2:
         attributes.setdefault("num_outputs", outputs)
     return name, attributes, inputs

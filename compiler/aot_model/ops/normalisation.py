@@ -172,7 +172,8 @@ class ReduceLogSumExp(Operator):
 
 @operator("BatchNormalization")
 class BatchNormalization(Operator):
-    """(x - mean) / sqrt(var + epsilon) * scale + b for each channel (axis 1).
+    """(x - mean) / sqrt(var + epsilon) * scale + b for each channel (axis 1), or for each element of a sample
+    (spatial=0 of opset 8 and before).
 
     In training mode mean and variance are those of x, and the running ones are results: old * momentum + new
     * (1 - momentum).
@@ -184,6 +185,10 @@ class BatchNormalization(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, mean, var = required(inputs), required(inputs, 3), required(inputs, 4)
+        wanted = [x.shape[1:2] or (1,)] + ([] if self.training_mode else [x.shape[1:]])
+        for v in (required(inputs, k) for k in range(1, 5)):
+            if v.shape not in wanted:
+                raise OperatorError(f"'{v.name}' is {v.type}: no number for each channel of {x.type}")
         return [x.type, mean.type, var.type] if self.training_mode else [x.type]
 
     def _trained(self, build: Build, x: Value, mean: Value, var: Value) -> tuple[Value, Value, list[Value]]:
@@ -209,11 +214,9 @@ class BatchNormalization(Operator):
         running: list[Value] = []
         if self.training_mode:
             mean, var, running = self._trained(build, x, mean, var)
-        shape = (-1,) + (1,) * (x.type.rank - 2)
-        reshape = OPERATORS["", "Reshape"]()
 
         def channel(v: Value) -> Value:
-            return build(reshape, v, build.constant(np.asarray(shape, dtype=np.int64)))
+            return build(ReshapeTo(v.shape + (1,) * (x.type.rank - 1 - v.type.rank)), v)
 
         deviation = build(op("Sqrt"), build(op("Add"), var, scalar(build, self.epsilon, var.dtype)))
         factor = build(op("Div"), scale, deviation)

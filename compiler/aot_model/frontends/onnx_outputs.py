@@ -1,0 +1,43 @@
+"""ONNX: the outputs of a model have the names that the file gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import onnx
+
+from aot_model.frontends.onnx_structure import Items
+from aot_model.ir.graph import Graph
+from aot_model.ir.values import Value
+from aot_model.ops.elementwise import op
+from aot_model.ops.registry import Build
+
+
+def named_outputs(
+    graph: Graph,
+    outputs: Sequence[onnx.ValueInfoProto],
+    results: Sequence[Value | Items],
+    shapes: Mapping[Value, Value],
+) -> list[Value]:
+    """The values of a model's outputs, each under its name; the elements of a sequence keep theirs.
+
+    What a branch, a function or a sequence gives has the name that it has there, and may be an input, a
+    constant or another output. shapes: of values whose size depends on data; they are named with them.
+    """
+    made = {v for node in graph.nodes for v in node.outputs}
+    known = {r.name for r in results if isinstance(r, Value)}
+    names = [o.name for o in outputs]
+    found: list[Value] = []
+    for name, result in zip(names, results, strict=False):  # fewer, where something is wrong
+        if isinstance(result, Items):
+            found += result.values
+        elif result.name == name or (result in shapes and result in found):
+            found.append(result)
+        elif result in made and result not in found and not (result.name in names and result.name in known):
+            result.name = name
+            if result in shapes:
+                shapes[result].name = f"{name}.shape"
+            found.append(result)
+        else:
+            found.append(Build(graph.nodes, name)(op("Identity"), result, output=name))
+    return found
