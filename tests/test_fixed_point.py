@@ -63,6 +63,14 @@ def test_exponentials_of_16_bit_differences_are_two_tables(scale: float) -> None
     assert len(fine.values) == 1 << bits and coarse.values[0] == fine.values[0] == 1 << 30
 
 
+@pytest.mark.parametrize(
+    ("bits", "shift", "radius"), [(5, 20, 1984), (5, 26, 31), (5, 27, 15), (4, 0, 15 << 27)]
+)
+def test_differences_that_are_not_beyond_the_integers(bits: int, shift: int, radius: int) -> None:
+    """2^bits - 1 as a fixed-point number, before the shift: what is farther away counts as infinite."""
+    assert fixed_point.input_radius(bits, shift) == radius
+
+
 def test_steps_of_the_exponential() -> None:
     assert tuple(round(math.exp(-(2.0**k)) * 2**31) for k in range(-2, 5)) == fixed_point._EXP_STEPS
 

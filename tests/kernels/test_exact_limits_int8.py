@@ -33,7 +33,7 @@ from aot_model.kernels.int8 import (
 from aot_model.kernels.int8.affine_sum import Rescaling
 from aot_model.kernels.int8.depthwise_pairs_dsp import Pairs, reaches
 from aot_model.kernels.int8.depthwise_steps_dsp import _Steps
-from aot_model.kernels.int8.plane import Axis, Plane
+from aot_model.kernels.int8.plane import Axis, Plane, PlaneLoops
 from aot_model.kernels.int8.requantise import RequantisePlan
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.reading import Reading
@@ -206,6 +206,17 @@ def test_lines_that_loads_reach(dilation: int, most: int) -> None:
     length = (most - behind) // 2
     assert reaches(_plane(length, (2, taps), dilation=dilation), 1)
     assert not reaches(_plane(length + 1, (2, taps), dilation=dilation), 1)
+
+
+@pytest.mark.parametrize(("dtype", "most"), [("int8", 1365), ("int16", 682)])
+def test_elements_that_one_pointer_reaches(dtype: str, most: int) -> None:
+    """The fourth of four that are copied to the plane is 3 steps away, of 4095 bytes at most."""
+    for step, near in ((most, True), (most + 1, False)):
+        plane = _plane(4)
+        plane = replace(plane, v=replace(plane.v, x_step=step))
+        copies = SimpleNamespace(plane=plane, quant=SimpleNamespace(x_dtype=dtype), dsp=True)
+        lines = PlaneLoops._copies(cast(Any, copies), 4)
+        assert ("GATHER" in lines[0], len(lines)) == ((True, 1) if near else (False, 4))
 
 
 def _steps(plane: Plane, compact: bool = False) -> _Steps:

@@ -6,10 +6,12 @@ import inspect
 from dataclasses import MISSING, fields
 from typing import Any
 
+import onnx
 import onnx.defs
 import pytest
 from onnx import helper
-from rows import label_of, last_version
+from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
+from rows import RUNTIME, label_of, last_version
 
 from aot_model.ir.operator import Operator
 from aot_model.ir.types import DType
@@ -60,6 +62,34 @@ def _differences(kind: type[Operator]) -> list[str]:
 @pytest.mark.parametrize("kind", KINDS, ids=label_of)
 def test_defaults(kind: type[Operator]) -> None:
     assert not _differences(kind)
+
+
+MICROSOFT = {s.name: s for s in get_all_operator_schema() if s.domain == RUNTIME}
+"""What ONNX Runtime says of its own operators."""
+
+
+def _plainly(attribute: Any) -> Any:
+    value = onnx.AttributeProto.FromString(attribute._default_value)
+    return _plain(helper.get_attribute_value(value)) if value.type else None
+
+
+@pytest.mark.parametrize("name", [n for d, n in sorted(OPERATORS) if d == RUNTIME and n in MICROSOFT])
+def test_defaults_of_onnx_runtime(name: str) -> None:
+    """What it requires has none here, and what has none there is what is like nothing here."""
+    ours = {f.name: f for f in fields(OPERATORS[RUNTIME, name])}  # type: ignore[arg-type]
+    for key, attribute in MICROSOFT[name].attributes.items():
+        if key not in ours:
+            continue  # refused
+        default, theirs = ours[key].default, _plainly(attribute)
+        assert attribute.required == (default is MISSING), key
+        if theirs is not None:
+            assert _plain(default) == pytest.approx(theirs), key
+        elif not attribute.required:
+            assert default in (None, (), "", 0) or default == OF_NOTHING[key], key
+
+
+OF_NOTHING = {"mask_filter_value": -10000.0, "axis": 1, "scale": 1.0}
+"""Values of attributes that say nothing, of which ONNX Runtime's code has the default."""
 
 
 def test_types_have_the_numbers_of_the_standard() -> None:

@@ -131,7 +131,7 @@ LIMITS: list[tuple[str, str, dict[str, Any], Sequence[Any], bool]] = [
         for dtype, fits in ((DType.INT16, True), (DType.UINT16, True), (DType.INT32, False))
     ),
     *(
-        (RUNTIME, "GroupNorm", {"groups": n}, (real(1, 2, 2, 4), real(4), real(4)), fits)
+        (RUNTIME, "GroupNorm", {"groups": n, "activation": 0}, (real(1, 2, 2, 4), real(4), real(4)), fits)
         for n, fits in ((1, True), (0, False), (-1, False), (4, True), (3, False))
     ),
     *(
@@ -139,7 +139,7 @@ LIMITS: list[tuple[str, str, dict[str, Any], Sequence[Any], bool]] = [
         for n, k, fits in ((1, 1, True), (0, 1, False), (1, 0, False))
     ),
     *(
-        (RUNTIME, "BiasSoftmax", {}, (real(2, 3, 4), real(*shape)), fits)
+        (RUNTIME, "BiasSoftmax", {"is_inner_broadcast": 1}, (real(2, 3, 4), real(*shape)), fits)
         for shape, fits in (((2, 3, 4), True), ((3, 4), False), ((4,), False))
     ),
     *(

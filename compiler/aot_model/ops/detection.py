@@ -304,6 +304,7 @@ class SoftSuppression(Operator):
             {"most": 6, "score": 0.3, "overlap": 0.2},
             {"most": 20, "overlap": 0.7, "sigma": 0.3},
             {"most": 6, "overlap": 1.0, "sigma": 0.1, "score": 0.5},
+            {"most": 3, "overlap": 2.0},  # nothing is dropped, and there is no room for all
         ]
         return [Sample((boxes, scores), c, outputs=3) for c in cases]
 

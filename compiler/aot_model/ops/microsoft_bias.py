@@ -71,8 +71,8 @@ class BiasDropout(Composition):
 class BiasSoftmax(Composition):
     """Softmax of x + bias over all axes from `axis` on."""
 
+    is_inner_broadcast: int
     axis: int = 1
-    is_inner_broadcast: int = 1
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         a, x, bias = Algebra(build), required(inputs, 0), required(inputs, 1)
@@ -98,7 +98,7 @@ class BiasSoftmax(Composition):
     @classmethod
     def samples(cls) -> list[Sample]:
         return [
-            Sample((drawn(1, 2, 3, 4, 5), drawn(2, 2, 1, 1, 5)), {"axis": 3}),
+            Sample((drawn(1, 2, 3, 4, 5), drawn(2, 2, 1, 1, 5)), {"axis": 3, "is_inner_broadcast": 1}),
             Sample((drawn(1, 2, 3, 4), drawn(2, 1, 3, 4)), {"axis": 1, "is_inner_broadcast": 0}),
         ]
 
@@ -190,7 +190,7 @@ class GroupNorm(Composition):
     """Group normalisation, channels last unless the attribute says otherwise."""
 
     groups: int
-    activation: int = 0
+    activation: int
     channels_last: int = 1
     epsilon: float = 1e-5
 
@@ -217,7 +217,7 @@ class GroupNorm(Composition):
             Sample((drawn(1, 2, 4, 3, 6), *weights), {"groups": 3, "activation": 1}, frozenset({1, 2})),
             Sample(
                 (drawn(1, 2, 6, 4, 3), *weights),
-                {"groups": 2, "channels_last": 0, "epsilon": 1e-3},
+                {"groups": 2, "activation": 0, "channels_last": 0, "epsilon": 1e-3},
                 frozenset({1, 2}),
             ),
         ]
@@ -228,7 +228,7 @@ class SkipGroupNorm(Composition):
     """GroupNorm of x + residual + bias. Outputs: the result, the sum."""
 
     groups: int
-    activation: int = 0
+    activation: int
     channels_last: int = 1
     epsilon: float = 1e-5
 
@@ -258,6 +258,11 @@ class SkipGroupNorm(Composition):
     def samples(cls) -> list[Sample]:
         x, weights = drawn(1, 2, 4, 3, 6), (drawn(2, 6), drawn(3, 6))
         return [
-            Sample((x, *weights, drawn(4, 2, 4, 3, 6), drawn(5, 6)), {"groups": 3}, frozenset({1, 2, 4}), 2),
+            Sample(
+                (x, *weights, drawn(4, 2, 4, 3, 6), drawn(5, 6)),
+                {"groups": 3, "activation": 0},
+                frozenset({1, 2, 4}),
+                2,
+            ),
             Sample((x, *weights, drawn(4, 2, 6)), {"groups": 2, "activation": 1}, frozenset({1, 2}), 2),
         ]

@@ -170,8 +170,8 @@ class QLinearSigmoid(_One):
 class QLinearSoftmax(AsQdq):
     """Softmax over an axis; before opset 13 over all axes from it on."""
 
+    opset: int
     axis: int = -1
-    opset: int = 13
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x, by = dequantised(build, inputs, 0), _whole_steps(build, inputs)
@@ -222,7 +222,7 @@ def _flattened_softmax(axis: int) -> Any:
 class QLinearConcat(AsQdq):
     """Inputs: y's scale and zero point, then value, scale and zero point of each piece."""
 
-    axis: int = 0
+    axis: int
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         if len(inputs) < 5 or (len(inputs) - 2) % 3:

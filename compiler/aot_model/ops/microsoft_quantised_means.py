@@ -58,11 +58,11 @@ class QLinearGlobalAveragePool(_ChannelsLast):
 class QLinearAveragePool(_ChannelsLast):
     """Mean over windows."""
 
+    kernel_shape: Ints
     auto_pad: str = "NOTSET"
     ceil_mode: int = 0
     channels_last: int = 0
     count_include_pad: int = 0
-    kernel_shape: Ints = ()
     pads: Ints | None = None
     strides: Ints | None = None
 

@@ -58,9 +58,9 @@ class Rfft(Composition):
 class Irfft(Composition):
     """The real signal of the first half of a spectrum."""
 
+    signal_ndim: int
     normalized: int = 0
     onesided: int = 1
-    signal_ndim: int = 1
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         _check(self.normalized, self.onesided, self.signal_ndim)
@@ -76,7 +76,7 @@ class Irfft(Composition):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((drawn(1, 3, 9, 2),)), Sample((drawn(2, 4, 2),))]
+        return [Sample((x,), {"signal_ndim": 1}) for x in (drawn(1, 3, 9, 2), drawn(2, 4, 2))]
 
 
 class _ComplexProduct(Composition, ABC):
