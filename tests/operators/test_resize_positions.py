@@ -4,6 +4,8 @@ ones, and linear interpolation bit for bit, since what quantises it is often exa
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -12,10 +14,12 @@ from onnx import helper, numpy_helper
 
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType, TensorType
-from aot_model.ir.values import Value
+from aot_model.ir.values import Value, constant
 from aot_model.ops.registry import Build
 from aot_model.ops.resample import Resize
+from aot_model.pipeline import Request, compile_model
 from batch import Case, run_cases
+from onnx_models import model, save, tensor
 
 F32 = DType.FLOAT32
 
@@ -115,3 +119,39 @@ def test_scales_that_are_no_lengths(factor: float) -> None:
     scales = Value("scales", TensorType(F32, (4,)), np.asarray([1, 1, factor, 2], np.float32))
     with pytest.raises(OperatorError, match="not positive, or too large"):
         Resize().infer([Value("x", TensorType(F32, (1, 2, 4, 5))), Value("", TensorType(F32, (0,))), scales])
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_where_onnx_runtime_differs_is_said(mode: str, kind: str) -> None:
+    """There, and nowhere else."""
+    x = np.random.default_rng(0).normal(size=(5, 7)).astype(np.float32)
+    few = [(0.6, 1.5), (1.3, 0.7), (0.3, 0.4), (1.1, 1.1), (0.19, 2.3), (1.4, 5 / 7)]
+    cases, said = [], []
+    for some in [(2, 2), (1.5, 1), (1, 1), *few]:
+        last = np.asarray(some, np.float32)
+        attributes = {"mode": mode, "coordinate_transformation_mode": kind}
+        node = helper.make_node("Resize", ["x", "", "last"], ["y"], **attributes)
+        proto = model(
+            [node], [tensor("x", x.shape)], [onnx.ValueInfoProto(name="y")], {"last": last}, opset=19
+        )
+        cases.append(Case(str(some), proto, (x,)))
+        inputs = [Value("x", TensorType(F32, x.shape)), None, constant("last", last)]
+        said.append(Resize(**attributes).remarks(inputs))  # type: ignore[arg-type]
+    for case, outcome, remarks in zip(cases, run_cases(cases, "c", flags=("-O0",)), said, strict=True):
+        session = onnxruntime.InferenceSession(
+            case.model.SerializeToString(), providers=["CPUExecutionProvider"]
+        )
+        (theirs,) = session.run(None, {"x": x})
+        same = np.allclose(outcome.outputs[0], theirs, atol=1e-4)
+        assert same == (not remarks), (case.label, remarks)
+    assert any(said) and not all(said)
+
+
+def test_a_note_of_a_model_names_the_node(tmp_path: Path) -> None:
+    scales = {"s": np.asarray([1.5, 1.5], np.float32)}
+    attributes = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
+    node = helper.make_node("Resize", ["x", "", "s"], ["y"], name="up", **attributes)
+    proto = model([node], [tensor("x", (5, 4))], [tensor("y", (7, 6))], scales, opset=19)
+    notes = compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", "c")).notes
+    assert len(notes) == 1 and notes[0].startswith("Resize 'up': pixels of axis 0 are spread over"), notes

@@ -357,6 +357,7 @@ class Importer:
         if len(wanted) > most:
             raise OperatorError(f"has {len(wanted)} outputs; {most} are supported", "E202")
         label = f"{prefix}{'.' if prefix else ''}{proto.name or (wanted[0] if wanted else proto.op_type)}"
+        self.notes += [f"{proto.op_type} '{printable(label)}': {text}" for text in op.remarks(inputs)]
         names = [*wanted, *([""] * (most - len(wanted)) if axes else [])]
         outputs = [Value(n or f"{label}.{k}", t) for k, (n, t) in enumerate(zip(names, types, strict=False))]
         shapes = {k: Value(f"{outputs[k].name}.shape", t) for k, t in zip(axes, types[most:], strict=False)}

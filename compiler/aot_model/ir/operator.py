@@ -107,6 +107,10 @@ class Operator:
         all outputs come their actual shapes."""
         return {}
 
+    def remarks(self, inputs: Inputs) -> list[str]:
+        """What the user should know: runtimes do not agree about what the standard says of this."""
+        return []
+
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         """The element of output number `output` at `index`; `at(value, index)` is an element of an input."""
         raise NotImplementedError(f"{self.name}.express")

@@ -278,6 +278,22 @@ class Resize(Operator):
             shape[a] = extent
         return [TensorType(x.dtype, tuple(shape))]
 
+    def remarks(self, inputs: Inputs) -> list[str]:
+        """Where ONNX Runtime differs from ONNX's test cases and reference evaluator."""
+        x, found = required(inputs), []
+        spread = self.coordinate_transformation_mode in ("align_corners", "tf_crop_and_resize")
+        plan = self._plan(inputs)
+        for a, (m, scale) in plan.items():
+            length = _single(_single(scale) * x.shape[a])
+            if spread and length - m > 1e-3:  # less is of float32
+                found.append(
+                    f"pixels of axis {a} are spread over its exact length of {length:.6g}, as the standard's "
+                    f"tests say; ONNX Runtime and PyTorch take {m}: give `sizes` instead of `scales` for that"
+                )
+        if all(m == x.shape[a] for a, (m, _) in plan.items()) and any(s != 1 for _, s in plan.values()):
+            found.append("pixels move, though there are as many; ONNX Runtime copies them")
+        return found
+
     def _positions(self, n: int, m: int, scale: float, roi: tuple[float, float]) -> Array:
         """Source position of each output index, rounded to float32 step by step as ONNX Runtime does it: from
         a quotient that is just not whole another neighbour would be the nearest.
