@@ -124,7 +124,7 @@ def test_scales_that_are_no_lengths(factor: float) -> None:
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_where_onnx_runtime_differs_is_said(mode: str, kind: str) -> None:
-    """There, and nowhere else."""
+    """There, and nowhere else; the nearest pixels of other places may be the same ones."""
     x = np.random.default_rng(0).normal(size=(5, 7)).astype(np.float32)
     few = [(0.6, 1.5), (1.3, 0.7), (0.3, 0.4), (1.1, 1.1), (0.19, 2.3), (1.4, 5 / 7)]
     cases, said = [], []
@@ -144,7 +144,8 @@ def test_where_onnx_runtime_differs_is_said(mode: str, kind: str) -> None:
         )
         (theirs,) = session.run(None, {"x": x})
         same = np.allclose(outcome.outputs[0], theirs, atol=1e-4)
-        assert same == (not remarks), (case.label, remarks)
+        assert remarks or same, case.name
+        assert not (remarks and same) or mode == "nearest", (case.name, remarks)
     assert any(said) and not all(said)
 
 

@@ -281,11 +281,14 @@ class Resize(Operator):
     def remarks(self, inputs: Inputs) -> list[str]:
         """Where ONNX Runtime differs from ONNX's test cases and reference evaluator."""
         x, found = required(inputs), []
-        spread = self.coordinate_transformation_mode in ("align_corners", "tf_crop_and_resize")
+        crop = self.coordinate_transformation_mode == "tf_crop_and_resize"
+        spread = crop or self.coordinate_transformation_mode == "align_corners"
         plan = self._plan(inputs)
+        if not all(m for m, _ in plan.values()):
+            return []
         for a, (m, scale) in plan.items():
             length = _single(_single(scale) * x.shape[a])
-            if spread and length - m > 1e-3:  # less is of float32
+            if spread and (m > 1 or crop) and length - m > 1e-3:  # less is of float32
                 found.append(
                     f"pixels of axis {a} are spread over its exact length of {length:.6g}, as the standard's "
                     f"tests say; ONNX Runtime and PyTorch take {m}: give `sizes` instead of `scales` for that"
