@@ -30,6 +30,14 @@ def _scale(tensor: str, factor: float) -> Callable[[Any], None]:
     return change
 
 
+def _zero(tensor: str, zero: int) -> Callable[[Any], None]:
+    def change(graph: Any) -> None:
+        (found,) = (t for t in graph.tensors if t.name == tensor.encode())
+        found.quantization.zeroPoint = np.asarray([zero])
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("name", "change", "said"),
     [
@@ -41,6 +49,13 @@ def _scale(tensor: str, factor: float) -> Callable[[Any], None]:
         ("CONV_2D-int16", _scale("y", 1e-9), r"the result's scale is too small.*2\^14"),
         ("CONV_2D-int8", _scale("y", 1e-20), r"the result's scale is too small.*2\^30"),
         ("PRELU-int8-values-litert", _scale("y", 1e-20), "the result's scale is too small"),
+        ("SOFTMAX-int8-values-litert", _scale("y", 2), "SOFTMAX has 0.00390625 and -128"),
+        ("SOFTMAX-int16-values-litert", _scale("y", 2), "SOFTMAX has 3.05176e-05 and 0"),
+        ("LOG_SOFTMAX-int8-values-litert", _scale("y", 2), "LOG_SOFTMAX has 0.0625 and 127"),
+        ("TANH-int16-values-litert", _scale("y", 2), "TANH has 3.05176e-05 and 0"),
+        ("LOGISTIC-int16-values-litert", _zero("y", 5), "zero point 5; LOGISTIC has 3.05176e-05 and 0"),
+        ("LOGISTIC-int16-values-litert", _zero("x0", 5), "with zero point 5"),
+        ("L2_NORMALIZATION-int8-values-litert", _zero("y", 5), "L2_NORMALIZATION has 0.0078125 and 0"),
     ],
 )  # fmt: skip
 def test_refused(name: str, change: Callable[[Any], None], said: str, tmp_path: Path) -> None:

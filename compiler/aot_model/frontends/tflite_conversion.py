@@ -251,6 +251,20 @@ class Conversion:
                 "quantisation; its integers stay as they are, as in LiteRT and TensorFlow Lite Micro"
             )
 
+    def has_result(self, scale: float, zero: int) -> bool:
+        """Whether the result is quantised with these, the only ones that some operators compute."""
+        return abs(self.scale_out() / scale - 1) < 1e-3 and self.zero_out() == zero
+
+    def needs_result(self, scale: float, zero: int) -> None:
+        """OperatorError unless the result is quantised with these."""
+        if not self.has_result(scale, zero):
+            raise OperatorError(
+                f"the result is {self.out_dtype().label} with scale {self.scale_out():g} and zero point "
+                f"{self.zero_out()}; {self.operator.kind} has {scale:g} and {zero}",
+                "E302",
+                "quantise the model again",
+            )
+
     # --- building -------------------------------------------------------------------------------------------
 
     def add(self, name: str, *inputs: Value | None) -> Value:

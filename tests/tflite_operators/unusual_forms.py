@@ -1,0 +1,64 @@
+"""Cases: forms of operators that the format allows, old converters wrote, and few files have."""
+
+from __future__ import annotations
+
+import numpy as np
+from case import OpCase, one, plain
+from elementary import EVERY, X
+
+from tflite_models import FLOAT32, INT8, T, floats, ints
+
+
+def _range(start: float, limit: float, delta: float, count: int) -> OpCase:
+    """A range of floats: single precision decides how many there are."""
+    given = [
+        floats(name, data=np.asarray(v, np.float32))
+        for name, v in (("start", start), ("limit", limit), ("delta", delta))
+    ]
+    return one(f"RANGE-{start}-{limit}-{delta}", "RANGE", given, [plain("y", (count,), FLOAT32)], tolerance=0)
+
+
+def _from(begins: list[int], ends: list[int], shape: tuple[int, ...], **masks: int) -> OpCase:
+    """A slice whose ends count from its begins."""
+    return one(
+        f"STRIDED_SLICE-from-{begins}-{ends}-{masks}",
+        "STRIDED_SLICE",
+        [X, ints("b", begins), ints("e", ends), ints("s", [1] * len(begins))],
+        [plain("y", shape, FLOAT32)],
+        "StridedSliceOptions",
+        {"Offset": True, **masks},
+    )
+
+
+def _sigmoid(kind: str, scale: float, zero: int) -> OpCase:
+    """Of a result in another scale than the usual one: TensorFlow Lite Micro takes it for the usual one."""
+    return one(
+        f"{kind}-int8-scale-{scale}",
+        kind,
+        [T("x", EVERY.shape, INT8, (0.03,), (4,))],
+        [T("y", EVERY.shape, INT8, (scale,), (zero,))],
+        given=[EVERY],
+        arithmetic="tflm",
+    )
+
+
+CASES: list[OpCase] = [
+    _range(0, 0.3, 0.1, 3),
+    _range(0, 1, 0.1, 10),
+    _range(10, 0, -0.3, 34),
+    one("RESHAPE-scalar", "RESHAPE", [X[0, 0, :1]], [plain("y", (), FLOAT32)], "ReshapeOptions",
+        {"NewShape": [0]}),
+    one("TRANSPOSE-negative", "TRANSPOSE", [X, ints("p", [-1, 0, -2])], [plain("y", (4, 2, 3), FLOAT32)]),
+    _from([-2, 1, 0], [1, 2, 3], (1, 2, 3)),
+    _from([-2, -3, -3], [2, 3, 2], (2, 3, 2)),
+    _from([1, 1, 1], [1, 2, 3], (1, 2, 3), BeginMask=2),
+    *(
+        one(f"{kind}-int8-no-axes", kind, [T("x", EVERY.shape, INT8, (0.1,), (3,)), ints("axes", [])],
+            [T("y", EVERY.shape, INT8, (scale,), (-5,))], "ReducerOptions", {"KeepDims": True}, given=[EVERY],
+            oracle=oracle)
+        for kind, scale, oracle in (("SUM", 0.3, "litert-all"), ("MEAN", 0.3, "litert"),
+                                    ("REDUCE_PROD", 0.07, "litert"))
+    ),
+    _sigmoid("TANH", 0.01, 0),
+    _sigmoid("TANH", 1 / 128, 9),
+]  # fmt: skip
