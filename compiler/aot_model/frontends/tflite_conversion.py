@@ -160,8 +160,9 @@ class Conversion:
         return self.out().shape
 
     def out_dtype(self, k: int = 0) -> DType:
+        """The type of an output that is computed; less than 8 bits are for constants."""
         dtype = self.out(k).dtype
-        if dtype is None:
+        if dtype is None or self.out(k).bits is not None:
             raise OperatorError(f"output of type {self.out(k).kind} is not supported", "E202")
         return dtype
 
@@ -235,6 +236,12 @@ class Conversion:
         if low > high:
             raise OperatorError(f"no value of the output's type is in the range of {activation}", "E302")
         return low, high
+
+    def intermediate(self, k: int) -> tuple[float, int] | None:
+        """The scale and the zero point of a result inside of the operator, where the file gives them."""
+        found = [i for i in self.operator.intermediates[k : k + 1] if i >= 0]
+        tensors = [self.host.file.subgraphs[self.subgraph].tensors[i] for i in found]
+        return _single(tensors[0]) if tensors and _sound(tensors[0]).quantisation.scale else None
 
     def same_quantisation(self, *inputs: int) -> bool:
         """Whether inputs and output 0 have the same parameters, or none."""

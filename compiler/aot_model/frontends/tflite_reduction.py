@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from aot_model.arithmetic.fixed_point import quantise_multiplier
-from aot_model.frontends.tflite_conversion import QUANTISED, Conversion, finite, rule
+from aot_model.frontends.tflite_conversion import QUANTISED, Conversion, activation, finite, rule
 from aot_model.frontends.tflite_movement import slices
 from aot_model.ir.graph import Graph
 from aot_model.ir.operator import Operator, OperatorError
@@ -153,7 +153,9 @@ def log_softmax(n: Conversion) -> Value:
 
 @rule("L2_NORMALIZATION")
 def l2_normalization(n: Conversion) -> Value:
-    x = n.x()
+    x, act = n.x(), activation(n, "L2NormOptions")
+    if act != "NONE":
+        raise OperatorError(f"fused activation {act} is not supported", "E202")
     last = n.constant([x.type.rank - 1], DType.INT64)
     if not n.quantised():
         total = n.build(reduction("ReduceSumSquare"), x, last)
