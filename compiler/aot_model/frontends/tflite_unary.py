@@ -173,9 +173,10 @@ def rsqrt(n: Conversion) -> Value:
         # By doubles, as TensorFlow Lite Micro is built; bytes do not show it.
         factor = fixed_point.quantise_multiplier(1 / (math.sqrt(n.scale()) * n.scale_out()))
         return n.build(RsqrtInt16(*factor), n.x())
-    multiplier, shift = fixed_point.quantise_multiplier(
-        1 / float(np.sqrt(f32(n.scale())) * f32(n.scale_out()))
-    )
+    root = float(np.sqrt(f32(n.scale())) * f32(n.scale_out()))
+    if root == 0:
+        raise OperatorError("the scales are too small", "E302", "quantise the model again")
+    multiplier, shift = fixed_point.quantise_multiplier(1 / root)
 
     def value(v: int) -> int:
         if v <= 0:
