@@ -11,7 +11,7 @@ from small_tflite import save
 
 from aot_model.errors import CompileError
 from aot_model.frontends.tflite import read_tflite
-from tflite_models import INT8, INT32, Op, T, build, floats, ints
+from tflite_models import INT8, INT32, INT64, Op, T, build, floats, ints
 
 MOST = 2**31 - 1
 
@@ -54,3 +54,11 @@ def test_the_least_scales(tmp_path: Path) -> None:
     tensors = [T("x", (4,), INT8, (1.2e-38,)), T("y", (4,), INT8, (1.2e-38,))]
     with pytest.raises(CompileError, match=r"the scales are too small \[E302\]"):
         read_tflite(save(tmp_path, build(tensors, [Op("RSQRT", (0,), (1,))], [0], [1])))
+
+
+@pytest.mark.parametrize("kind", ["DIV", "MUL", "ADD"])
+def test_quantised_results_of_other_types(kind: str, tmp_path: Path) -> None:
+    """Their limits do not fit the words that the result is computed in."""
+    tensors = [T("a", (4,)), T("b", (4,)), T("y", (4,), INT64)]
+    with pytest.raises(CompileError, match=r"quantised result of int64 is not supported \[E202\]"):
+        read_tflite(save(tmp_path, build(tensors, [Op(kind, (0, 1), (2,))], [0, 1], [2])))

@@ -226,6 +226,8 @@ class Conversion:
 
     def limits(self, activation: str = "NONE") -> tuple[int, int]:
         """The range of the result's integers under a fused activation."""
+        if self.out_dtype() not in QUANTISED:
+            raise OperatorError(f"a quantised result of {self.out_dtype().label} is not supported", "E202")
         low, high = self.out_dtype().limits
         bounds = ACTIVATION_RANGES.get(activation)
         if bounds is None:
