@@ -8,12 +8,14 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
+import flatbuffers
 import numpy as np
 import pytest
-from small_tflite import CONV, CONVOLUTION, RNG, program, save, seeds
+from small_tflite import CONV, CONVOLUTION, RNG, WEIGHTS, program, save, seeds
 
 from aot_model.errors import CompileError
 from aot_model.frontends.tflite import read_tflite
+from aot_model.frontends.tflite_file import parse
 from aot_model.host.program import SANITIZE, HostProgram, scratch_folder
 from aot_model.host.program import build as build_program
 from aot_model.pipeline import Request, compile_model
@@ -131,6 +133,34 @@ def test_fully_connected_layers_round_as_litert_when_asked(file: str) -> None:
 def test_integer_networks_have_no_floats(tmp_path: Path) -> None:
     compiled = compile_model(Request(save(tmp_path, seeds()[-1]), "m", "c"))
     assert "float" not in compiled.texts["m.c"].split("/* ---- metadata")[0]
+
+
+def _behind(data: bytes, number: int, beyond: int = 0) -> bytes:
+    """The file with the data of a buffer behind the flatbuffer, as files of more than 2 GB have it."""
+    schema = pytest.importorskip("ai_edge_litert.schema_py_generated")
+    model = schema.ModelT.InitFromPackedBuf(data, 0)
+    buffer = model.buffers[number]
+    raw = bytes(bytearray(buffer.data))
+    buffer.data, buffer.offset, buffer.size = None, len(data), len(raw) + beyond
+
+    def packed() -> bytes:
+        builder = flatbuffers.Builder(1024)
+        builder.Finish(model.Pack(builder), b"TFL3")
+        return bytes(builder.Output())
+
+    buffer.offset = -(-len(packed()) // 16) * 16
+    return packed().ljust(buffer.offset, b"\0") + raw
+
+
+def test_data_behind_the_flatbuffer() -> None:
+    """The weights are the same as in a buffer of the flatbuffer."""
+    data = parse(_behind(seeds()[0], 2), "m").subgraphs[0].tensors[1].data
+    assert data is not None and np.array_equal(data, WEIGHTS)
+
+
+def test_data_behind_the_end_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match=r"\[E102\]"):
+        read_tflite(save(tmp_path, _behind(seeds()[0], 2, beyond=1)))
 
 
 def test_names_of_a_model_cannot_break_the_c_text(tmp_path: Path) -> None:

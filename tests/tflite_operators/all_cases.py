@@ -17,6 +17,7 @@ import others
 import rnn
 import speech
 import unequal_quantisation
+import unusual_forms
 import windows
 import zero_scales
 
@@ -38,4 +39,5 @@ CASES = [
     *integer_lstm.CASES,
     *zero_scales.CASES,
     *lists.CASES,
+    *unusual_forms.CASES,
 ]

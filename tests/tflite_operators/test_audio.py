@@ -280,6 +280,15 @@ REFUSED = {
         "9 apart",
     ),
     "delay": ("Delay", [_x16], [("int16", (40,))], {"delay_length": -1}, (), "by -1"),
+    "delay without end": ("Delay", [_x16], [("int16", (40,))], {"delay_length": 2**31 - 1}, (), "than 2 GB"),
+    "frames without end": (
+        "Framer",
+        [_x16],
+        [("int16", (1, 2**31 - 1)), ("bool", ())],
+        {"frame_size": 2**31 - 1, "frame_step": 1, "prefill": False},
+        (),
+        "than 2 GB",
+    ),
     "channels": (
         "FilterBankSpectralSubtraction",
         [_x32],

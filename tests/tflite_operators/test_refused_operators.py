@@ -11,6 +11,7 @@ import pytest
 
 from aot_model.errors import CompileError
 from aot_model.pipeline import Request, compile_model
+from tflite_models import INT4, Op, T, build, floats, ints
 
 pytest.importorskip("ai_edge_litert.interpreter")
 
@@ -30,6 +31,14 @@ def _scale(tensor: str, factor: float) -> Callable[[Any], None]:
     return change
 
 
+def _zero(tensor: str, zero: int) -> Callable[[Any], None]:
+    def change(graph: Any) -> None:
+        (found,) = (t for t in graph.tensors if t.name == tensor.encode())
+        found.quantization.zeroPoint = np.asarray([zero])
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("name", "change", "said"),
     [
@@ -38,9 +47,18 @@ def _scale(tensor: str, factor: float) -> Callable[[Any], None]:
         ("BIDIRECTIONAL_LSTM-True-True", _option("fusedActivationFunction", 0), "without an activation"),
         ("LSTM-int8-plain-litert", _scale("y", 1.25), "another scale than the state"),
         ("LSTM-int8-plain-litert", _scale("c", 0.9), "no power of two"),
+        ("LSTM-int8-plain-litert", _zero("i4", 9), "the hidden state has zero point 9, the output 3"),
         ("CONV_2D-int16", _scale("y", 1e-9), r"the result's scale is too small.*2\^14"),
         ("CONV_2D-int8", _scale("y", 1e-20), r"the result's scale is too small.*2\^30"),
         ("PRELU-int8-values-litert", _scale("y", 1e-20), "the result's scale is too small"),
+        ("L2_NORMALIZATION", _option("fusedActivationFunction", 1), "activation RELU is not supported"),
+        ("SOFTMAX-int8-values-litert", _scale("y", 2), "SOFTMAX has 0.00390625 and -128"),
+        ("SOFTMAX-int16-values-litert", _scale("y", 2), "SOFTMAX has 3.05176e-05 and 0"),
+        ("LOG_SOFTMAX-int8-values-litert", _scale("y", 2), "LOG_SOFTMAX has 0.0625 and 127"),
+        ("TANH-int16-values-litert", _scale("y", 2), "TANH has 3.05176e-05 and 0"),
+        ("LOGISTIC-int16-values-litert", _zero("y", 5), "zero point 5; LOGISTIC has 3.05176e-05 and 0"),
+        ("LOGISTIC-int16-values-litert", _zero("x0", 5), "with zero point 5"),
+        ("L2_NORMALIZATION-int8-values-litert", _zero("y", 5), "L2_NORMALIZATION has 0.0078125 and 0"),
     ],
 )  # fmt: skip
 def test_refused(name: str, change: Callable[[Any], None], said: str, tmp_path: Path) -> None:
@@ -55,3 +73,22 @@ def test_refused(name: str, change: Callable[[Any], None], said: str, tmp_path: 
     path.write_bytes(form.packed())
     with pytest.raises(CompileError, match=said):
         compile_model(Request(path, "m", "c", {"arithmetic": "litert-ref"}))
+
+
+@pytest.mark.parametrize("kind", ["QUANTIZE", "CAST"])
+def test_a_result_of_less_than_a_byte(kind: str, tmp_path: Path) -> None:
+    """It would saturate at the limits of a byte."""
+    tensors = [floats("x", 6), T("y", (6,), INT4, (0.5,))]
+    path = tmp_path / "m.tflite"
+    path.write_bytes(build(tensors, [Op(kind, (0,), (1,))], [0], [1]))
+    with pytest.raises(CompileError, match=r"output of type INT4 is not supported \[E202\]"):
+        compile_model(Request(path, "m", "c"))
+
+
+@pytest.mark.parametrize("perm", [[0, 1, 5], [-4, 1, 2], [0, 1, 1]])
+def test_no_permutation(perm: list[int], tmp_path: Path) -> None:
+    tensors = [floats("x", 2, 3, 4), ints("p", perm), floats("y", 2, 3, 4)]
+    path = tmp_path / "m.tflite"
+    path.write_bytes(build(tensors, [Op("TRANSPOSE", (0, 1), (2,))], [0], [2]))
+    with pytest.raises(CompileError, match=r"is out of range for rank 3|is not a permutation"):
+        compile_model(Request(path, "m", "c"))

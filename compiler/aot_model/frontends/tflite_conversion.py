@@ -160,8 +160,9 @@ class Conversion:
         return self.out().shape
 
     def out_dtype(self, k: int = 0) -> DType:
+        """The type of an output that is computed; less than 8 bits are for constants."""
         dtype = self.out(k).dtype
-        if dtype is None:
+        if dtype is None or self.out(k).bits is not None:
             raise OperatorError(f"output of type {self.out(k).kind} is not supported", "E202")
         return dtype
 
@@ -225,6 +226,8 @@ class Conversion:
 
     def limits(self, activation: str = "NONE") -> tuple[int, int]:
         """The range of the result's integers under a fused activation."""
+        if self.out_dtype() not in QUANTISED:
+            raise OperatorError(f"a quantised result of {self.out_dtype().label} is not supported", "E202")
         low, high = self.out_dtype().limits
         bounds = ACTIVATION_RANGES.get(activation)
         if bounds is None:
@@ -235,6 +238,12 @@ class Conversion:
         if low > high:
             raise OperatorError(f"no value of the output's type is in the range of {activation}", "E302")
         return low, high
+
+    def intermediate(self, k: int) -> tuple[float, int] | None:
+        """The scale and the zero point of a result inside of the operator, where the file gives them."""
+        found = [i for i in self.operator.intermediates[k : k + 1] if i >= 0]
+        tensors = [self.host.file.subgraphs[self.subgraph].tensors[i] for i in found]
+        return _single(tensors[0]) if tensors and _sound(tensors[0]).quantisation.scale else None
 
     def same_quantisation(self, *inputs: int) -> bool:
         """Whether inputs and output 0 have the same parameters, or none."""
@@ -249,6 +258,20 @@ class Conversion:
             self.host.note(
                 f"operator {self.operator.index} ({self.operator.kind}): inputs and output have different "
                 "quantisation; its integers stay as they are, as in LiteRT and TensorFlow Lite Micro"
+            )
+
+    def has_result(self, scale: float, zero: int) -> bool:
+        """Whether the result is quantised with these, the only ones that some operators compute."""
+        return abs(self.scale_out() / scale - 1) < 1e-3 and self.zero_out() == zero
+
+    def needs_result(self, scale: float, zero: int) -> None:
+        """OperatorError unless the result is quantised with these."""
+        if not self.has_result(scale, zero):
+            raise OperatorError(
+                f"the result is {self.out_dtype().label} with scale {self.scale_out():g} and zero point "
+                f"{self.zero_out()}; {self.operator.kind} has {scale:g} and {zero}",
+                "E302",
+                "quantise the model again",
             )
 
     # --- building -------------------------------------------------------------------------------------------

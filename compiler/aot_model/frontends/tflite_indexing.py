@@ -20,7 +20,7 @@ from aot_model.ops.conversion import Cast
 from aot_model.ops.indexing import GatherElements, GatherND
 from aot_model.ops.movement import Concat, Expand, Gather
 from aot_model.ops.ordering import TopK
-from aot_model.ops.registry import OPERATORS, normal_axis
+from aot_model.ops.registry import OPERATORS, bounded, normal_axis
 from aot_model.ops.scatter import ScatterND
 from aot_model.ops.slices import UpdateAt
 
@@ -101,6 +101,7 @@ def gather_windows(n: Conversion) -> Value:
     starts = n.transpose(starts, [*(a for a in axes if a != vector), vector])
     batch = starts.shape[:-1]
     whole = next((a for a in reversed(range(rank)) if sizes[a] != x.shape[a]), -1) + 1
+    bounded(math.prod(sizes[:whole]) * max(whole, 1))
     rows: Value = n.constant(np.zeros((*batch, 1)), starts.dtype)
     for k, axis in enumerate(starting):
         if axis < whole:
@@ -161,6 +162,7 @@ def scatter_windows(n: Conversion) -> Value:
         raise OperatorError(f"windows of {updates.type} in {x.type} at {starts.type}")
     whole = next((a for a in reversed(range(rank)) if sizes[a] != x.shape[a] or a in starting), -1) + 1
     lines, inner = math.prod(x.shape[:whole]), math.prod(x.shape[whole:])
+    bounded(math.prod((*batch, *sizes[:whole])) * max(whole, 1))
     grid = np.indices(sizes[:whole]).reshape(whole, math.prod(sizes[:whole]))
     starts = n.transpose(starts, [*(a for a in axes if a != vector), vector])
     starts = n.reshape(starts, (math.prod(batch), len(starting)))
@@ -232,6 +234,7 @@ def one_hot(n: Conversion) -> Value:
     axis = normal_axis(int(n.operator.options.get("OneHotOptions", "Axis")), indices.type.rank + 1)
     if len(depth) != 1 or depth[0] < 0:
         raise OperatorError(f"the depth is {list(depth)}")
+    bounded(depth[0])
     lined = n.reshape(indices, (*indices.shape[:axis], 1, *indices.shape[axis:]))
     ramp = n.constant(np.arange(depth[0]).reshape(-1, *[1] * (indices.type.rank - axis)), indices.dtype)
     return n.add("Where", n.add("Equal", lined, ramp), on, off)
@@ -312,6 +315,7 @@ def _segments(n: Conversion, count: int, reduction: str) -> Value:
     lead = numbers.type.rank
     if x.shape[:lead] != numbers.shape or count < 0 or x.dtype not in (DType.FLOAT32, DType.INT32):
         raise OperatorError(f"segments {numbers.type} do not fit {x.type}")
+    bounded(count)
     rest = x.shape[lead:]
     limits = (-np.finfo(np.float32).max, np.finfo(np.float32).max) if x.dtype.is_float else x.dtype.limits
     start = {"add": 0, "mul": 1, "max": limits[0], "min": limits[1]}[reduction]
@@ -357,6 +361,7 @@ def matrix_diag(n: Conversion) -> Value:
     rows, columns = n.x(0).shape[-2:] if deep else (size, size)
     if not diagonal.shape or size != min(rows, columns):
         raise OperatorError(f"a diagonal {diagonal.type} does not fit matrices of {rows} by {columns}")
+    bounded(rows * columns)
     places = n.constant(np.minimum(np.arange(columns), size - 1), DType.INT64)
     across = n.build(Gather(diagonal.type.rank - 1), diagonal, places)
     lined = n.reshape(across, (*diagonal.shape[:-1], 1, columns))

@@ -55,7 +55,9 @@ def slices(n: Conversion, x: Value, parts: list[tuple[int, int, int]]) -> Value:
 
 @rule("RESHAPE")
 def reshape(n: Conversion) -> Value:
-    """To the shape in the second input or the options; one -1 is inferred."""
+    """To the shape in the second input or the options; one -1 is inferred. Old converters write [0] into the
+    options for a scalar.
+    """
     x = n.x()
     if n.has(1) and n.x(1).is_const:
         shape = list(n.ints(1, "the shape"))
@@ -63,6 +65,7 @@ def reshape(n: Conversion) -> Value:
         shape = list(n.declared_shape())
     else:
         shape = list(n.operator.options.ints("ReshapeOptions", "NewShape")) or list(n.declared_shape())
+        shape = [] if shape == [0] else shape
     if shape.count(-1) == 1 and min(shape) >= -1:
         known = math.prod(d for d in shape if d != -1)
         shape[shape.index(-1)] = x.type.elements // known if known else 0
@@ -87,7 +90,7 @@ def squeeze(n: Conversion) -> Value:
 
 @rule("TRANSPOSE")
 def transpose(n: Conversion) -> Value:
-    perm = tuple(p % max(n.x().type.rank, 1) for p in n.ints(1, "the permutation"))
+    perm = tuple(normal_axis(p, n.x().type.rank) for p in n.ints(1, "the permutation"))
     if sorted(perm) != list(range(n.x().type.rank)):
         raise OperatorError(f"{perm} is not a permutation of the axes of {n.x().type}")
     return n.transpose(n.x(), perm)
@@ -203,10 +206,12 @@ def strided_slice(n: Conversion) -> Value:
                     raise OperatorError(f"index {begin} is outside axis {len(parts)} of {x.type}")
                 parts.append((at, at + 1, 1))
                 continue
-            end = end + begin if offset else end
-            span = range(extent)[
-                slice(None if marked("BeginMask", k) else begin, None if marked("EndMask", k) else end, step)
-            ]
+            open_end = marked("EndMask", k)
+            whole = slice(None if marked("BeginMask", k) else begin, None if open_end else end, step)
+            start, stop, _ = whole.indices(extent)
+            if offset and not open_end:  # from where it really begins
+                stop = max(-1, min(start + end, extent))
+            span = range(start, stop, step)
             last = span.start + len(span) * step
             parts.append((span.start, last if last >= 0 else -extent - 1, step))
             shape.append(len(span))
@@ -379,4 +384,11 @@ def range_(n: Conversion) -> Value:
     start, limit, delta = (n.data(k, what).reshape(()) for k, what in enumerate(("start", "limit", "delta")))
     if delta == 0 or abs((float(limit) - float(start)) / float(delta)) > 2**24:
         raise OperatorError(f"a range from {start} to {limit} in steps of {delta}")
-    return n.constant(np.arange(start.item(), limit.item(), delta.item()), n.x().dtype)
+    if not n.x().dtype.is_float:
+        return n.constant(np.arange(start.item(), limit.item(), delta.item()), n.x().dtype)
+    # In the precision of the type, which decides how many there are, and step by step.
+    with np.errstate(over="ignore"):
+        count = max(math.ceil((limit - start) / delta), 0)
+    steps = np.full(count, delta, start.dtype)
+    steps[:1] = start
+    return n.constant(np.add.accumulate(steps), n.x().dtype)

@@ -179,13 +179,18 @@ def _scales(n: Conversion, cell_clip: float) -> LstmScales:
     litert = n.host.arithmetic == "litert-ref" and not wide
     if litert and not -3 <= power <= 3:
         raise OperatorError(f"the scale {cell:g} of the cell is not between 2^-15 and 2^-9", "E302")
+    # LiteRT takes the scale of the hidden state from a tensor of its own, which converters give that of the
+    # output; TensorFlow Lite Micro does not read it.
+    hidden, zero = (n.intermediate(4) if litert else None) or (n.scale(_H), n.zero(_H))
+    if zero != n.zero(_H):
+        raise OperatorError(f"the hidden state has zero point {zero}, the output {n.zero(_H)}", "E302")
     return LstmScales(
         n.zero(_X),
         tuple(gate(n.scale(_X), k) for k in _W),
         tuple(gate(n.scale(_H), k) for k in _R),
         rescale(2.0**-15 * cell / cell),
         rescale(2.0**-30 / cell),
-        rescale(2.0**-30 / n.scale(_H), n.zero(_H)),
+        rescale(2.0**-30 / hidden, zero),
         (3 << power, 0) if power >= 0 else (3, -power),
         int(min(cell_clip / cell, 32767)) if cell_clip > 0 else 0,
         power + 3 if litert else None,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from aot_model.arithmetic.fixed_point import quantise_multiplier
-from aot_model.frontends.tflite_conversion import QUANTISED, Conversion, finite, rule
+from aot_model.frontends.tflite_conversion import QUANTISED, Conversion, activation, finite, rule
 from aot_model.frontends.tflite_movement import slices
 from aot_model.ir.graph import Graph
 from aot_model.ir.operator import Operator, OperatorError
@@ -51,15 +51,16 @@ def reduce(n: Conversion) -> Value:
     kind, x = n.operator.kind, n.x()
     keep = bool(n.operator.options.get("ReducerOptions", "KeepDims"))
     axes = _axes(n, x)
-    if not axes:
+    extreme = kind in ("REDUCE_MAX", "REDUCE_MIN")
+    if extreme and n.quantised() and not n.same_quantisation(0):
+        raise OperatorError("input and output have different quantisation", "E302")
+    if not axes and (extreme or not n.quantised()):
         return x
     axis_value = n.constant(axes, DType.INT64)
     node = reduction(_REDUCTIONS[kind], keep)
     if x.dtype is DType.BOOL:
         return n.build(Cast(DType.BOOL), n.build(node, n.build(Cast(DType.INT32), x), axis_value))
-    if not n.quantised() or kind in ("REDUCE_MAX", "REDUCE_MIN"):
-        if n.quantised() and not n.same_quantisation(0):
-            raise OperatorError("input and output have different quantisation", "E302")
+    if not n.quantised() or extreme:
         return n.build(node, x, axis_value)
     count = math.prod(x.shape[a] for a in axes)
     if count == 0:
@@ -132,36 +133,37 @@ def softmax(n: Conversion) -> Value:
             x = n.add("Mul", x, n.constant(beta, x.dtype))
         return n.build(Softmax(-1), x)
     if x.dtype is DType.INT16:
+        n.needs_result(2.0**-15, 0)
         factor = quantise_multiplier(n.scale() * beta / (10 / 65535))
         return n.build(SoftmaxInt16(*factor, n.host.arithmetic == "litert-ref"), x)
     if not beta > 0:
         raise OperatorError(f"beta is {beta}", "E302")
-    return n.build(QuantisedSoftmax(n.scale(), beta, -1, n.out_dtype()), x)
+    to = n.out_dtype()
+    n.needs_result(2.0**-to.bits, to.limits[0])
+    return n.build(QuantisedSoftmax(n.scale(), beta, -1, to), x)
 
 
 @rule("LOG_SOFTMAX")
 def log_softmax(n: Conversion) -> Value:
     if n.quantised():
-        if n.scale_out() != 2.0**-4 or n.zero_out() != n.out_dtype().limits[1]:
-            raise OperatorError("the result's scale is not 1/16 with its zero point at the top", "E302")
+        n.needs_result(2.0**-4, n.out_dtype().limits[1])
         return n.build(QuantisedLogSoftmax(n.scale()), n.x())
     return n.build(LogSoftmax(-1), n.real())
 
 
 @rule("L2_NORMALIZATION")
 def l2_normalization(n: Conversion) -> Value:
-    x = n.x()
+    x, act = n.x(), activation(n, "L2NormOptions")
+    if act != "NONE":
+        raise OperatorError(f"fused activation {act} is not supported", "E202")
     last = n.constant([x.type.rank - 1], DType.INT64)
     if not n.quantised():
         total = n.build(reduction("ReduceSumSquare"), x, last)
         return n.add("Div", x, n.add("Max", n.add("Sqrt", total), n.constant(1e-6, x.dtype)))
     to = n.out_dtype()
-    if to not in (DType.INT8, DType.UINT8) or (n.scale_out(), n.zero_out()) != (2**-7, 128 + to.limits[0]):
-        raise OperatorError(
-            f"the result is {to.label} with scale {n.scale_out():g} and zero point {n.zero_out()}; "
-            "L2_NORMALIZATION has int8 with 2^-7 and 0, or uint8 with 2^-7 and 128",
-            "E302",
-        )
+    if to not in (DType.INT8, DType.UINT8):
+        raise OperatorError(f"{to.label} is not supported", "E202")
+    n.needs_result(2.0**-7, 128 + to.limits[0])
     centred = n.add("Sub", n.build(Cast(DType.INT32), x), n.constant(n.zero(), DType.INT32))
     return n.build(L2Normalise(to), centred, n.build(reduction("ReduceSumSquare"), centred, last))
 

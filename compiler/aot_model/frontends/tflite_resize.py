@@ -11,6 +11,7 @@ from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.movement import Gather
+from aot_model.ops.registry import bounded
 from aot_model.ops.resize_bilinear import ResizeBilinear
 
 
@@ -43,6 +44,7 @@ def resize_nearest(n: Conversion) -> Value:
     )
     y = n.x()
     for axis, wanted in enumerate(_size(n), 1):
+        bounded(wanted)
         size = y.shape[axis]
         corners = aligned and wanted > 1
         scale = (

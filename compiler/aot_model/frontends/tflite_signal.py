@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot_model.frontends.tflite_conversion import Conversion, rule
+from aot_model.frontends.tflite_conversion import MAX_BYTES, Conversion, rule
 from aot_model.frontends.tflite_custom import CustomOptions
 from aot_model.frontends.tflite_movement import slices
 from aot_model.ir.operator import OperatorError
-from aot_model.ir.types import DType
+from aot_model.ir.types import DType, elements_beside
 from aot_model.ir.values import Value
 from aot_model.ops.audio_features import AutoScale, ScaledWindow, SpectrumEnergy
 from aot_model.ops.audio_fourier import InverseRealFourier, RealFourier
@@ -101,6 +101,13 @@ def filter_bank_log(n: Conversion) -> Value:
     )
 
 
+def _zeros(shape: tuple[int, ...], dtype: type[np.generic]) -> np.ndarray:
+    """What a state begins with, whose size is an option."""
+    if elements_beside(shape) * np.dtype(dtype).itemsize > MAX_BYTES:
+        raise OperatorError(f"a state of shape {list(shape)} is larger than 2 GB", "E202")
+    return np.zeros(shape, dtype)
+
+
 @rule("CUSTOM:SignalDelay")
 def delay(n: Conversion) -> Value:
     """What comes out is the input of so many samples before, at first zeros."""
@@ -110,7 +117,7 @@ def delay(n: Conversion) -> Value:
     if not length:
         return n.add("Identity", x)
     lead, size = x.shape[:-1], x.shape[-1]
-    both = n.build(Concat(len(lead)), n.kept("samples", np.zeros((*lead, length), np.int16)), x)
+    both = n.build(Concat(len(lead)), n.kept("samples", _zeros((*lead, length), np.int16)), x)
     whole = [(0, d, 1) for d in lead]
     n.keep("samples", slices(n, both, [*whole, (size, size + length, 1)]))
     return slices(n, both, [*whole, (0, size, 1)])
@@ -139,7 +146,7 @@ def framer(n: Conversion) -> list[Value]:
     before = op.size - op.step if options.flag("prefill") else 0
     if before < 0:
         raise OperatorError(f"frames of {op.size} that are {op.step} apart cannot begin with zeros", "E202")
-    return _counted(n, op, np.zeros((*x.shape[:-1], max(op.kept, 1)), np.int16), before)
+    return _counted(n, op, _zeros((*x.shape[:-1], max(op.kept, 1)), np.int16), before)
 
 
 @rule("CUSTOM:SignalStacker")
@@ -149,7 +156,7 @@ def stacker(n: Conversion) -> list[Value]:
     op = Stacker(left + options.integer("stacker_right_context") + 1, left, options.integer("stacker_step"))
     if x.shape != (options.integer("num_channels"),) or op.frames < 1:
         raise OperatorError(f"{op.frames} frames of {options.integer('num_channels')} channels of {x.type}")
-    return _counted(n, op, np.zeros((max(op.frames - 1, 1), *x.shape), np.int16), -1)
+    return _counted(n, op, _zeros((max(op.frames - 1, 1), *x.shape), np.int16), -1)
 
 
 def _counted(n: Conversion, op: Framer | Stacker, kept: np.ndarray, count: int) -> list[Value]:

@@ -105,6 +105,11 @@ class Tensor:
     def dynamic(self) -> bool:
         return any(d < 0 for d in self.signature)
 
+    @property
+    def bits(self) -> int | None:
+        """Of an integer that has less than a byte; None for other types."""
+        return _PACKED.get(self.kind)
+
 
 def short(text: str) -> str:
     """A text from the model, safe to show."""

@@ -173,9 +173,10 @@ def rsqrt(n: Conversion) -> Value:
         # By doubles, as TensorFlow Lite Micro is built; bytes do not show it.
         factor = fixed_point.quantise_multiplier(1 / (math.sqrt(n.scale()) * n.scale_out()))
         return n.build(RsqrtInt16(*factor), n.x())
-    multiplier, shift = fixed_point.quantise_multiplier(
-        1 / float(np.sqrt(f32(n.scale())) * f32(n.scale_out()))
-    )
+    root = float(np.sqrt(f32(n.scale())) * f32(n.scale_out()))
+    if root == 0:
+        raise OperatorError("the scales are too small", "E302", "quantise the model again")
+    multiplier, shift = fixed_point.quantise_multiplier(1 / root)
 
     def value(v: int) -> int:
         if v <= 0:
@@ -195,17 +196,23 @@ def sigmoid(n: Conversion) -> Value:
     if not n.quantised():
         return n.add("LibmTanh" if hyperbolic else "LibmSigmoid", x)
     if x.dtype is DType.INT16:
+        n.needs_result(2.0**-15, 0)
+        if n.zero():
+            raise OperatorError(f"{x.type} with zero point {n.zero()}", "E302", "quantise the model again")
         return n.build(
             SigmoidInt16(hyperbolic, *sixteen_bit_argument(n.scale(), (0, 1) if hyperbolic else (0,))), x
         )
-    if n.host.arithmetic == "litert-ref":
+    # The results of TensorFlow Lite Micro have scale 2^-7 around 0, or 2^-8 from the lowest value on; it does
+    # not look whether the file says so. LiteRT's have the scale of the file.
+    low = x.dtype.limits[0]
+    usual = n.has_result(2.0**-7, low + 128) if hyperbolic else n.has_result(2.0**-8, low)
+    if n.host.arithmetic == "litert-ref" or not usual:
         return _float_table(n, np.tanh if hyperbolic else lambda v: f32(1) / (f32(1) + np.exp(-v)))
     fraction, shift = math.frexp(n.scale() * 2.0**27)
     multiplier, radius = fixed_point.round_away(fraction * 2**31), fixed_point.input_radius(4, shift)
     function, bits = (fixed_point.tanh, 24) if hyperbolic else (fixed_point.logistic, 23)
-    # The results have scale 2^-7 around 0, or 2^-8 from the lowest value on.
     lowest, most = (-128, 127) if hyperbolic else (0, 255)
-    offset = n.zero_out() if hyperbolic or x.dtype is DType.UINT8 else -128
+    offset = n.zero_out()
 
     def value(v: int) -> int:
         if abs(v) >= radius:
