@@ -168,17 +168,13 @@ def _loop(place: Place) -> bool:
         raise OperatorError(f"{turns} turns are too many to unroll", "E202")
     stacks: list[list[Value]] = [[] for _ in body.output[1 + len(carried) :]]
     build = place.build
+    if not turns and stacks:  # what there is none of, one turn says
+        results = _turn(place, body, Graph("trial"), 0, carried)
+        stacks = [[constant("none", np.zeros((0, *v.shape), v.dtype.numpy))] for v in results[-len(stacks) :]]
     for turn in range(turns):
         if turn == room:
             raise OperatorError(f"more than {room} turns are too many to unroll", "E202")
-        inner = dict(place.scope)
-        values = [
-            constant(f"turn{turn}", np.asarray(turn, np.int64)),
-            constant("again", np.asarray(True)),
-            *carried,
-        ]
-        inner.update({i.name: v for i, v in zip(body.input, values, strict=True)})
-        results = place.importer.inline(body, place.graph, inner, f"turn{turn}")
+        results = _turn(place, body, place.graph, turn, carried)
         if place.importer.problems:
             return True
         carried = results[1 : 1 + len(carried)]
@@ -189,8 +185,15 @@ def _loop(place: Place) -> bool:
             raise unknown
         if not bool(again.data.reshape(-1)[0]):
             break
-    place.set(*carried, *(build(Concat(0), *s) if s else Items(()) for s in stacks))
+    place.set(*carried, *(build(Concat(0), *s) for s in stacks))
     return True
+
+
+def _turn(place: Place, body: onnx.GraphProto, graph: Graph, turn: int, carried: Inputs) -> list[Any]:
+    """One turn of a loop, put into a graph: the results of the body."""
+    values = [constant("turn", np.asarray(turn, np.int64)), constant("again", np.asarray(True)), *carried]
+    scope = place.scope | {i.name: v for i, v in zip(body.input, values, strict=True)}
+    return place.importer.inline(body, graph, scope, f"turn{turn}")
 
 
 def _loops(body: onnx.GraphProto) -> int:
