@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import onnx
 
+from aot_model.c.names import printable
+from aot_model.frontends.onnx_masks import Repeated
 from aot_model.frontends.onnx_structure import Items
 from aot_model.ir.graph import Graph
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.values import Value
 from aot_model.ops.elementwise import op
 from aot_model.ops.registry import Build
@@ -23,12 +26,17 @@ def named_outputs(
 
     What a branch, a function or a sequence gives has the name that it has there, and may be an input, a
     constant or another output. shapes: of values whose size depends on data; they are named with them.
+    OperatorError where there is no such value.
     """
     made = {v for node in graph.nodes for v in node.outputs}
     known = {r.name for r in results if isinstance(r, Value)}
     names = [o.name for o in outputs]
     found: list[Value] = []
     for name, result in zip(names, results, strict=False):  # fewer, where something is wrong
+        for value in result.values if isinstance(result, Items) else (result,):
+            if isinstance(value, Repeated):
+                why = value.error
+                raise OperatorError(f"output '{printable(name)}': {why}", why.code, why.hint)
         if isinstance(result, Items):
             found += result.values
         elif result.name == name or (result in shapes and result in found):
