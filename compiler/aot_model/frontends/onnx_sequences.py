@@ -79,10 +79,13 @@ def _split(place: Place) -> bool:
         sizes = list(ints(data))
     if sum(sizes) != n or any(size < 0 for size in sizes):
         raise OperatorError(f"pieces of {sizes} elements are not the {n} of axis {a} of {x.type}")
+    # The standard ignores keepdims where it is told the sizes. PyTorch's exporter writes unbind() as pieces
+    # of 1 without their axis, and ONNX Runtime gives these.
+    alone = keep == 0 and (data is None or (data.ndim == 0 and int(data) == 1))
     build, pieces, begin = place.build, [], 0
     for size in sizes:
         piece = build(Slice(), x, *(build.constant([v], DType.INT64) for v in (begin, begin + size, a)))
-        if data is None and keep == 0:
+        if alone:
             piece = build(Squeeze(), piece, build.constant([a], DType.INT64))
         pieces.append(piece)
         begin += size
