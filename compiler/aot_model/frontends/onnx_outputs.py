@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import onnx
 
@@ -20,7 +20,7 @@ def named_outputs(
     graph: Graph,
     outputs: Sequence[onnx.ValueInfoProto],
     results: Sequence[Value | Items],
-    shapes: Mapping[Value, Value],
+    shapes: dict[Value, Value],
 ) -> list[Value]:
     """The values of a model's outputs, each under its name; the elements of a sequence keep theirs.
 
@@ -29,7 +29,6 @@ def named_outputs(
     OperatorError where there is no such value.
     """
     made = {v for node in graph.nodes for v in node.outputs}
-    known = {r.name for r in results if isinstance(r, Value)}
     names = [o.name for o in outputs]
     found: list[Value] = []
     for name, result in zip(names, results, strict=False):  # fewer, where something is wrong
@@ -39,13 +38,16 @@ def named_outputs(
                 raise OperatorError(f"output '{printable(name)}': {why}", why.code, why.hint)
         if isinstance(result, Items):
             found += result.values
-        elif result.name == name or (result in shapes and result in found):
+        elif result.name == name:
             found.append(result)
-        elif result in made and result not in found and not (result.name in names and result.name in known):
+        elif result in made and result not in found and result.name not in names:
             result.name = name
             if result in shapes:
                 shapes[result].name = f"{name}.shape"
             found.append(result)
         else:
-            found.append(Build(graph.nodes, name)(op("Identity"), result, output=name))
+            build = Build(graph.nodes, name)
+            found.append(build(op("Identity"), result, output=name))
+            if result in shapes:
+                shapes[found[-1]] = build(op("Identity"), shapes[result], output=f"{name}.shape")
     return found
