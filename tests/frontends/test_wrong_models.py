@@ -56,6 +56,11 @@ def _two(first: list[onnx.NodeProto], shape: list[int] | None = None) -> onnx.Mo
     )
 
 
+def _twice(made: onnx.NodeProto) -> onnx.NodeProto:
+    made.attribute.append(helper.make_attribute("axis", -1))
+    return made
+
+
 WRONG: dict[str, tuple[onnx.ModelProto, str, tuple[str, ...]]] = {
     "unknown operators": (
         _two(
@@ -74,6 +79,11 @@ WRONG: dict[str, tuple[onnx.ModelProto, str, tuple[str, ...]]] = {
         _two([node("Add", ["x", "w"], ["y"], name="add")]),
         "E301",
         ("'add'", "(2,)", "(3,)"),
+    ),
+    "an attribute twice": (
+        _two([_twice(node("Softmax", ["x"], ["y"], axis=0))]),
+        "E301",
+        ("'axis'", "more than once"),
     ),
     "types that differ": (_two([node("Add", ["x", "i"], ["y"], name="add")]), "E301", ("'add'", "int64")),
     "a type that the operator has had since a later opset": (

@@ -244,6 +244,16 @@ def test_old_forms_that_no_runtime_has() -> None:
         (_node(9, "Upsample", IMAGE, np.asarray([1, 1, 0.5, 2], np.float32)), "a scale is less than 1"),
         (_node(8, "MeanVarianceNormalization", IMAGE, normalize_variance=0), "normalize_variance=0"),
         (_node(1, "LpPool", IMAGE, p=2.5, kernel_shape=[2, 2]), "attribute 'p' is 2.5"),
+        (
+            _node(
+                10, "Resize", IMAGE, np.ones(4, np.float32), coordinate_transformation_mode="align_corners"
+            ),
+            "'coordinate_transformation_mode' came with opset 11",
+        ),
+        (
+            _node(9, "Upsample", IMAGE, np.ones(4, np.float32), nearest_mode="ceil"),
+            "'nearest_mode' came with opset 11",
+        ),
         (_node(9, "Slice", IMAGE, axes=[1]), "starts or ends is missing"),
         (_node(5, "Cast", IMAGE, to="NUMBER"), "names the element type NUMBER"),
         (_node(5, "Tile", IMAGE, *[np.asarray([1, 2], np.float32)] * 2), "tiles and axis are not constant"),
