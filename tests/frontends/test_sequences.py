@@ -31,6 +31,8 @@ FORMS = {
     "<body = b (float[1,3] a, float[1,3] k) => (float[1,3] o, float[1,3] r) "
     "{ o = Mul (a, k) r = Add (a, o) }> "
     "i = ConcatFromSequence <axis = 0> (u) j = ConcatFromSequence <axis = 0> (v)": "ij",
+    "e = SequenceEmpty () q = SequenceMap (e) <body = b (float[3] a) => (float[3] r) { r = Neg (a) }> "
+    "i = SequenceLength (q)": "i",
     "e = SequenceEmpty () q = Loop (three, , e) <body = b (int64 t, bool c, seq(float[3]) a) => "
     "(bool c, seq(float[3]) r) { g = Gather <axis = 0> (x, t) r = SequenceInsert (a, g) }> "
     "i = ConcatFromSequence <axis = 0, new_axis = 1> (q)": "i",

@@ -440,6 +440,8 @@ class Importer:
         with self.sizes.inside():
             found = self.inline(source, body, {**place.scope, **{v.name: v for v in body.inputs}})
         for value in found:
+            if isinstance(value, Items) and len(value.values) != 1:
+                raise OperatorError("a body gives a sequence, or an optional of nothing", "E202")
             body.outputs += value.values if isinstance(value, Items) else [value]
         self._raise()
         for value in self.sizes.among(body.outputs):

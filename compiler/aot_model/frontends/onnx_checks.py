@@ -310,13 +310,10 @@ def check_node(domain: str, proto: onnx.NodeProto, version: int, inputs: Sequenc
     if schema is None:
         return
     known = OPERATORS.get((domain, proto.op_type))
-    for field in fields(known) if known is not None else ():
-        if (
-            field.name in schema.attributes
-            and schema.attributes[field.name].required
-            and field.name not in names
-        ):
-            raise OperatorError(f"attribute '{field.name}' is missing, which the standard requires")
+    read = [f.name for f in fields(known)] if known is not None else list(schema.attributes)
+    for name in read:
+        if name in schema.attributes and schema.attributes[name].required and name not in names:
+            raise OperatorError(f"attribute '{name}' is missing, which the standard requires")
     formal = schema.inputs
     seen: dict[str, Value] = {}
     for k, value in enumerate(inputs):

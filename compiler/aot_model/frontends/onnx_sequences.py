@@ -119,7 +119,10 @@ def _has_element(place: Place) -> bool:
 
 
 def _get_element(place: Place) -> bool:
-    place.set(place.input(0))
+    found = place.input(0)
+    if found is None or found == Items(()):
+        raise OperatorError("the optional has no element")
+    place.set(found)
     return True
 
 
@@ -130,7 +133,8 @@ def _map(place: Place) -> bool:
         given = [v.values[k] if isinstance(v, Items) else v for v in place.inputs]
         inner = {**place.scope, **{i.name: v for i, v in zip(body.input, given, strict=True)}}
         results.append(tuple(place.importer.inline(body, place.graph, inner, f"item{k}")))
-    place.set(*(Items(tuple(column)) for column in zip(*results, strict=True)))
+    columns = zip(*results, strict=True) if results else [() for _ in body.output]
+    place.set(*(Items(tuple(column)) for column in columns))
     return True
 
 
