@@ -188,7 +188,12 @@ def _by_onnx_runtime() -> dict[str, tuple[onnx.ModelProto, np.ndarray]]:
                     IMAGE,
                 )
     for opset in (17, 19):  # by default along axis 1
-        found[f"DFT {opset}"] = _node(opset, "DFT", IMAGE.reshape(1, 4, 5, 2)), IMAGE.reshape(1, 4, 5, 2)
+        signal = IMAGE.reshape(1, 4, 5, 2)
+        found[f"DFT {opset}"] = _node(opset, "DFT", signal), signal
+        found[f"DFT {opset} of 3"] = _node(opset, "DFT", signal, np.asarray(3), axis=2), signal
+    found["MeanVariance"] = _node(8, "MeanVarianceNormalization", IMAGE), IMAGE
+    found["Dropout 11"] = _node(11, "Dropout", IMAGE, ratio=0.5), IMAGE
+    found["Selu 6"] = _node(6, "Selu", UNEVEN[3:]), UNEVEN[3:]
     for opset, limits in ((6, {}), (10, {"min": -1.0}), (9, {"max": 1.0})):
         found[f"Clip {opset} {limits}"] = _node(opset, "Clip", UNEVEN, **limits), UNEVEN
     for across in (0, 1):
@@ -234,6 +239,9 @@ def test_old_forms_that_no_runtime_has() -> None:
     both = model(nodes, inputs, [tensor("y", IMAGE.shape)], opset=6)
     (outcome,) = run_cases([Case("old", both, (IMAGE, second))], "c", flags=("-O0",), sanitize=False)
     np.testing.assert_array_equal(outcome.outputs[0], IMAGE * second.reshape(2, 1, 1))
+    matrix, row = RNG.uniform(-1, 1, (3, 4)).astype(np.float32), np.float32([1, 2, 3, 4])
+    gemm = _ours(_node(6, "Gemm", x, matrix, row, broadcast=1, beta=0.5), x)
+    np.testing.assert_allclose(gemm, x @ matrix + row / 2, rtol=1e-5)
     norm = _ours(_node(1, "GlobalLpPool", IMAGE, p=3.0), IMAGE).ravel()
     np.testing.assert_allclose(norm, (IMAGE.astype(np.float64) ** 3).sum((0, 2, 3)) ** (1 / 3), rtol=1e-6)
 
