@@ -239,6 +239,8 @@ def test_old_forms_that_no_runtime_has() -> None:
     both = model(nodes, inputs, [tensor("y", IMAGE.shape)], opset=6)
     (outcome,) = run_cases([Case("old", both, (IMAGE, second))], "c", flags=("-O0",), sanitize=False)
     np.testing.assert_array_equal(outcome.outputs[0], IMAGE * second.reshape(2, 1, 1))
+    joined = _ours(_node(3, "Concat", x, x), x)
+    np.testing.assert_array_equal(joined, np.concatenate([x, x], 1))
     matrix, row = RNG.uniform(-1, 1, (3, 4)).astype(np.float32), np.float32([1, 2, 3, 4])
     gemm = _ours(_node(6, "Gemm", x, matrix, row, broadcast=1, beta=0.5), x)
     np.testing.assert_allclose(gemm, x @ matrix + row / 2, rtol=1e-5)
