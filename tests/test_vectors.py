@@ -56,6 +56,24 @@ def test_bfloat16_comes_back_from_npz(tmp_path: Path) -> None:
     assert np.array_equal(load_vectors(tmp_path / "v.npz", [type_], [type_]).inputs[0], values)
 
 
+@pytest.mark.parametrize("by_place", ["in_0", "out_0"])
+def test_arrays_by_place_have_a_leading_axis(tmp_path: Path, by_place: str) -> None:
+    """Also those of scalars; by name it may be left out. Where there is `in_0`, names are not looked at."""
+    names = ([("x", "x")], [("y", "y")])
+    wrong = {**good(), "x": good()["in_0"], "y": good()["out_0"], by_place: good()[by_place][0]}
+    np.savez(tmp_path / "v.npz", **wrong)
+    with pytest.raises(CompileError, match=f"{by_place} has shape") as error:
+        load_vectors(tmp_path / "v.npz", [FLOAT], [INTEGER], names)
+    assert len(error.value.problems) == 1
+
+
+def test_bits_of_a_type_that_numpy_does_not_have(tmp_path: Path) -> None:
+    values = np.array([[1.5], [-2]], dtype=ml_dtypes.bfloat16)
+    np.savez(tmp_path / "v.npz", in_0=values.view(np.uint16), out_0=values.view(np.uint16))
+    type_ = TensorType(DType.BFLOAT16, (1,))
+    assert np.array_equal(load_vectors(tmp_path / "v.npz", [type_], [type_]).inputs[0], values)
+
+
 @pytest.mark.parametrize("nested", [True, False])
 def test_onnx_test_data(tmp_path: Path, nested: bool) -> None:
     """Sets and tensors are in numeric order: 10 comes after 2."""

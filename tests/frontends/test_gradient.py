@@ -65,7 +65,7 @@ def _model(nodes: list[onnx.NodeProto], shapes: list[tuple[int, ...]]) -> onnx.M
         "Gradient", ["a", "b"], ["da", "db"], domain="ai.onnx.preview.training", xs=["a", "b"], y="y"
     )
     inputs = [
-        helper.make_tensor_value_info(n, TensorProto.DOUBLE, s) for n, s in zip("ab", shapes, strict=True)
+        helper.make_tensor_value_info(n, TensorProto.DOUBLE, s) for n, s in zip("abc", shapes, strict=False)
     ]
     graph = helper.make_graph(
         [*nodes, gradient], "g", inputs, [onnx.ValueInfoProto(name=n) for n in ("da", "db")]
@@ -107,4 +107,75 @@ def test_no_rule(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     path.write_bytes(_model([helper.make_node(kind, ["a"], ["y"])], [(2,), (3,)]).SerializeToString())
     with pytest.raises(CompileError, match=f"derivative of {kind}"):
+        compile_model(Request(path, "m"))
+
+
+def _of_body(kind: str) -> list[onnx.NodeProto]:
+    """y by a body that reads `a` from the graph around it."""
+    double = helper.make_tensor_value_info
+    found = [double(n, TensorProto.DOUBLE, [2]) for n in ("s", "t")]
+    product, copy = (helper.make_node(n, i, ["t"]) for n, i in (("Mul", ["a", "a"]), ("Identity", ["a"])))
+    if kind == "If":
+        then, other = (helper.make_graph([n], "branch", [], found[1:]) for n in (product, copy))
+        return [
+            helper.make_node("ReduceMax", ["c"], ["m"], keepdims=0),
+            helper.make_node("Cast", ["m"], ["which"], to=TensorProto.BOOL),
+            helper.make_node("If", ["which"], ["y"], then_branch=then, else_branch=other),
+        ]
+    turn, on = double("i", TensorProto.INT64, []), double("on", TensorProto.BOOL, [])
+    step = helper.make_node("Mul", ["s", "a"], ["t"])
+    body = helper.make_graph([step], "turn", [turn, on, found[0]], [on, found[1]])
+    return [
+        helper.make_node("Constant", [], ["n"], value_int=3),
+        helper.make_node("Loop", ["n", "", "c"], ["y"], body=body),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "why"),
+    [
+        (_of_body("If"), "derivative of If"),
+        (_of_body("Loop"), "derivative of Loop"),
+        (
+            [
+                helper.make_node("Split", ["a"], ["p", "q"], num_outputs=2),
+                helper.make_node("Mul", ["q", "q"], ["y"]),
+            ],
+            "derivative of Split",
+        ),
+        ([helper.make_node("MatMul", ["a", "b"], ["y"])], "product with a vector"),
+        ([helper.make_node("Neg", ["a"], ["t"])], "what to derive"),
+    ],
+)
+def test_ways_on_which_no_derivative_goes_are_refused(
+    nodes: list[onnx.NodeProto], why: str, tmp_path: Path
+) -> None:
+    """Whatever output of a node leads to y, and whatever body reads `a`."""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(_model(nodes, [(2,)] * 3).SerializeToString())
+    with pytest.raises(CompileError, match=why):
+        compile_model(Request(path, "m"))
+
+
+def test_in_a_body_that_reads_the_graph_around_it(tmp_path: Path) -> None:
+    """Part of the way to y is outside, where a body does not see it."""
+    info = helper.make_tensor_value_info
+    gradient = helper.make_node("Gradient", ["a"], ["da"], domain="ai.onnx.preview.training", xs=["a"], y="y")
+    inner = [helper.make_node("Mul", ["t", "t"], ["y"]), gradient]
+    then = helper.make_graph(inner, "then", [], [info("da", TensorProto.DOUBLE, [2])])
+    copy = helper.make_node("Identity", ["a"], ["c"])
+    other = helper.make_graph([copy], "other", [], [info("c", TensorProto.DOUBLE, [2])])
+    net = _model([], [(2,)] * 3)
+    del net.graph.node[:], net.graph.output[1]
+    net.graph.node.extend(
+        [
+            helper.make_node("Exp", ["a"], ["t"]),
+            helper.make_node("ReduceMax", ["c"], ["m"], keepdims=0),
+            helper.make_node("Cast", ["m"], ["which"], to=TensorProto.BOOL),
+            helper.make_node("If", ["which"], ["da"], then_branch=then, else_branch=other),
+        ]
+    )
+    path = tmp_path / "m.onnx"
+    path.write_bytes(net.SerializeToString())
+    with pytest.raises(CompileError, match="in a body that reads the graph around it"):
         compile_model(Request(path, "m"))

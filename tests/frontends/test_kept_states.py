@@ -74,6 +74,21 @@ g (float[5,1,16] x, int64 turns) => (float[16,16] v, float[t,1,16] y)
         }>
 }
 """
+CROSSED = """
+<ir_version: 9, opset_import: ["" : 18]>
+g (float[5,1,16] x, float[1,16] start) => (float[5,1,16] v, float[1,16] h)
+<int64 turns = {3}, bool yes = {1}>
+{
+    v, h = Loop (turns, yes, x, start) <body = turn
+        (int64 t, bool go, float[5,1,16] start, float[1,16] x) =>
+        (bool go, float[5,1,16] start, float[1,16] now)
+        {
+            row = Gather <axis = 0> (start, t)
+            now = Add (row, x)
+        }>
+}
+"""
+"""The body calls its states by names that others have around it."""
 
 
 def model(text: str, turns: int | None = None) -> onnx.ModelProto:
@@ -93,6 +108,7 @@ def test_states_that_no_turn_changes() -> None:
         "no turn": model(LOOP, 0),
         "scan": model(SCAN),
         "no other state": model(KEPT, 4),
+        "names of others": model(CROSSED),
     }.items():
         given = {"x": X, "start": START}
         given = {i.name: given[i.name] for i in net.graph.input}

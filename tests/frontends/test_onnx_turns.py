@@ -307,3 +307,24 @@ def test_the_number_of_turns_of_an_inner_loop_is_there_in_every_outer_turn() -> 
     (outcome,) = run_cases([Case("loops", proto, tuple(given.values()), io="workspace")], "c", jobs=1)
     assert outcome.status == "ok", outcome.message
     np.testing.assert_array_equal(outcome.outputs[0], wanted[0])
+
+
+def test_results_of_no_turn_of_a_loop_whose_values_grow() -> None:
+    body = helper.make_graph(
+        [node("Concat", ["state", "state"], ["next"], axis=0), node("Neg", ["state"], ["result"])],
+        "body",
+        [tensor("turn", [], INT), tensor("on", [], BOOL), tensor("state", None)],
+        [tensor("on", [], BOOL), tensor("next", None), tensor("result", [3])],
+    )
+    proto = model(
+        [node("Loop", ["none", "", "x"], ["last", "all"], body=body)],
+        [tensor("x", [3])],
+        [tensor("last", [3]), tensor("all", None)],
+        {"none": np.asarray(0)},
+    )
+    x = np.asarray([0.5, -2, 3], np.float32)
+    wanted = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": x})
+    (outcome,) = run_cases([Case("loop", proto, (x,))], "c", jobs=1)
+    assert outcome.status == "ok", outcome.message
+    for got, want in zip(outcome.outputs, wanted, strict=True):
+        assert (got.shape, got.tolist()) == (want.shape, want.tolist())

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from onnx import helper
 
@@ -58,6 +59,16 @@ def _item(*outputs: str) -> onnx.ModelProto:
     return model(nodes, [tensor("x", (2, 3))], [tensor(o, (2, 3)) for o in outputs], known)
 
 
+def _crossed() -> onnx.ModelProto:
+    """The branches' names are those of each other's outputs."""
+    nodes = []
+    for name, of, operator in (("y", "z", "Relu"), ("z", "y", "Neg")):
+        branch = helper.make_graph([helper.make_node(operator, ["x"], [of])], of, [], [tensor(of, (2, 3))])
+        nodes.append(helper.make_node("If", ["yes"], [name], then_branch=branch, else_branch=branch))
+    outputs = [tensor("y", (2, 3)), tensor("z", (2, 3))]
+    return model(nodes, [tensor("x", (2, 3))], outputs, {"yes": np.asarray(True)})
+
+
 RELU = np.maximum(X, 0)
 CASES: list[tuple[str, onnx.ModelProto, dict[str, Any]]] = [
     ("a branch", _branches("Relu"), {"y": RELU}),
@@ -67,6 +78,7 @@ CASES: list[tuple[str, onnx.ModelProto, dict[str, Any]]] = [
     ("an input as an element", _item("same"), {"same": X}),
     ("one value twice", _item("relu", "again"), {"relu": RELU, "again": RELU}),
     ("one value as an output of its own, too", _item("again", "r"), {"again": RELU, "r": RELU}),
+    ("names of each other's", _crossed(), {"y": RELU, "z": -X}),
     ("all of them", _item("r", "same", "relu", "again"), {"r": RELU, "same": X, "relu": RELU, "again": RELU}),
 ]
 
@@ -76,9 +88,37 @@ def test_outputs_have_their_names(proto: onnx.ModelProto, wanted: dict[str, Any]
     write(compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", "c")), tmp_path)
     told = json.loads((tmp_path / "m.json").read_text())
     assert [o["name"] for o in told["outputs"]] == list(wanted)
+    assert [i["name"] for i in told["inputs"]] == ["x"]
     for name in wanted:
         assert f" *{name}" in (tmp_path / "m.h").read_text()
     (outcome,) = run_cases([Case("named", proto, (X,))], "c", flags=("-O0",))
     assert outcome.status == "ok", outcome.message
     for given, expected in zip(outcome.outputs, wanted.values(), strict=True):
         np.testing.assert_array_equal(given, expected)
+
+
+ROWS = """<ir_version: 9, opset_import: ["" : 18]>
+g (float[2,3] x, bool[2] mask) => ({outputs}) <bool yes = {{1}}>
+{{
+    p = Compress <axis = 0> (x, mask)
+    y = If (yes) <then_branch = a () => (float[n,3] p) {{}},
+                  else_branch = b () => (float[2,3] q) {{ q = Neg (x) }}>
+    z = If (yes) <then_branch = a () => (float[n,3] p) {{}},
+                  else_branch = b () => (float[2,3] q) {{ q = Neg (x) }}>
+    r = If (yes) <then_branch = c () => (float[n,3] t) {{ t = Compress <axis = 0> (x, mask) }},
+                  else_branch = b () => (float[2,3] q) {{ q = Neg (x) }}>
+}}"""
+
+
+@pytest.mark.parametrize("names", ["y", "yz", "yp", "zpy", "r"])
+def test_rows_whose_number_depends_on_data(names: str, tmp_path: Path) -> None:
+    """Each has its own name, and so has its shape."""
+    proto = onnx.parser.parse_model(ROWS.format(outputs=", ".join(f"float[n,3] {n}" for n in names)))
+    write(compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", "c")), tmp_path)
+    told = json.loads((tmp_path / "m.json").read_text())
+    assert [o["name"] for o in told["outputs"]] == [*names, *(f"{n}.shape" for n in names)]
+    (outcome,) = run_cases([Case("rows", proto, (X, np.asarray([False, True])))], "c", flags=("-O0",))
+    assert outcome.status == "ok", outcome.message
+    assert outcome.shapes == dict.fromkeys(names, (1, 3))
+    for given in outcome.outputs[: len(names)]:
+        np.testing.assert_array_equal(given[:1], X[1:])

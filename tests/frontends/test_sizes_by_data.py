@@ -249,6 +249,12 @@ REFUSED: dict[str, list[onnx.NodeProto]] = {
     "the rows backwards": [*ROWS, N("Slice", ["p", "last", "end", "first", "last"], ["y"])],
     "columns of a number": [N("Compress", ["x", "c"], ["p"], axis=1), N("Relu", ["p"], ["y"])],
     "turned": [*ROWS, N("Transpose", ["p"], ["y"])],
+    "as many columns": [
+        *ROWS,
+        N("Shape", ["p"], ["sh"], end=1),
+        N("Unsqueeze", ["c", "last"], ["columns"]),
+        N("Expand", ["columns", "sh"], ["y"]),
+    ],
 }
 
 

@@ -56,6 +56,30 @@ def _two(first: list[onnx.NodeProto], shape: list[int] | None = None) -> onnx.Mo
     )
 
 
+def _twice(made: onnx.NodeProto) -> onnx.NodeProto:
+    made.attribute.append(helper.make_attribute("axis", -1))
+    return made
+
+
+def _loop_by_numbers() -> onnx.NodeProto:
+    """Its body's condition is a tensor of numbers."""
+    inputs = [tensor("t", [], TensorProto.INT64), tensor("go", [], TensorProto.BOOL), tensor("a", [2])]
+    body = helper.make_graph([node("Neg", ["a"], ["b"])], "body", inputs, [tensor("b", [2])] * 2)
+    return node("Loop", ["", "", "x"], ["y"], body=body)
+
+
+def _lists() -> onnx.ModelProto:
+    """Branches that give sequences, by a condition that is not known."""
+    branch = helper.make_graph(
+        [node("SequenceConstruct", ["x", "x"], ["s"])], "branch", [], [onnx.ValueInfoProto(name="s")]
+    )
+    return model(
+        [node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)],
+        [tensor("x", [2]), tensor("c", [], TensorProto.BOOL)],
+        [onnx.ValueInfoProto(name="y")],
+    )
+
+
 WRONG: dict[str, tuple[onnx.ModelProto, str, tuple[str, ...]]] = {
     "unknown operators": (
         _two(
@@ -74,6 +98,27 @@ WRONG: dict[str, tuple[onnx.ModelProto, str, tuple[str, ...]]] = {
         _two([node("Add", ["x", "w"], ["y"], name="add")]),
         "E301",
         ("'add'", "(2,)", "(3,)"),
+    ),
+    "an attribute twice": (
+        _two([_twice(node("Softmax", ["x"], ["y"], axis=0))]),
+        "E301",
+        ("'axis'", "more than once"),
+    ),
+    "a loop whose condition is no condition": (
+        _two([_loop_by_numbers()]),
+        "E301",
+        ("condition of the body is float32[2]",),
+    ),
+    "sequences of branches": (_lists(), "E202", ("a body gives a sequence",)),
+    "the element of nothing": (
+        _two([node("Optional", [], ["o"]), node("OptionalGetElement", ["o"], ["y"])]),
+        "E301",
+        ("no element",),
+    ),
+    "a sequence along no axis": (
+        _two([node("SequenceConstruct", ["x"], ["s"]), node("ConcatFromSequence", ["s"], ["y"])]),
+        "E301",
+        ("'axis' is missing",),
     ),
     "types that differ": (_two([node("Add", ["x", "i"], ["y"], name="add")]), "E301", ("'add'", "int64")),
     "a type that the operator has had since a later opset": (

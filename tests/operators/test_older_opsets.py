@@ -187,6 +187,13 @@ def _by_onnx_runtime() -> dict[str, tuple[onnx.ModelProto, np.ndarray]]:
                     _node(7, "Upsample", IMAGE, mode=mode, scales=scales),
                     IMAGE,
                 )
+    for opset in (17, 19):  # by default along axis 1
+        signal = IMAGE.reshape(1, 4, 5, 2)
+        found[f"DFT {opset}"] = _node(opset, "DFT", signal), signal
+        found[f"DFT {opset} of 3"] = _node(opset, "DFT", signal, np.asarray(3), axis=2), signal
+    found["MeanVariance"] = _node(8, "MeanVarianceNormalization", IMAGE), IMAGE
+    found["Dropout 11"] = _node(11, "Dropout", IMAGE, ratio=0.5), IMAGE
+    found["Selu 6"] = _node(6, "Selu", UNEVEN[3:]), UNEVEN[3:]
     for opset, limits in ((6, {}), (10, {"min": -1.0}), (9, {"max": 1.0})):
         found[f"Clip {opset} {limits}"] = _node(opset, "Clip", UNEVEN, **limits), UNEVEN
     for across in (0, 1):
@@ -213,9 +220,30 @@ def test_old_forms_that_no_runtime_has() -> None:
     np.testing.assert_array_equal(_ours(_node(5, "Tile", x, *tiles), x), np.tile(x, (1, 3)))
     grown = _ours(_node(6, "Upsample", IMAGE, height_scale=2.0, width_scale=3.0), IMAGE)
     np.testing.assert_array_equal(grown, IMAGE.repeat(2, 2).repeat(3, 3))
-    np.testing.assert_array_equal(_ours(_node(5, "Cast", 9 * x, to="INT32"), 9 * x), (9 * x).astype(np.int32))
+    for to in ("INT32", "int32"):
+        cast = _ours(_node(5, "Cast", 9 * x, to=to), 9 * x)
+        np.testing.assert_array_equal(cast, (9 * x).astype(np.int32))
     low = np.full((1, 4), -1000, np.float32)
     np.testing.assert_allclose(_ours(_node(5, "Selu", low), low), -1.6732 * 1.0507 + 0 * low, rtol=2e-7)
+    for operator, combined in (("Add", np.add), ("Sub", np.subtract), ("Div", np.divide), ("Pow", np.power)):
+        for axis, shape in ((1, (2,)), (-3, (2,)), (1, (2, 4)), (0, (1, 2)), (2, (4, 5)), (None, (5,))):
+            at = {} if axis is None else {"axis": axis}
+            where = (1,) * ((axis or 0) % 4) + shape + (1,) * (4 - (axis or 0) % 4 - len(shape))
+            second = RNG.uniform(0.5, 2, shape).astype(np.float32)
+            want = combined(IMAGE, second.reshape(shape if axis is None else where))
+            got = _ours(_node(6, operator, IMAGE, second, broadcast=1, **at), IMAGE)
+            np.testing.assert_allclose(got, want, rtol=1e-6, err_msg=f"{operator} {axis} {shape}")
+    second = np.asarray([3, -1], np.float32)
+    nodes = [helper.make_node("Mul", ["x", "b"], ["y"], broadcast=1, axis=1)]
+    inputs = [tensor("x", IMAGE.shape), tensor("b", (2,))]
+    both = model(nodes, inputs, [tensor("y", IMAGE.shape)], opset=6)
+    (outcome,) = run_cases([Case("old", both, (IMAGE, second))], "c", flags=("-O0",), sanitize=False)
+    np.testing.assert_array_equal(outcome.outputs[0], IMAGE * second.reshape(2, 1, 1))
+    joined = _ours(_node(3, "Concat", x, x), x)
+    np.testing.assert_array_equal(joined, np.concatenate([x, x], 1))
+    matrix, row = RNG.uniform(-1, 1, (3, 4)).astype(np.float32), np.float32([1, 2, 3, 4])
+    gemm = _ours(_node(6, "Gemm", x, matrix, row, broadcast=1, beta=0.5), x)
+    np.testing.assert_allclose(gemm, x @ matrix + row / 2, rtol=1e-5)
     norm = _ours(_node(1, "GlobalLpPool", IMAGE, p=3.0), IMAGE).ravel()
     np.testing.assert_allclose(norm, (IMAGE.astype(np.float64) ** 3).sum((0, 2, 3)) ** (1 / 3), rtol=1e-6)
 
@@ -226,6 +254,17 @@ def test_old_forms_that_no_runtime_has() -> None:
         (_node(9, "Upsample", IMAGE, np.asarray([1, 1, 0.5, 2], np.float32)), "a scale is less than 1"),
         (_node(8, "MeanVarianceNormalization", IMAGE, normalize_variance=0), "normalize_variance=0"),
         (_node(1, "LpPool", IMAGE, p=2.5, kernel_shape=[2, 2]), "attribute 'p' is 2.5"),
+        (
+            _node(
+                10, "Resize", IMAGE, np.ones(4, np.float32), coordinate_transformation_mode="align_corners"
+            ),
+            "'coordinate_transformation_mode' came with opset 11",
+        ),
+        (
+            _node(9, "Upsample", IMAGE, np.ones(4, np.float32), nearest_mode="ceil"),
+            "'nearest_mode' came with opset 11",
+        ),
+        (_node(9, "Slice", IMAGE, axes=[1]), "starts or ends is missing"),
         (_node(5, "Cast", IMAGE, to="NUMBER"), "names the element type NUMBER"),
         (_node(5, "Tile", IMAGE, *[np.asarray([1, 2], np.float32)] * 2), "tiles and axis are not constant"),
         (

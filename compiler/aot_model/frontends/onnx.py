@@ -31,15 +31,12 @@ from aot_model.frontends.onnx_functions import (
     local_functions,
     operand_problem,
 )
-from aot_model.frontends.onnx_gradient import gradient
+from aot_model.frontends.onnx_handlers import HANDLERS, OF_ROWS
 from aot_model.frontends.onnx_inputs import InputBinder
-from aot_model.frontends.onnx_kept import LOOPS
-from aot_model.frontends.onnx_masks import MASKS
 from aot_model.frontends.onnx_opsets import modernise
 from aot_model.frontends.onnx_outputs import named_outputs
 from aot_model.frontends.onnx_rows import Sizes
-from aot_model.frontends.onnx_slices import SLICES
-from aot_model.frontends.onnx_structure import STRUCTURES, Items, Place, Scope, loop_formals, scan_formals
+from aot_model.frontends.onnx_structure import Items, Place, Scope, loop_formals, scan_formals
 from aot_model.frontends.onnx_turns import counted
 from aot_model.frontends.onnx_unsupported import instead_of, label_of
 from aot_model.ir.graph import Graph, Node
@@ -66,10 +63,6 @@ def read_onnx(path: Path, bindings: Bindings | None = None) -> Model:
         [*importer.binder.notes, *importer.notes],
         constants=importer.given,
     )
-
-
-HANDLERS = {**STRUCTURES, **LOOPS, **MASKS, **SLICES, "ai.onnx.preview.training.Gradient": gradient}
-OF_ROWS = ("If", "Identity", "Transpose", *MASKS, *SLICES)  # may read values whose size depends on data
 
 
 class Importer:
@@ -114,7 +107,10 @@ class Importer:
         self.binder.check_all_used(self.proto.graph.input)
         self._raise()
         results = self.inline(self.proto.graph, graph, scope)
-        graph.outputs = named_outputs(graph, self.proto.graph.output, results, self.sizes.shapes)
+        try:
+            graph.outputs = named_outputs(graph, self.proto.graph.output, results, self.sizes.shapes)
+        except OperatorError as error:
+            self._problem(error.code, str(error), hint=error.hint)
         graph.outputs += [self.sizes.shapes[v] for v in graph.outputs if v in self.sizes.shapes]
         if self.sizes.bounds and not self.problems:
             self._problem(
@@ -442,7 +438,11 @@ class Importer:
             body.inputs = loop_formals(source, place.inputs[2:])
         elif place.proto.op_type == "Scan":
             body.inputs = scan_formals(place, source)
-        for value in self.inline(source, body, {**place.scope, **{v.name: v for v in body.inputs}}):
+        with self.sizes.inside():
+            found = self.inline(source, body, {**place.scope, **{v.name: v for v in body.inputs}})
+        for value in found:
+            if isinstance(value, Items) and len(value.values) != 1:
+                raise OperatorError("a body gives a sequence, or an optional of nothing", "E202")
             body.outputs += value.values if isinstance(value, Items) else [value]
         self._raise()
         for value in self.sizes.among(body.outputs):

@@ -297,23 +297,23 @@ def _functions(proto: onnx.ModelProto, where: str) -> list[Problem]:
 
 
 def check_node(domain: str, proto: onnx.NodeProto, version: int, inputs: Sequence[object]) -> None:
-    """OperatorError where an attribute is missing that the schema requires, and where inputs differ whose
-    types it says are the same: what reads them would take the numbers of one for those of another. Strings
-    are of one type whatever room they have. Attributes that no operator here has were dropped by the
-    standard.
+    """OperatorError where an attribute is there twice, or not there though the schema requires it, and where
+    inputs differ whose types it says are the same: what reads them would take the numbers of one for those of
+    another. Strings are of one type whatever room they have. Attributes that no operator here has were
+    dropped by the standard.
     """
+    names = [a.name for a in proto.attribute]
+    if len(set(names)) < len(names):
+        twice = next(n for n in names if names.count(n) > 1)
+        raise OperatorError(f"attribute '{printable(twice)}' is there more than once")
     schema = _schema(domain, proto.op_type, version)
     if schema is None:
         return
     known = OPERATORS.get((domain, proto.op_type))
-    given = {a.name for a in proto.attribute}
-    for field in fields(known) if known is not None else ():
-        if (
-            field.name in schema.attributes
-            and schema.attributes[field.name].required
-            and field.name not in given
-        ):
-            raise OperatorError(f"attribute '{field.name}' is missing, which the standard requires")
+    read = [f.name for f in fields(known)] if known is not None else list(schema.attributes)
+    for name in read:
+        if name in schema.attributes and schema.attributes[name].required and name not in names:
+            raise OperatorError(f"attribute '{name}' is missing, which the standard requires")
     formal = schema.inputs
     seen: dict[str, Value] = {}
     for k, value in enumerate(inputs):

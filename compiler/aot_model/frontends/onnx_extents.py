@@ -88,6 +88,8 @@ def moved_extents(known: Counts, build: Build, node: Node) -> list[Value | int] 
     value, source = node.outputs[0], node.inputs[0]
     if source is None or any(v is not None and v.data is None for v in node.inputs[1:]):
         return None
+    if value.dtype.bits < 32:  # where a number of rows may become another
+        return None
     whole = extents_of(known, build, source)
     if whole is None:
         return None

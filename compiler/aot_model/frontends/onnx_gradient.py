@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot_model.frontends.onnx_structure import Place
-from aot_model.ir.graph import Node
+from aot_model.ir.graph import Node, read_values
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -132,18 +132,22 @@ def gradient(place: Place) -> bool:
     if any(place.scope.get(n) is not v for n, v in zip(names, points, strict=True)):
         raise OperatorError("derivatives at another point than that of the graph are not supported", "E202")
     build, nodes = place.build, list(place.graph.nodes)
+    read = {node: set(read_values(node)) for node in nodes}
+    here = set(place.graph.inputs).union(*(node.outputs for node in nodes))
+    if any(v not in here and not v.is_const for v in {target, *points}.union(*read.values())):
+        raise OperatorError("derivatives in a body that reads the graph around it are not supported", "E202")
     moving = set(points)
     for node in nodes:
-        if any(v in moving for v in node.inputs):
+        if read[node] & moving:
             moving.update(node.outputs)
     found: dict[Value, Value] = {
         target: build(Expand(), build.constant(1, target.dtype), build.constant(target.shape, DType.INT64))
     }
     for node in reversed(nodes):
-        out = node.outputs[0]
-        if out not in found or out not in moving:
+        reached = [out for out in node.outputs if out in found and out in moving]
+        if not reached:
             continue
-        step = Step(build, node, found[out])
+        step = Step(build, node, found[reached[0]])
         if isinstance(node.op, Reshaping):
             parts: Sequence[Value] = (build(ReshapeTo(step.x().shape), step.by),)
         elif node.kind in _RULES:

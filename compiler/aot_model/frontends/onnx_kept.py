@@ -43,6 +43,12 @@ def _without_kept(place: Place, count: int, before: tuple[int, int, int]) -> boo
     node, scope = onnx.NodeProto(), dict(place.scope)
     node.CopyFrom(place.proto)
     inner = next(a.g for a in node.attribute if a.name == "body")
+    # The body's names for its states become names of the graph around it, where others may have them.
+    for k, name in enumerate(node.input):
+        if name:
+            while node.input[k] in scope or node.input[k] in formals:
+                node.input[k] += "'"
+            scope[node.input[k]] = place.scope[name]
     for k in reversed(kept):
         del node.input[of_node + k], node.output[k : k + 1]
         del inner.input[of_inputs + k], inner.output[of_outputs + k]

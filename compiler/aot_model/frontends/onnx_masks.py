@@ -28,8 +28,8 @@ from aot_model.ops.views import Reshape
 
 
 @dataclass(frozen=True)
-class _Repeated:
-    """A value of one element, repeated as data say: known to this module alone, an error to all else."""
+class Repeated:
+    """A value of one element, repeated as data say: for ScatterND here, an error to all else."""
 
     one: Value
     error: OperatorError
@@ -43,12 +43,13 @@ def _expand(place: Place) -> bool:
     x, shape = place.input(0), place.input(1)
     if not isinstance(x, Value) or x.type.elements != 1:
         return False
-    if isinstance(shape, Value) and at_bound(place.importer.sizes, place.build, shape) is not None:
+    rows = at_bound(place.importer.sizes, place.build, shape) if isinstance(shape, Value) else None
+    if rows is not None and x.type.rank <= len(rows[1]):
         return False
     try:
         static(place.inputs, 1, "the shape")
     except OperatorError as error:
-        place.set(_Repeated(x, error))
+        place.set(Repeated(x, error))
         return True
     return False
 
@@ -56,7 +57,7 @@ def _expand(place: Place) -> bool:
 def _reshape(place: Place) -> bool:
     """What repeats one element has the same elements in any shape."""
     x = place.input(0)
-    if not isinstance(x, _Repeated):
+    if not isinstance(x, Repeated):
         return False
     place.set(x)
     return True
@@ -76,7 +77,7 @@ def _repeated(place: Place, updates: object) -> Value | None:
 
 def _scatter(place: Place) -> bool:
     x, places, updates = (place.input(k) for k in range(3))
-    one = updates.one if isinstance(updates, _Repeated) else _repeated(place, updates)
+    one = updates.one if isinstance(updates, Repeated) else _repeated(place, updates)
     if one is None:
         return False
     node = next((n for n in place.graph.nodes if places in n.outputs), None)
@@ -88,7 +89,7 @@ def _scatter(place: Place) -> bool:
         or mask.shape != x.shape[: mask.type.rank]
         or place.importer.sizes.among((x, one))  # Where would forget how many rows there are
     ):
-        if isinstance(updates, _Repeated):
+        if isinstance(updates, Repeated):
             raise updates.error
         return False
     build, rest = place.build, x.type.rank - mask.type.rank

@@ -254,6 +254,9 @@ def modernise(
         attributes.setdefault("axis", 1)
         name = f"{name}Flattened"
     if (name == "Resize" and version <= 10) or name == "Upsample":
+        for later in ("coordinate_transformation_mode", "nearest_mode"):
+            if later in attributes:
+                raise OperatorError(f"attribute '{later}' came with opset 11", "E202")
         attributes["coordinate_transformation_mode"] = "asymmetric"
         given = _scales(name, attributes, inputs)
         x, given = _shrunk(attributes, inputs[0], given, build)

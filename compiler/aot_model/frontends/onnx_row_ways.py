@@ -258,6 +258,8 @@ def _expand(known: Counts, node: Operator, inputs: Inputs, build: Build) -> Way 
     count, shape = found
     if x in known.shapes and (known.counts.get(x) is not count or x.type.rank != len(shape)):
         return None
+    if x.type.rank > len(shape):  # the rows would be an inner axis
+        return None
     if x not in known.shapes and x.type.rank == len(shape) and x.shape[0] != 1:
         return None
     return node, [x, build.constant(shape, DType.INT64)], count, 0

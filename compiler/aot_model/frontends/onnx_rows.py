@@ -9,7 +9,8 @@ must be of row i.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 
 from aot_model.frontends.onnx_row_ways import Way, other_way
@@ -53,6 +54,16 @@ class Sizes:
         self.others: dict[tuple[str, Value, int], Value] = {}
         self.sums: dict[tuple[Value | int, ...], Value] = {}
         self.picked: dict[tuple[str, Value, int], Value] = {}
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """While a body is read: numbers of rows that are made in it are not there outside of it."""
+        outside = self.picked, self.others, self.sums
+        self.picked, self.others, self.sums = dict(self.picked), dict(self.others), dict(self.sums)
+        try:
+            yield
+        finally:
+            self.picked, self.others, self.sums = outside
 
     def among(self, values: Iterable[object]) -> list[Value]:
         """Those values whose size depends on data."""

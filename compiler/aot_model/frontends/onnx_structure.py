@@ -1,13 +1,14 @@
-"""What of an ONNX model is structure rather than computation: branches and loops, sequences, optionals.
+"""What of an ONNX model is structure rather than computation: branches and loops, beside the sequences and
+optionals of onnx_sequences.py.
 
 A branch whose condition is known is imported alone. A loop whose number of turns is known is unrolled where
-its values change shape or are sequences. Sequences and optionals exist at import only: a sequence is a tuple
-of values, an absent optional is an empty one.
+its values change shape or are sequences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -25,9 +26,9 @@ from aot_model.ir.values import Value, constant
 from aot_model.ops.control import Scan
 from aot_model.ops.dynamic import NonZero, NonZeroRows
 from aot_model.ops.elementwise import op
-from aot_model.ops.movement import Concat, Gather, Slice
+from aot_model.ops.movement import Concat, Gather
 from aot_model.ops.registry import Build, ints, normal_axis, static
-from aot_model.ops.views import Squeeze, Unsqueeze
+from aot_model.ops.views import Unsqueeze
 
 
 class Importer(Protocol):
@@ -168,17 +169,14 @@ def _loop(place: Place) -> bool:
         raise OperatorError(f"{turns} turns are too many to unroll", "E202")
     stacks: list[list[Value]] = [[] for _ in body.output[1 + len(carried) :]]
     build = place.build
+    if not turns and stacks:  # what there is none of, one turn says
+        with _trial(place.importer) as trial:
+            results = _turn(place, body, trial, 0, carried)
+        stacks = [[constant("none", np.zeros((0, *v.shape), v.dtype.numpy))] for v in results[-len(stacks) :]]
     for turn in range(turns):
         if turn == room:
             raise OperatorError(f"more than {room} turns are too many to unroll", "E202")
-        inner = dict(place.scope)
-        values = [
-            constant(f"turn{turn}", np.asarray(turn, np.int64)),
-            constant("again", np.asarray(True)),
-            *carried,
-        ]
-        inner.update({i.name: v for i, v in zip(body.input, values, strict=True)})
-        results = place.importer.inline(body, place.graph, inner, f"turn{turn}")
+        results = _turn(place, body, place.graph, turn, carried)
         if place.importer.problems:
             return True
         carried = results[1 : 1 + len(carried)]
@@ -189,8 +187,15 @@ def _loop(place: Place) -> bool:
             raise unknown
         if not bool(again.data.reshape(-1)[0]):
             break
-    place.set(*carried, *(build(Concat(0), *s) if s else Items(()) for s in stacks))
+    place.set(*carried, *(build(Concat(0), *s) for s in stacks))
     return True
+
+
+def _turn(place: Place, body: onnx.GraphProto, graph: Graph, turn: int, carried: Inputs) -> list[Any]:
+    """One turn of a loop, put into a graph: the results of the body."""
+    values = [constant("turn", np.asarray(turn, np.int64)), constant("again", np.asarray(True)), *carried]
+    scope = place.scope | {i.name: v for i, v in zip(body.input, values, strict=True)}
+    return place.importer.inline(body, graph, scope, f"turn{turn}")
 
 
 def _loops(body: onnx.GraphProto) -> int:
@@ -200,20 +205,27 @@ def _loops(body: onnx.GraphProto) -> int:
 
 
 def _changes(place: Place, body: onnx.GraphProto, carried: Inputs) -> bool:
-    """Whether a turn changes the types of what it carries (tried on a graph that is thrown away)."""
+    """Whether a turn changes the types of what it carries."""
     importer = place.importer
     before = list(importer.problems)
-    trial = Graph("trial")
-    inner = dict(place.scope)
-    formals = loop_formals(body, carried)
-    inner.update({v.name: v for v in formals})
+    scope = place.scope | {v.name: v for v in loop_formals(body, carried)}
     try:
-        results = importer.inline(body, trial, inner)
+        with _trial(importer) as trial:
+            results = importer.inline(body, trial, scope)
         count = len(carried)
         after = [v.type if isinstance(v, Value) else None for v in results[1 : 1 + count]]
         return bool(importer.problems != before) or after != [v.type for v in carried]
     finally:
         importer.problems[:] = before
+
+
+@contextmanager
+def _trial(importer: Importer) -> Iterator[Graph]:
+    """A graph that is thrown away, with all that is noted meanwhile but problems."""
+    notes, bounds = list(importer.notes), dict(importer.sizes.bounds)
+    with importer.sizes.inside():
+        yield Graph("trial")
+    importer.notes[:], importer.sizes.bounds = notes, bounds
 
 
 def loop_formals(body: onnx.GraphProto, carried: Inputs) -> list[Value]:
@@ -265,132 +277,6 @@ def _scan(place: Place) -> bool:
     return True
 
 
-# --- sequences and optionals --------------------------------------------------------------------------------
-
-
-def _construct(place: Place) -> bool:
-    place.set(Items(tuple(place.inputs)))
-    return True
-
-
-def _empty(place: Place) -> bool:
-    place.set(Items(()))
-    return True
-
-
-def _position(place: Place, index: int, count: int, default: int) -> int:
-    found = place.number(index, "the position") if place.input(index) is not None else None
-    position = default if found is None else found
-    position += count if position < 0 else 0
-    if not 0 <= position <= count:
-        raise OperatorError(f"position {found} is outside of a sequence of {count}")
-    return position
-
-
-def _insert(place: Place) -> bool:
-    values = list(place.items())
-    values.insert(_position(place, 2, len(values), len(values)), place.input(1))
-    place.set(Items(tuple(values)))
-    return True
-
-
-def _erase(place: Place) -> bool:
-    values = list(place.items())
-    del values[_position(place, 1, len(values), len(values) - 1)]
-    place.set(Items(tuple(values)))
-    return True
-
-
-def _sequence_at(place: Place) -> bool:
-    values = place.items()
-    position = _position(place, 1, len(values), 0)
-    if position >= len(values):
-        raise OperatorError(f"position {position} is outside of a sequence of {len(values)}")
-    place.set(values[position])
-    return True
-
-
-def _length(place: Place) -> bool:
-    place.set(constant(place.proto.output[0], np.asarray(len(place.items()), np.int64)))
-    return True
-
-
-def _split(place: Place) -> bool:
-    x, axis, keep = place.input(0), place.attribute("axis") or 0, place.attribute("keepdims")
-    a = normal_axis(axis, x.type.rank)
-    data = static(place.inputs, 1, "the sizes") if place.input(1) is not None else None
-    n = x.shape[a]
-    if data is None:
-        sizes = [1] * n
-    elif data.ndim == 0:
-        step = int(data)
-        if step < 1:
-            raise OperatorError(f"pieces of {step} elements")
-        sizes = [min(step, n - k) for k in range(0, n, step)]
-    else:
-        sizes = list(ints(data))
-    if sum(sizes) != n or any(size < 0 for size in sizes):
-        raise OperatorError(f"pieces of {sizes} elements are not the {n} of axis {a} of {x.type}")
-    build, pieces, begin = place.build, [], 0
-    for size in sizes:
-        piece = build(Slice(), x, *(build.constant([v], DType.INT64) for v in (begin, begin + size, a)))
-        if data is None and keep == 0:
-            piece = build(Squeeze(), piece, build.constant([a], DType.INT64))
-        pieces.append(piece)
-        begin += size
-    place.set(Items(tuple(pieces)))
-    return True
-
-
-def _concat(place: Place) -> bool:
-    values, axis, build = place.items(), int(place.attribute("axis") or 0), place.build
-    if not values:
-        raise OperatorError("cannot concatenate an empty sequence")
-    if place.attribute("new_axis"):
-        a = normal_axis(axis, values[0].type.rank + 1)
-        values = tuple(build(Unsqueeze(), v, build.constant([a], DType.INT64)) for v in values)
-        axis = a
-    place.set(build(Concat(axis), *values))
-    return True
-
-
-def _optional(place: Place) -> bool:
-    found = place.input(0)
-    place.set(Items(()) if found is None else found)
-    return True
-
-
-def _has_element(place: Place) -> bool:
-    found = place.input(0)
-    present = found is not None and not (isinstance(found, Items) and not found.values)
-    place.set(constant(place.proto.output[0], np.asarray(present)))
-    return True
-
-
-def _get_element(place: Place) -> bool:
-    place.set(place.input(0))
-    return True
-
-
-def _map(place: Place) -> bool:
-    body: onnx.GraphProto = place.attribute("body")
-    results: list[tuple[Value, ...]] = []
-    for k in range(len(place.items())):
-        given = [v.values[k] if isinstance(v, Items) else v for v in place.inputs]
-        inner = {**place.scope, **{i.name: v for i, v in zip(body.input, given, strict=True)}}
-        results.append(tuple(place.importer.inline(body, place.graph, inner, f"item{k}")))
-    place.set(*(Items(tuple(column)) for column in zip(*results, strict=True)))
-    return True
-
-
-def _identity(place: Place) -> bool:
-    """Of a sequence: itself."""
-    if isinstance(place.input(0), Items):
-        place.set(place.input(0))
-        return True
-    return False
-
-
 def _transpose(place: Place) -> bool:
     """Of NonZero: its indices in rows, which operators can go on with."""
     x, perm = place.input(0), place.attribute("perm")
@@ -426,20 +312,7 @@ def _zip_map(place: Place) -> bool:
 STRUCTURES: dict[str, Handler] = {
     "ai.onnx.ml.ZipMap": _zip_map,
     "If": _if,
-    "Identity": _identity,
-    "SequenceMap": _map,
     "Loop": _loop,
     "Scan": _scan,
     "Transpose": _transpose,
-    "SequenceConstruct": _construct,
-    "SequenceEmpty": _empty,
-    "SequenceInsert": _insert,
-    "SequenceErase": _erase,
-    "SequenceAt": _sequence_at,
-    "SequenceLength": _length,
-    "SplitToSequence": _split,
-    "ConcatFromSequence": _concat,
-    "Optional": _optional,
-    "OptionalHasElement": _has_element,
-    "OptionalGetElement": _get_element,
 }

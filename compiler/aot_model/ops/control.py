@@ -199,6 +199,14 @@ class Loop(Operator):
                 "that are carried"
             )
         _same(self.body.outputs[1 : n + 1], types, "a value carried from turn to turn")
+        one = (
+            (inputs[0], DType.INT64, "number of turns"),
+            (_condition(inputs), DType.BOOL, "condition"),
+            (self.body.outputs[0], DType.BOOL, "condition of the body"),
+        )
+        for value, dtype, what in one:
+            if value is not None and (value.dtype is not dtype or value.type.elements != 1):
+                raise OperatorError(f"the {what} is {value.type}, it should be one {dtype.label}")
         results = self.body.outputs[n + 1 :]
         turns, room = self.turns(inputs), self._room(inputs)
         if results and room is None:
