@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -112,8 +112,12 @@ def build(
     outputs: Sequence[int],
     *others: G,
     version: int = 3,
+    signatures: Mapping[str, int] | None = None,
 ) -> bytes:
-    """The bytes of a model of one sub-graph, and of others that its operators name by number, from 1 on."""
+    """The bytes of a model of one sub-graph, and of others that its operators name by number, from 1 on.
+
+    signatures: the names of sub-graphs that a program may run.
+    """
     b = flatbuffers.Builder(1024)
     graphs = (G(tensors, operators, inputs, outputs), *others)
     made_buffers = [_buffer(b, None)]
@@ -126,14 +130,26 @@ def build(
     codes = [_code(b, kind) for kind in kinds]
     graph_vector = _vector(b, tflite.ModelStartSubgraphsVector, made, b.PrependUOffsetTRelative)
     code_vector = _vector(b, tflite.ModelStartOperatorCodesVector, codes, b.PrependUOffsetTRelative)
+    signed = [_signature(b, name, number) for name, number in (signatures or {}).items()]
+    signature_vector = _vector(b, tflite.ModelStartSignatureDefsVector, signed, b.PrependUOffsetTRelative)
     buffer_vector = _vector(b, tflite.ModelStartBuffersVector, made_buffers, b.PrependUOffsetTRelative)
     tflite.ModelStart(b)
     tflite.ModelAddVersion(b, version)
     tflite.ModelAddOperatorCodes(b, code_vector)
     tflite.ModelAddSubgraphs(b, graph_vector)
     tflite.ModelAddBuffers(b, buffer_vector)
+    if signed:
+        tflite.ModelAddSignatureDefs(b, signature_vector)
     b.Finish(tflite.ModelEnd(b), b"TFL3")
     return bytes(b.Output())
+
+
+def _signature(b: flatbuffers.Builder, name: str, number: int) -> int:
+    key = b.CreateString(name)
+    tflite.SignatureDefStart(b)
+    tflite.SignatureDefAddSignatureKey(b, key)
+    tflite.SignatureDefAddSubgraphIndex(b, number)
+    return int(tflite.SignatureDefEnd(b))
 
 
 def _buffer(b: flatbuffers.Builder, data: np.ndarray | bytes | None) -> int:

@@ -108,6 +108,13 @@ class Importer:
     def run(self) -> Graph:
         self._check_operators()
         main = self.file.subgraphs[0]
+        if len(self.file.signatures) > 1:
+            names = ", ".join(f"'{name}'" for name in self.file.signatures.values())
+            first = self.file.signatures.get(0)
+            self.note(
+                f"the model has the signatures {names}; what is compiled is its first sub-graph"
+                + (f", '{first}'" if first is not None else "")
+            )
         graph = Graph(main.name)
         scope: dict[int, Value] = {}
         for i in main.inputs:
@@ -145,10 +152,12 @@ class Importer:
         self.problems.append(Problem(code, message, where, hint))
 
     def _check_operators(self) -> None:
-        """Name every operator that nobody knows, before anything else."""
+        """Name every operator that nobody knows, before anything else; not of what other signatures run."""
         missing: dict[str, list[str]] = {}
+        ours = self.file.run_by(0)
+        theirs = {g for s in self.file.signatures if s not in ours for g in self.file.run_by(s)} - ours
         for g, graph in enumerate(self.file.subgraphs):
-            for operator in graph.operators:
+            for operator in graph.operators if g not in theirs else ():
                 if operator.kind not in RULES:
                     place = str(operator.index) if g == 0 else f"{operator.index} of sub-graph {g}"
                     missing.setdefault(operator.kind, []).append(place)

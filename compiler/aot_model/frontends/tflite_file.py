@@ -97,9 +97,35 @@ class SubGraph:
     """("input" or "output", tensor) -> the name that the model's signature gives it."""
 
 
+_BODIES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "CALL": ("CallOptions", ("Subgraph",)),
+    "CALL_ONCE": ("CallOnceOptions", ("InitSubgraphIndex",)),
+    "IF": ("IfOptions", ("ThenSubgraphIndex", "ElseSubgraphIndex")),
+    "STABLEHLO_COMPOSITE": ("StableHLOCompositeOptions", ("DecompositionSubgraphIndex",)),
+    "WHILE": ("WhileOptions", ("CondSubgraphIndex", "BodySubgraphIndex")),
+}
+"""The options of operators that run sub-graphs."""
+
+
 @dataclass(frozen=True, eq=False)
 class File:
     subgraphs: tuple[SubGraph, ...]
+    signatures: dict[int, str] = field(default_factory=dict)
+    """Sub-graph -> the name of what a program may run; a file need not have any."""
+
+    def run_by(self, first: int) -> set[int]:
+        """A sub-graph and those that its operators run, and theirs."""
+        found: set[int] = set()
+        waiting = [first]
+        while waiting:
+            number = waiting.pop()
+            if number in found or not 0 <= number < len(self.subgraphs):
+                continue
+            found.add(number)
+            for o in self.subgraphs[number].operators:
+                options, names = _BODIES.get(o.kind, ("", ()))
+                waiting += [int(o.options.get(options, name)) for name in names]
+        return found
 
 
 def parse(data: bytes, where: str) -> File:
@@ -169,9 +195,11 @@ class _Reader:
             subgraphs.append(self._subgraph(g, len(subgraphs), kinds))
         if not subgraphs:
             raise ValueError("it has no sub-graph")
+        signatures: dict[int, str] = {}
         for s in self.each(model.SignatureDefsLength(), model.SignatureDefs, "signatures"):
             self._signature(s, subgraphs)
-        return File(tuple(subgraphs))
+            signatures[s.SubgraphIndex()] = short((s.SignatureKey() or b"").decode("utf-8", "replace"))
+        return File(tuple(subgraphs), signatures)
 
     def _kind(self, code: Any) -> str:
         # As the runtimes read it, the larger of two fields. BuiltinCode() is the old one wherever the new one
