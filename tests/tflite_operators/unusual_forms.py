@@ -6,7 +6,7 @@ import numpy as np
 from case import OpCase, one, plain
 from elementary import EVERY, X
 
-from tflite_models import FLOAT32, INT8, T, floats, ints
+from tflite_models import FLOAT32, INT8, INT16, T, floats, ints
 
 
 def _range(start: float, limit: float, delta: float, count: int) -> OpCase:
@@ -70,7 +70,30 @@ def _by_axis(kind: str, axis: int) -> OpCase:
     return one(f"{kind}-axis-{axis}", kind, [form], [plain("y", (3, 3), FLOAT32)], given=[every])
 
 
+def _unevenly_weighted(kind: str, dtype: int) -> OpCase:
+    """Weights of one scale whose zero point no kernel reads."""
+    rng = np.random.default_rng(7)
+    x = rng.integers(-100, 100, (1, 5, 5, 4)).astype(np.int8 if dtype == INT8 else np.int16)
+    image = T("x", x.shape, dtype, (0.05,), (3 if dtype == INT8 else 0,))
+    depthwise = kind == "DEPTHWISE_CONV_2D"
+    w = rng.integers(-100, 100, (1, 3, 3, 4) if depthwise else (3, 2, 2, 4)).astype(np.int8)
+    weights = T("w", w.shape, INT8, (0.02,), (5,), data=w, axis=3 if depthwise else 0)
+    y = T("y", (1, 3, 3, 4) if depthwise else (1, 10, 10, 3), dtype, (0.9,), (0,))
+    name, strides = f"{kind}-{x.dtype}-weights-off-zero", {"Padding": 1}
+    if depthwise:
+        strides.update(StrideH=1, StrideW=1, DepthMultiplier=1)
+        return one(name, kind, [image, weights], [y], "DepthwiseConv2DOptions", strides, given=[x])
+    strides.update(StrideH=2, StrideW=2)
+    shape = ints("s", [1, 10, 10, 3])
+    return one(name, kind, [shape, weights, image], [y], "TransposeConvOptions", strides, given=[x])
+
+
 CASES: list[OpCase] = [
+    *(
+        _unevenly_weighted(kind, dtype)
+        for kind in ("DEPTHWISE_CONV_2D", "TRANSPOSE_CONV")
+        for dtype in (INT8, INT16)
+    ),
     _sliced((3, 4), [1], [2], ShrinkAxisMask=1),
     _sliced((2, 3), [0, -1], [0, 0], EllipsisMask=1, ShrinkAxisMask=2),
     _sliced((2, 1, 3, 2), [0, 5, 0, 1], [2, 7, 0, 3], NewAxisMask=2, EllipsisMask=4),

@@ -82,15 +82,19 @@ def _narrow(n: Conversion, options: str, bias: int) -> bool:
     return bool(n.operator.options.get(options, "QuantizedBiasType") == 2)
 
 
-def weight_parameters(n: Conversion, k: int, axis: int, channels: int) -> tuple[tuple[float, ...], int]:
-    """Scales (one, or one per output channel) and the zero point of integer weights."""
+def weight_parameters(
+    n: Conversion, k: int, axis: int, channels: int, symmetric: bool = False
+) -> tuple[tuple[float, ...], int]:
+    """Scales (one, or one per output channel) and the zero point of integer weights.
+
+    symmetric: the runtimes' kernels take int8 weights for symmetric ones even where they have one scale.
+    """
     q = n.q(k)
-    if len(q.scale) > 1 and any(q.zero_point) and n.x(k).dtype is DType.INT8:
-        # The format gives them a meaning, its kernels give them none: weights with scales of their own are
-        # symmetric.
+    if any(q.zero_point) and n.x(k).dtype is DType.INT8 and (symmetric or len(q.scale) > 1):
+        # The format gives them a meaning, its kernels give them none.
         n.host.note(
-            f"tensor {n.tensor(k).index} ('{short(n.tensor(k).name)}'): zero points of per-channel weights "
-            "count as 0, as in LiteRT and TensorFlow Lite Micro"
+            f"tensor {n.tensor(k).index} ('{short(n.tensor(k).name)}'): zero points of int8 weights count as "
+            "0, as in LiteRT and TensorFlow Lite Micro"
         )
         q = replace(q, zero_point=(0,) * len(q.scale))
     if len(set(q.zero_point)) != 1:
@@ -204,7 +208,10 @@ def convolution(n: Conversion) -> Value:
     if depthwise and (w.shape[0] != 1 or w.shape[3] % x.shape[3]):
         raise OperatorError(f"depthwise weights {w.type} do not fit {x.shape[3]} channels")
     axis, group = (3, x.shape[3]) if depthwise else (0, x.shape[3] // w.shape[3] or 1)
-    scales, w_zero = weight_parameters(n, 1, axis, w.shape[axis]) if x.dtype.is_integer else ((1.0,), 0)
+    scales: tuple[float, ...] = (1.0,)
+    w_zero = 0
+    if x.dtype.is_integer:
+        scales, w_zero = weight_parameters(n, 1, axis, w.shape[axis], symmetric=True)
     if depthwise:
         w = n.transpose(w, (3, 1, 2, 0))
     strides, dilations = (
@@ -256,7 +263,10 @@ def transpose_conv(n: Conversion) -> Value:
         end = (extent - 1) * strides[k] + taps - begin - wanted
         ends.append(max(end, 0))
         extra.append(max(-end, 0))
-    scales, w_zero = weight_parameters(n, 1, 0, w.shape[0]) if x.dtype.is_integer else ((1.0,), 0)
+    scales: tuple[float, ...] = (1.0,)
+    w_zero = 0
+    if x.dtype.is_integer:
+        scales, w_zero = weight_parameters(n, 1, 0, w.shape[0], symmetric=True)
     if hybrid:
         _, w_zero = weight_parameters(n, 1, 0, w.shape[0])
         q, scale = quantised_input(n, x, asymmetric=True)
