@@ -12,6 +12,7 @@ import onnx.parser
 import pytest
 from onnx import helper
 
+from aot_model.errors import CompileError
 from aot_model.pipeline import Request, compile_model, write
 from batch import Case, run_cases
 from onnx_models import model, save, tensor
@@ -122,3 +123,15 @@ def test_rows_whose_number_depends_on_data(names: str, tmp_path: Path) -> None:
     assert outcome.shapes == dict.fromkeys(names, (1, 3))
     for given in outcome.outputs[: len(names)]:
         np.testing.assert_array_equal(given[:1], X[1:])
+
+
+@pytest.mark.parametrize("node", ["SequenceEmpty () ", "Optional <type = float[2,3]> ()"])
+def test_outputs_that_are_nothing(node: str, tmp_path: Path) -> None:
+    """They have no place in the program's structure, where the other outputs would move up."""
+    kind = "seq" if node.startswith("Sequence") else "optional"
+    text = f"""<ir_version: 9, opset_import: ["" : 18]>
+        g (float[2,3] x) => ({kind}(float[2,3]) none, float[2,3] y)
+        {{ none = {node}  y = Relu (x) }}"""
+    proto = onnx.parser.parse_model(text)
+    with pytest.raises(CompileError, match="output 'none' is nothing"):
+        compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", "c"))

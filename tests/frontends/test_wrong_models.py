@@ -109,7 +109,7 @@ WRONG: dict[str, tuple[onnx.ModelProto, str, tuple[str, ...]]] = {
         "E301",
         ("condition of the body is float32[2]",),
     ),
-    "sequences of branches": (_lists(), "E202", ("a body gives a sequence",)),
+    "sequences of branches": (_lists(), "E203", ("a body gives a sequence",)),
     "the element of nothing": (
         _two([node("Optional", [], ["o"]), node("OptionalGetElement", ["o"], ["y"])]),
         "E301",

@@ -440,10 +440,10 @@ class Importer:
             body.inputs = scan_formals(place, source)
         with self.sizes.inside():
             found = self.inline(source, body, {**place.scope, **{v.name: v for v in body.inputs}})
-        for value in found:
-            if isinstance(value, Items) and len(value.values) != 1:
-                raise OperatorError("a body gives a sequence, or an optional of nothing", "E202")
-            body.outputs += value.values if isinstance(value, Items) else [value]
+        if any(isinstance(value, Items) and len(value.values) != 1 for value in found):
+            hint = "make the condition of a branch a constant"
+            raise OperatorError("a body gives a sequence or nothing", "E203", hint)
+        body.outputs = [v.values[0] if isinstance(v, Items) else v for v in found]
         self._raise()
         for value in self.sizes.among(body.outputs):
             raise OperatorError(f"the size of '{value.name}', a result of its body, depends on data", "E203")

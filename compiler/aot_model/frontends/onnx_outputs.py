@@ -37,6 +37,8 @@ def named_outputs(
                 why = value.error
                 raise OperatorError(f"output '{printable(name)}': {why}", why.code, why.hint)
         if isinstance(result, Items):
+            if not result.values:
+                raise OperatorError(f"output '{printable(name)}' is nothing: it has no elements", "E202")
             found += result.values
         elif result.name == name:
             found.append(result)
