@@ -4,6 +4,7 @@
     python tests/mutants.py --results mutants.json --list                 the survivors, with what changed
     python tests/mutants.py --results mutants.json --again                the survivors once more, all stages
     python tests/mutants.py --places some.json --results those.json       those of a file: mutation/places.py
+    python tests/mutants.py --rooms frontends --count 50                  of another room than those below
 
 What is mutated: operators, comparisons, constants, slices and min/max of Python, and of the C text inside of
 strings; in ops/, kernels/, passes/, lowering/ and arithmetic/fixed_point.py, apart from docstrings,
@@ -42,7 +43,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -60,7 +61,7 @@ from change import Mutant, mutants_of, token_count  # noqa: E402
 from executed import LOAD, forget, functions, run_with, written  # noqa: E402
 from patched import patch  # noqa: E402
 from places import PACKAGE, Place, equivalents, place_of, read_places  # noqa: E402
-from relevant import mutated_files, near_files, pytest_files  # noqa: E402
+from relevant import ROOMS, mutated_files, near_files, pytest_files  # noqa: E402
 
 Rows = list[tuple[str, str]]
 SLOWEST = 10
@@ -93,10 +94,10 @@ class Record:
         return Place(self.file, self.code, self.after).key
 
 
-def draw(count: int, seed: int) -> list[Mutant]:
-    """Mutants of files drawn by their number of tokens that can be changed."""
+def draw(count: int, seed: int, rooms: Iterable[str] = ROOMS) -> list[Mutant]:
+    """Mutants of files of rooms, drawn by their number of tokens that can be changed."""
     rng = random.Random(seed)
-    files = [PACKAGE / f for f in mutated_files(PACKAGE)]
+    files = [PACKAGE / f for f in mutated_files(PACKAGE, rooms)]
     weights = [token_count(f) for f in files]
     found: dict[tuple[str, int, int, str], Mutant] = {}
     while len(found) < count:
@@ -157,7 +158,7 @@ def load(place: Path) -> dict[str, Any]:
     """The compiler in a folder, with all rows and layers."""
     sys.path.insert(0, str(place))
     sys.dont_write_bytecode = True
-    for file in mutated_files(PACKAGE):  # some are loaded where they are needed first
+    for file in mutated_files(PACKAGE, (*ROOMS, "frontends")):  # some are loaded where they are needed first
         importlib.import_module("aot_model." + file.removesuffix(".py").replace("/", "."))
     return {"rows": rows_of_mutant.loaded(), "layers": layers_of_mutant.loaded()}
 
@@ -325,7 +326,7 @@ def asked_for(options: argparse.Namespace, records: list[Record]) -> list[Mutant
     elif options.places is not None:
         places = read_places(options.places)
     else:
-        return draw(options.count, options.seed)
+        return draw(options.count, options.seed, options.rooms)
     return [m for place in places for m in place.mutants(PACKAGE)]
 
 
@@ -351,6 +352,9 @@ def main() -> int:
     )
     parser.add_argument(
         "--places", type=Path, help="a list of mutants instead of a drawn one, as mutation/equivalent.json"
+    )
+    parser.add_argument(
+        "--rooms", nargs="+", default=ROOMS, help="folders or files of the compiler (default: %(default)s)"
     )
     parser.add_argument("--quick", action="store_true", help="no test files that take long")
     parser.add_argument("--again", action="store_true", help="those that were not caught once more")

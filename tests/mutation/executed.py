@@ -17,11 +17,11 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+from relevant import ROOMS
+
 TESTS = Path(__file__).resolve().parents[1]
 PACKAGE = TESTS.parent / "compiler" / "aot_model"
-WATCHED = tuple(
-    str(PACKAGE / part) for part in ("ops", "kernels", "passes", "lowering", "arithmetic/fixed_point.py")
-)
+WATCHED = tuple(str(PACKAGE / room) for room in (*ROOMS, "frontends"))
 OTHER_TARGETS = re.compile("aot.Conv|MatMul|aot.Pool|QLinearConv|L[Ss][Tt][Mm]|GRU|int8|float32")
 """Rows that have kernels of their own on some targets."""
 TARGETS = ("c", "host", "cortex-m4", "cortex-m55")

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
 
 
-def mutated_files(package: Path) -> list[str]:
-    """The modules of the folders that are mutated."""
+ROOMS = ("ops", "kernels", "passes", "lowering", "arithmetic/fixed_point.py")
+"""What is mutated unless something else is asked for."""
+
+
+def mutated_files(package: Path, rooms: Iterable[str] = ROOMS) -> list[str]:
+    """The modules of rooms of the compiler, which are folders or files."""
     found = [
         p.relative_to(package).as_posix()
-        for folder in ("ops", "kernels", "passes", "lowering")
-        for p in sorted((package / folder).rglob("*.py"))
+        for room in rooms
+        for p in ([package / room] if room.endswith(".py") else sorted((package / room).rglob("*.py")))
     ]
-    found = [f for f in found if not f.endswith(("__init__.py", "_samples.py"))]
-    return [*found, "arithmetic/fixed_point.py"]
+    return [f for f in found if not f.endswith(("__init__.py", "_samples.py"))]
 
 
 def _together(folder: str, *names: str) -> str:
@@ -24,6 +28,9 @@ def _together(folder: str, *names: str) -> str:
 
 
 _NEAR: dict[str, tuple[str, ...]] = {
+    "frontends/onnx": ("tests/frontends tests/operators/test_older_opsets.py",),
+    "frontends/tflite": ("tests/tflite_operators", "tests/frontends"),
+    "frontends/vectors": ("tests/test_vectors.py",),
     "passes": (_together("passes", "limits_of_rules", "after_passes", "passes"),),
     "passes/.*qdq": (
         "tests/passes/test_qdq_rules.py",
@@ -101,6 +108,7 @@ _NEAR: dict[str, tuple[str, ...]] = {
 """Of seconds."""
 
 _BY_PART: dict[str, tuple[str, ...]] = {
+    "frontends": ("tests/conformance tests/test_models.py tests/cli", "tests/test_foreign.py"),
     "arithmetic": ("tests/tflite_operators",),
     "kernels/int8/.*_dsp|kernels/int8/(dsp|patch|gemm|plane|finish)": (
         _together("kernels", "requantise_dsp", "int8_dsp", "depthwise_dsp"),
