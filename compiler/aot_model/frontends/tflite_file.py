@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -124,7 +125,8 @@ class File:
             found.add(number)
             for o in self.subgraphs[number].operators:
                 options, names = _BODIES.get(o.kind, ("", ()))
-                waiting += [int(o.options.get(options, name)) for name in names]
+                with suppress(*DAMAGE):  # what is damaged is told where the operator is read
+                    waiting += [int(o.options.get(options, name)) for name in names]
         return found
 
 
