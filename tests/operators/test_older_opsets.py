@@ -223,6 +223,7 @@ def test_old_forms_that_no_runtime_has() -> None:
     for to in ("INT32", "int32"):
         cast = _ours(_node(5, "Cast", 9 * x, to=to), 9 * x)
         np.testing.assert_array_equal(cast, (9 * x).astype(np.int32))
+    np.testing.assert_array_equal(_ours(_node(5, "Clip", UNEVEN), UNEVEN), UNEVEN)
     low = np.full((1, 4), -1000, np.float32)
     np.testing.assert_allclose(_ours(_node(5, "Selu", low), low), -1.6732 * 1.0507 + 0 * low, rtol=2e-7)
     for operator, combined in (("Add", np.add), ("Sub", np.subtract), ("Div", np.divide), ("Pow", np.power)):

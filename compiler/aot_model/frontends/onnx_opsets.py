@@ -169,6 +169,7 @@ _TABLE: list[tuple[str, int, Rewrite]] = [
     ("Unsqueeze", 12, _ints("axes", 1)),
     ("PRelu", 6, _slope),
     ("Split", 12, _ints("split", 1)),
+    ("Clip", 5, _default(min=-np.inf, max=np.inf)),
     ("Clip", 10, _all(_default(min=-_LARGEST, max=_LARGEST), _floats("min", 1), _floats("max", 2))),
     ("Pad", 10, _all(_pad_list, _ints("pads", 1), _floats("value", 2))),
     ("Reshape", 4, _ints("shape", 1)),

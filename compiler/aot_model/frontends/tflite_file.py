@@ -72,6 +72,16 @@ class Options:
         return tuple(v.item() for v in found)
 
 
+_BODIES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "CALL": ("CallOptions", ("Subgraph",)),
+    "CALL_ONCE": ("CallOnceOptions", ("InitSubgraphIndex",)),
+    "IF": ("IfOptions", ("ThenSubgraphIndex", "ElseSubgraphIndex")),
+    "STABLEHLO_COMPOSITE": ("StableHLOCompositeOptions", ("DecompositionSubgraphIndex",)),
+    "WHILE": ("WhileOptions", ("CondSubgraphIndex", "BodySubgraphIndex")),
+}
+"""The options of operators that run sub-graphs."""
+
+
 @dataclass(frozen=True, eq=False)
 class FileOperator:
     """One operator: tensor indices (-1: absent) and options. `kind` is the builtin's name or
@@ -86,6 +96,12 @@ class FileOperator:
     options: Options
     custom: bytes
 
+    @property
+    def bodies(self) -> list[int]:
+        """The numbers of the sub-graphs that it runs, which need not exist."""
+        options, names = _BODIES.get(self.kind, ("", ()))
+        return [int(self.options.get(options, name)) for name in names]
+
 
 @dataclass(frozen=True, eq=False)
 class SubGraph:
@@ -96,16 +112,6 @@ class SubGraph:
     operators: tuple[FileOperator, ...]
     labels: dict[tuple[str, int], str] = field(default_factory=dict)
     """("input" or "output", tensor) -> the name that the model's signature gives it."""
-
-
-_BODIES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "CALL": ("CallOptions", ("Subgraph",)),
-    "CALL_ONCE": ("CallOnceOptions", ("InitSubgraphIndex",)),
-    "IF": ("IfOptions", ("ThenSubgraphIndex", "ElseSubgraphIndex")),
-    "STABLEHLO_COMPOSITE": ("StableHLOCompositeOptions", ("DecompositionSubgraphIndex",)),
-    "WHILE": ("WhileOptions", ("CondSubgraphIndex", "BodySubgraphIndex")),
-}
-"""The options of operators that run sub-graphs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +130,8 @@ class File:
                 continue
             found.add(number)
             for o in self.subgraphs[number].operators:
-                options, names = _BODIES.get(o.kind, ("", ()))
                 with suppress(*DAMAGE):  # what is damaged is told where the operator is read
-                    waiting += [int(o.options.get(options, name)) for name in names]
+                    waiting += o.bodies
         return found
 
 

@@ -26,12 +26,8 @@ from aot_model.ops.slices import SliceAt, UpdateAt
 KIND = "VARIANT"
 """The type of a list in the file."""
 _FLEX = "CUSTOM:FlexTensorList"
-_BODIES = {
-    "WHILE": ("WhileOptions", ("BodySubgraphIndex",), 0),
-    "IF": ("IfOptions", ("ThenSubgraphIndex", "ElseSubgraphIndex"), 1),
-    "CALL": ("CallOptions", ("Subgraph",), 0),
-}
-"""Operators that hand lists to sub-graphs: their options, and how many inputs of theirs come before."""
+_BEFORE = {"WHILE": 0, "IF": 1, "CALL": 0}
+"""Operators that hand lists to sub-graphs, and how many inputs of theirs come before what they hand on."""
 _GROWS = re.compile(rb"resize_if_index_out_of_bounds\x12\x02\x28\x01")
 """In the attributes of TensorListSetItem, a NodeDef: true."""
 
@@ -39,7 +35,7 @@ _GROWS = re.compile(rb"resize_if_index_out_of_bounds\x12\x02\x28\x01")
 def check_readers(operator: FileOperator, tensors: tuple[Tensor | None, ...]) -> None:
     """OperatorError when an operator reads a list that cannot."""
     if any(t is not None and t.kind == KIND for t in tensors) and not (
-        operator.kind in _BODIES or operator.kind.startswith(_FLEX)
+        operator.kind in _BEFORE or operator.kind.startswith(_FLEX)
     ):
         raise OperatorError("reads a list of tensors, which only operators of lists can", "E102")
 
@@ -154,10 +150,10 @@ def _items(file: File, graph: int, tensor: int, seen: set[tuple[int, int]]) -> I
                 yield from ((g, i, 0) for i in o.outputs)
             elif o.kind == f"{_FLEX}Stack":
                 yield from ((g, i, 1) for i in o.outputs)
-            elif o.kind in _BODIES:
-                options, names, before = _BODIES[o.kind]
+            elif o.kind in _BEFORE:
+                before = _BEFORE[o.kind]
                 places = [k - before for k, i in enumerate(o.inputs) if i == t and k >= before]
-                for body in (int(o.options.get(options, name)) for name in names):
+                for body in o.bodies:
                     if 0 < body < len(file.subgraphs):
                         inside = file.subgraphs[body].inputs
                         waiting += [(body, inside[k]) for k in places if k < len(inside)]
