@@ -24,7 +24,7 @@ function(aot_model_arena target)
         list(APPEND arg_POOL_SECTIONS --keep-unchanged)
     endif ()
     _aot_model_name(name "aot_model_arena(${target})" "${target}")
-    set(dir "${CMAKE_CURRENT_BINARY_DIR}/${target}.aot")
+    _aot_model_folder(dir "${target}" "${files}")
     _aot_model_add_command(
         OUTPUT "${dir}/${name}.c" "${dir}/${name}.h"
         ARGUMENTS arena ${files} -o "${dir}" "--name=${name}" ${arg_POOL_SECTIONS}

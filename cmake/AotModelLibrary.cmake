@@ -69,7 +69,8 @@
 # Makes <target>, a STATIC library of the generated C, compiled with the flags of the project, and the alias
 # <project>::<target>. Its header set has <name>.h and the runtime's headers: link to it, include "<name>.h";
 # install(TARGETS <target> [EXPORT <export>] FILE_SET HEADERS) installs all that its users need.
-# Everything generated is in <target>.aot/ of the binary directory.
+# Everything generated is in <target>.aot/ of the binary directory, in a folder there for each configuration where a generator
+# has several and they may differ.
 include_guard(GLOBAL)
 
 function(aot_model_library target)
@@ -116,17 +117,6 @@ function(aot_model_library target)
     _aot_model_take_regions("${call}" arg_POOLS arg_POOL_SECTIONS arg_CONSTANT_POOLS)
     _aot_model_find_model(model "${call}" "${arg_MODEL}" "${arg_DEPENDS}")
 
-    # A folder for this library alone: nothing else is on its include path, and two libraries may use the same file
-    # names. One folder serves all configurations, unless the options may differ between them.
-    set(dir "${CMAKE_CURRENT_BINARY_DIR}/${target}.aot")
-    get_property(is_multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
-    if (is_multi_config AND "${arg_OPTIONS}" MATCHES "\\$<")
-        string(APPEND dir "/$<CONFIG>")
-    endif ()
-    set(source "${dir}/${arg_NAME}.c")
-    set(header "${dir}/${arg_NAME}.h")
-    set(metadata "${dir}/${arg_NAME}.json")
-
     set(arguments "--name=${arg_NAME}" "--target=${arg_TARGET}")
     foreach (option IN LISTS options)
         string(REPLACE "/" ";" option "${option}")
@@ -157,6 +147,11 @@ function(aot_model_library target)
         # Ninja sees that the C did not change and stops there. Make would find it older than the model for ever.
         list(APPEND arguments --keep-unchanged)
     endif ()
+    _aot_model_folder(dir "${target}" "${model};${arguments};${arg_OPTIONS}")
+    set(source "${dir}/${arg_NAME}.c")
+    set(header "${dir}/${arg_NAME}.h")
+    set(metadata "${dir}/${arg_NAME}.json")
+
     set(report "")
     if (DEFINED arg_REPORT)
         set(report "${dir}/${arg_NAME}.report.txt")
@@ -225,6 +220,22 @@ function(aot_model_library target)
     if (DEFINED arg_METADATA)
         set(${arg_METADATA} "${metadata}" PARENT_SCOPE)
     endif ()
+endfunction()
+
+# Sets <result> to the folder for what is generated of a target, and of nothing else: nothing else is on its include path, and
+# two targets may use the same file names. Where the words of the call may differ between configurations of one build
+# folder, each has a folder of its own, so that none makes anew what another one has made. In Xcode all have the same
+# sources; CMake before 3.28 crashes at a DEPFILE of a configuration where CMAKE_CROSS_CONFIGS builds several at once.
+function(_aot_model_folder result target words)
+    set(dir "${CMAKE_CURRENT_BINARY_DIR}/${target}.aot")
+    get_property(separate GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+    if (CMAKE_GENERATOR STREQUAL "Xcode" OR (CMAKE_CROSS_CONFIGS AND CMAKE_VERSION VERSION_LESS 3.28))
+        set(separate FALSE)
+    endif ()
+    if (separate AND words MATCHES "\\$<")
+        string(APPEND dir "/$<CONFIG>")
+    endif ()
+    set(${result} "${dir}" PARENT_SCOPE)
 endfunction()
 
 # Sets <result> to the name of a target as a C identifier that a library can have.

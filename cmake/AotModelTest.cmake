@@ -83,8 +83,7 @@ function(_aot_model_add_program target call library subcommand arguments files)
         message(FATAL_ERROR "${call}: LIBRARY is missing")
     endif ()
     _aot_model_metadata(metadata "${call}" "LIBRARY" "${library}")
-    set(dir "${CMAKE_CURRENT_BINARY_DIR}/${target}.aot")
-    file(MAKE_DIRECTORY "${dir}")
+    _aot_model_folder(dir "${target}" "${metadata};${arguments}")
     _aot_model_add_command(
         OUTPUT "${dir}/main.c"
         ARGUMENTS ${subcommand} "${metadata}" -o "${dir}/main.c" ${arguments}

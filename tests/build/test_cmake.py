@@ -173,27 +173,6 @@ def test_model_of_another_directory_by_depends(tmp_path: Path) -> None:
     assert project.rebuilt() == {"kws"}
 
 
-def test_options_that_differ_between_configurations(tmp_path: Path) -> None:
-    """Such a library has a folder for each configuration; others have one."""
-    lists = """
-    aot_model_library(kws MODEL m.onnx METADATA kws_json OPTIONS $<$<CONFIG:Release>:--metadata=none>)
-    aot_model_library(vad MODEL m.onnx)
-    file(GENERATE OUTPUT $<CONFIG>.txt CONTENT "${kws_json}")
-    add_executable(app main.c)
-    target_link_libraries(app PRIVATE kws vad)
-    """
-    project = Project(tmp_path / "p", lists, generator="Ninja Multi-Config")
-    write_model(project.folder / "m.onnx")
-    project.write("main.c", program("kws", "vad"))
-    project.configure()
-    for configuration in ("Debug", "Release"):
-        project.build("--config", configuration)
-        assert "vad 0 6 8" in project.run(project.build_folder / configuration / "app")
-        assert Path((project.build_folder / f"{configuration}.txt").read_text()).is_file()
-        assert (project.build_folder / f"kws.aot/{configuration}/kws.h").is_file()
-    assert (project.build_folder / "vad.aot/vad.h").is_file()
-
-
 def test_the_projects_own_flags_compile_the_generated_code(tmp_path: Path) -> None:
     """A real target: warnings, sanitizers, the standard and compile_commands.json are the project's."""
     project = Project(tmp_path / "p", TWO_MODELS)
