@@ -126,6 +126,7 @@ def test_floats_between_integers() -> None:
         zero = build.constant(np.int8(7), DType.INT8)
         real = build(DequantizeLinear(), x, build.constant(np.float32(0.11), DType.FLOAT32), zero)
         by = build(op("Div"), real, build.constant(np.float32([3.1, -0.7, 11, 0.4, 2, 1]), DType.FLOAT32))
+        by = build(op("Clip"), by, None, build.constant(np.float32(1.0), DType.FLOAT32))  # no minimum
         return build(QuantizeLinear(), by, build.constant(np.float32(0.013), DType.FLOAT32), zero)
 
     graph = graph_of(make)
@@ -133,7 +134,8 @@ def test_floats_between_integers() -> None:
     (node,) = graph.nodes
     assert isinstance(node.op, QuantisedLine)
     x = np.arange(-128, 128, dtype=np.int8)[:, None]
-    wanted = np.rint((x - 7.0) * 0.11 / np.float32([3.1, -0.7, 11, 0.4, 2, 1]) / 0.013) + 7
+    divided = (x - 7.0) * 0.11 / np.float32([3.1, -0.7, 11, 0.4, 2, 1])
+    wanted = np.rint(np.minimum(divided, 1) / 0.013) + 7
     made = node.op.reference([x, *(np.asarray(v.data)[0] for v in node.inputs[1:] if v is not None)])[0]
     assert np.array_equal(made, np.clip(wanted, -128, 127))
 
