@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from aot_model.cli.execute import built, read_arrays
+from aot_model.cli.execute import built
 from aot_model.cli.table import table
 from aot_model.errors import fail
+from aot_model.frontends.arrays import read_arrays
 from aot_model.layers.data import vectors
 from aot_model.layers.findings import decibels, explained, findings, first_loss, interval, loses
 from aot_model.layers.losses import Losses, Pair, losses
@@ -29,8 +30,8 @@ def compare(arguments: argparse.Namespace) -> int:
     with scratch_folder() as folder:
         b = _side(arguments, arguments.model, arguments.b, Path(folder) / "b", arguments.on)
         a = _side(arguments, arguments.a_model, arguments.a, Path(folder) / "a", None)
-        arrays = read_arrays(arguments.inputs)
-        given = {"in_0": arrays} if isinstance(arrays, np.ndarray) else arrays
+        arrays, _ = read_arrays(arguments.inputs, "inputs")
+        given = {"in_0": arrays[""]} if "" in arrays else arrays
         ours, theirs = (vectors(x, y, given, str(arguments.inputs)) for x, y in ((a, b), (b, a)))
         found = losses(a, b, ours[: arguments.limit], theirs[: arguments.limit])
     if not found.pairs:

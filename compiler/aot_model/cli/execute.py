@@ -12,6 +12,7 @@ import numpy as np
 
 from aot_model.cli.build import request, tell_notes
 from aot_model.errors import CompileError, Problem, fail
+from aot_model.frontends.arrays import Array, read_arrays
 from aot_model.frontends.vectors import Vectors, load_vectors
 from aot_model.host.comparison import Comparison, Tolerance, compare, share_of
 from aot_model.ir.program import Access, Role
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from aot_model.emit.view import ModelView, Options, Port
     from aot_model.host.program import HostProgram
     from aot_model.pipeline import Compiled, Request
-
-Array = np.ndarray
 
 
 def built(
@@ -90,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     from aot_model.emit.files import write_bytes
     from aot_model.host.program import scratch_folder
 
-    given = read_arrays(arguments.inputs)
+    given, _ = read_arrays(arguments.inputs, "inputs")
     with scratch_folder() as folder:
         program, _ = built(arguments, Path(folder))
         vectors, stacked = _inputs(program.view, given, arguments.inputs)
@@ -105,32 +104,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def read_arrays(path: Path) -> dict[str, Array] | Array:
-    """The arrays of an .npz, or that of an .npy. CompileError E104 when it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            if not file.read(6).startswith((b"\x93NUMPY", b"PK")):
-                raise ValueError("it is neither .npy nor .npz")
-            file.seek(0)
-            found = np.load(file, allow_pickle=False)
-            return (
-                {key: found[key] for key in found.files} if isinstance(found, np.lib.npyio.NpzFile) else found
-            )
-    except Exception as error:  # numpy parses headers as Python and lets out whatever comes of it
-        reason = (
-            "it holds Python objects, not numbers or texts"
-            if "llow_pickle" in str(error)
-            else getattr(error, "strerror", None) or str(error) or type(error).__name__
-        )
-        hint = "save arrays of numbers, or texts as numpy's str" if "llow_pickle" in str(error) else ""
-        raise fail("E104", f"the inputs cannot be read: {reason}", where=str(path), hint=hint) from None
-
-
-def _inputs(
-    view: ModelView, arrays: Mapping[str, Array] | Array, path: Path
-) -> tuple[list[list[Array]], bool]:
+def _inputs(view: ModelView, given: Mapping[str, Array], path: Path) -> tuple[list[list[Array]], bool]:
     """Input arrays of each run, and whether they were stacked (`in_<i>`) rather than one run by name."""
-    if isinstance(arrays, np.ndarray):
+    if "" in given:
         names = [p.buffer.name or p.c_name for p in view.inputs]
         if len(names) != 1:
             there = f"{len(names)} inputs: {', '.join(names)}" if names else "no inputs"
@@ -140,9 +116,7 @@ def _inputs(
                 where=str(path),
                 hint="give an .npz with an array for each input, by its name",
             )
-        given: Mapping[str, Array] = {names[0]: arrays}
-    else:
-        given = arrays
+        given = {names[0]: given[""]}
     stacked = bool(view.inputs) and "in_0" in given and all(p.buffer.name != "in_0" for p in view.inputs)
     problems: list[Problem] = []
     columns: list[Array] = []

@@ -13,7 +13,8 @@ import numpy as np
 
 from aot_model.emit.render import environment
 from aot_model.errors import fail
-from aot_model.frontends.vectors import Array, load_vectors
+from aot_model.frontends.arrays import Array
+from aot_model.frontends.vectors import load_vectors
 from aot_model.ir.types import DType
 from aot_model.library.metadata import Metadata
 

@@ -12,20 +12,16 @@ Two forms are read:
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aot_model.errors import CompileError, Problem, fail
+from aot_model.frontends.arrays import Array, read_arrays
 from aot_model.ir.strings import encoded, is_text
 from aot_model.ir.types import TensorType
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -136,14 +132,12 @@ def _fit(stack: Array, type_: TensorType) -> Array:
 
 def _read_npz(path: Path, known: Collection[str]) -> tuple[dict[str, Array], list[str]]:
     """The arrays `in_<i>`, `out_<i>` and those of known names; the names of all."""
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise ValueError("it is not an .npz archive")
-            wanted = [k for k in archive.files if k in known or re.fullmatch(r"(in|out)_\d+", k)]
-            return {key: archive[key] for key in wanted}, sorted(archive.files)
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
-        raise fail("E104", f"the vectors cannot be read: {error}", where=str(path)) from None
+    arrays, names = read_arrays(
+        path, "vectors", lambda name: name in known or bool(re.fullmatch(r"(in|out)_\d+", name))
+    )
+    if "" in arrays:
+        raise fail("E104", "the vectors are a single array: give an .npz archive", where=str(path))
+    return arrays, names
 
 
 def read_folder(path: Path) -> tuple[dict[str, Array], tuple[Path, ...]]:

@@ -10,9 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from aot_model.errors import CompileError, Problem, fail
+from aot_model.frontends.arrays import Array, read_arrays
+from aot_model.frontends.vectors import read_folder
 
-Array = np.ndarray
 LABELS = ("labels", "label", "y")
+WHAT = "data"
+"""In messages."""
 FEW = 32
 """Fewer samples say little of the ranges that will be met."""
 
@@ -48,18 +51,9 @@ class Samples:
 
 
 def read_samples(path: Path, ports: Sequence[Port]) -> Samples:
-    """The samples of an .npz, an .npy or a folder. CompileError E101, E104 with everything that does not
+    """The samples of an .npz, an .npy or a folder. CompileError E104 with everything that does not
     fit."""
-    try:
-        arrays, files = _folder(path, ports) if path.is_dir() else (_arrays(path), (path,))
-    except OSError as error:
-        raise fail("E101", f"cannot read the data: {error.strerror or error}", where=str(path)) from None
-    except CompileError:
-        raise
-    except Exception as error:  # numpy parses headers as Python and lets out whatever comes of it
-        if "pickle" in str(error):  # of what it does not know it says that it may be one
-            error = ValueError("this is no .npz or .npy of numbers")
-        raise fail("E104", f"the data cannot be read: {error}", where=str(path)) from None
+    arrays, files = _folder(path, ports) if path.is_dir() else (read_arrays(path, WHAT)[0], (path,))
     if set(arrays) == {""}:
         if len(ports) != 1:
             raise fail(
@@ -109,19 +103,9 @@ def read_samples(path: Path, ports: Sequence[Port]) -> Samples:
     return Samples(found, labels, files, str(path))
 
 
-def _arrays(path: Path) -> dict[str, Array]:
-    loaded = np.load(path, allow_pickle=False)
-    if isinstance(loaded, np.lib.npyio.NpzFile):
-        with loaded:
-            return {key: loaded[key] for key in loaded.files}
-    return {"": np.asarray(loaded)}
-
-
 def _folder(path: Path, ports: Sequence[Port]) -> tuple[dict[str, Array], tuple[Path, ...]]:
     """Folders of ONNX test data; else each .npz or .npy is some samples, or one without the extent of 1, in
     the order of the names."""
-    from aot_model.frontends.vectors import read_folder
-
     files = sorted((f for f in path.iterdir() if f.suffix in (".npz", ".npy")), key=_natural)
     if not files:
         if not any(path.rglob("input_*.pb")):
@@ -135,12 +119,15 @@ def _folder(path: Path, ports: Sequence[Port]) -> tuple[dict[str, Array], tuple[
             keys = (port.name, f"in_{number}", *([""] if len(ports) == 1 else []))
             ones.update(dict.fromkeys(keys, port.shape[1:]))
     for file in files:
-        for key, array in _arrays(file).items():
+        for key, array in read_arrays(file, WHAT)[0].items():
             alone = array.shape == ones.get(key)
             pieces.setdefault(key, []).append(array[np.newaxis] if alone else array)
-    if len({len(p) for p in pieces.values()}) > 1:
-        raise ValueError("its files do not have the same arrays")
-    return {key: np.concatenate(p) for key, p in pieces.items()}, tuple(files)
+    try:
+        if len({len(p) for p in pieces.values()}) > 1:
+            raise ValueError("its files do not have the same arrays")
+        return {key: np.concatenate(p) for key, p in pieces.items()}, tuple(files)
+    except ValueError as error:
+        raise fail("E104", f"the data cannot be read: {error}", where=str(path)) from None
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:
@@ -157,6 +144,11 @@ def _fitted(array: Array, port: Port) -> Array:
             raise ValueError(
                 f"is {array.dtype}, the model says {port.dtype}: give what the model is given in use"
             )
+        if array.size and array.dtype.kind in "iu":
+            limits = np.iinfo(port.dtype.str)
+            low, high = int(array.min()), int(array.max())
+            if low < limits.min or high > limits.max:
+                raise ValueError(f"has numbers from {low} to {high}, which {port.dtype} does not have")
         array = array.astype(port.dtype)
     if array.shape[1:] == port.shape and array.ndim:
         return _checked(array)
