@@ -7,15 +7,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
+from aot_model.arithmetic.fixed_point import quantise_multiplier
 from aot_model.ir.graph import Graph
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import op
-from aot_model.ops.quantised import QuantisedMul, QuantisedSum
+from aot_model.ops.quantised import QuantisedMul, QuantisedPRelu, QuantisedSum
 from aot_model.ops.quantised_div import QuantisedDiv
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
-from aot_model.ops.quantised_lines import BEYOND, QuantisedLine, _slopes, lines
+from aot_model.ops.quantised_lines import BEYOND, QuantisedLine, _slopes, bends, lines
 from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.registry import Build, load_all
 from aot_model.ops.requantise import Requantise, Rescale
@@ -231,6 +232,41 @@ def test_lines_that_there_are_are_found(seed: int) -> None:
     assert np.array_equal(np.clip(total >> found.shift, found.low, found.high), wanted)
     wanted[7] = np.abs(x) // 2
     assert lines(wanted, range(-128, 128), (-128, 127)) == "it is no line"
+
+
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.UINT8])
+@pytest.mark.parametrize("zero", [0, 1, 5, 120, 254, 255])
+@pytest.mark.parametrize("factor", [1.0, 0.61, 1.7])
+def test_a_slope_for_each_channel_bends_a_line(dtype: DType, zero: int, factor: float) -> None:
+    """PRelu with zero points at the ends of their range, and beyond its limits."""
+    low = dtype.limits[0]
+    positive, negative = (quantise_multiplier(v) for v in (factor, factor / 9730.1))
+    bent = QuantisedPRelu(low + zero, 0, Rescale(low + 255 - zero, *positive), Rescale(0, *negative))
+
+    def make(build: Build, x: Value) -> Value:
+        return build(bent, x, build.constant(EDGES * np.int16(100), DType.INT16))
+
+    assert np.array_equal(at_all(make, dtype), at_all(make, dtype, ["QuantisedBend"]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_bends_that_there_are_are_found(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    t = np.arange(-128, 128) - (zero := int(rng.integers(-128, 128)))
+    slopes = rng.uniform(-2, 2, (40, 1))
+    real = np.where(t < 0, slopes, rng.uniform(0.1, 2)) * t + rng.integers(-20, 20)
+    wanted = np.clip(np.floor(real + 0.5), -128, 127).astype(np.int64)
+    found = bends(wanted, range(-128, 128), (-128, 127), zero)
+    assert found is not None
+    bent = np.minimum(t, 0) * found.less.astype(np.int64)[:, None] + found.offset
+    total = t * found.slope + bent
+    assert max(np.abs(bent).max(), np.abs(total).max(), np.abs(t * found.slope).max()) < 1 << 31
+    assert np.array_equal(np.clip(total >> found.shift, -128, 127), wanted)
+    wanted[7] = np.abs(t) // 2 % 100
+    wanted[7, t >= 0] = wanted[0, t >= 0]
+    wanted[7, 0] = 99
+    assert bends(wanted, range(-128, 128), (-128, 127), zero) is None
+    assert bends(np.stack([t, -t]), range(-128, 128), (-128, 127), zero) is None
 
 
 @pytest.mark.parametrize("slope", [-(1 << 31), -7, -1, 0, 1, 2, 3, 5, 1000, 1 << 31])

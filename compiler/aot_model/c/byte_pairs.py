@@ -18,6 +18,8 @@ HEADER = "aot_model/int8_dsp.h"
 LANES = (0, "b"), (1, "b"), (0, "t"), (1, "t")
 """Which of two registers has the factor of each of four turns, and in which half."""
 
+BYTES = (DType.INT8, DType.UINT8)
+
 
 class Factor(NamedTuple):
     """A factor of products. bytes: what it is made of where it moves, the zero point that is added to it."""
@@ -56,11 +58,7 @@ def _factor(x: Expr, v: Var) -> Factor | None:
     if isinstance(x, Call) and x.op in ("add", "sub") and isinstance(x.args[1], Const):
         inner, zero = x.args[0], int(x.args[1].value) * (1 if x.op == "add" else -1)
     cell = inner.args[0] if isinstance(inner, Call) and inner.op == "cast" else None
-    if (
-        not isinstance(cell, Cell)
-        or cell.value.dtype not in (DType.INT8, DType.UINT8)
-        or is_packed(cell.value)
-    ):
+    if not isinstance(cell, Cell) or cell.value.dtype not in BYTES or is_packed(cell.value):
         return None
     return Factor(x, cell, zero) if step_of(cell.position, v) == 1 else None
 

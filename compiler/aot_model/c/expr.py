@@ -14,6 +14,7 @@ from functools import cache
 from aot_model.c.literal import float_literal, literal
 from aot_model.c.rescale import Product, halves, halves_and_zero, product, saturated
 from aot_model.c.rounding import ROUNDED, Rounding, divided_by
+from aot_model.c.whole_sums import whole_sum
 from aot_model.ir.admissible import Range, observed, want
 from aot_model.ir.bounds import bounds, only_asking
 from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, Var, const, walk
@@ -50,6 +51,8 @@ class ExprWriter:
 
     def __init__(self, address: Callable[[Cell, str], str]) -> None:
         self.headers: set[str] = set()
+        self.whole_sums = False
+        """Whether sums of floats that are rounded to bytes are of integers where they can (whole_sums.py)."""
         self._address = address
         self._names: dict[Expr, str] = {}
         """Locals that hold expressions."""
@@ -100,6 +103,10 @@ class ExprWriter:
         divided = ", ".join((self.text(rounding.real), *(float_literal(n, DType.FLOAT32) for n in numbers)))
         limits = f"{rounding.zero}, {rounding.low}, {rounding.high}"
         self.headers.add("aot_model/divisor.h" if rounding.in_parts else "aot_model/scalar.h")
+        form = whole_sum(rounding) if self.whole_sums and rounding.in_parts else None
+        if form is not None:
+            total = f"{self.text(form.total)}, {form.shift}, {form.beside:#x}u"
+            return f"aot_model_{name}_sum({total}, {divided}, {limits})", _ATOM
         if rounding.in_parts:
             return f"aot_model_{name}_quotient({divided}, {limits})", _ATOM
         return f"aot_model_{x.op}(aot_model_quotient({divided}), {limits})", _ATOM

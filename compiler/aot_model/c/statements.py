@@ -42,6 +42,7 @@ class CWriter(ExprWriter):
         self.lines: list[str] = []
         self.indent = indent
         self.turns = turns
+        self.whole_sums = turns > 1  # where elements are computed one by one, not in vectors
         self.lanes = lanes
         self._count = 0
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from aot_model.c.reading_order import step_of
-from aot_model.c.rescale import halves, product
+from aot_model.c.rescale import halves, product, saturated
 from aot_model.c.rounding import ROUNDED
 from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, walk
 from aot_model.ir.scalar_ops import SCALAR_OPS
@@ -18,7 +18,7 @@ from aot_model.ir.scalar_ops import SCALAR_OPS
 TURNS = 4
 """Turns at once."""
 LONGEST = 12
-"""Loads and operations of a turn that is short."""
+"""Loads and operations of a turn that is short; what a load or a saturation does besides is none."""
 _PLAIN = frozenset({*"min max abs neg cast select isum add_scaled add_high".split(), *ROUNDED})
 """What takes a few instructions, beside the operators of C."""
 _CHOICE = 4
@@ -43,6 +43,15 @@ def is_short(body: Expr, turns: int = 1, over: Var | None = None) -> bool:
             if terms > turns or len(node.over) > 1:
                 return False
             waiting.append((node.body, times * terms))
+        clamped = saturated(node) if isinstance(node, Call) else None
+        if clamped is not None:  # one instruction, with a shift before it
+            inner = clamped[1]
+            length += times
+            node = inner.args[0] if isinstance(inner, Call) and inner.op == "sar" else inner
+            waiting.append((node, times))
+            continue
+        if isinstance(node, Call) and node.op == "cast" and isinstance(node.args[0], Cell):  # one load
+            node = node.args[0]
         choice = isinstance(node, Call) and node.op in ("min", "max") and node.dtype.is_float
         length += times * (_CHOICE if choice else 1)
         if length > LONGEST:

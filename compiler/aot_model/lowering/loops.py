@@ -9,7 +9,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from aot_model.c.byte_pairs import BYTES, LANES
+from aot_model.c.byte_pairs import HEADER as FOURS
 from aot_model.c.lane_folds import VECTORS
+from aot_model.c.reading_order import step_of
 from aot_model.c.statements import CWriter
 from aot_model.c.turns import is_better_whole, is_short
 from aot_model.c.vectors import vectors
@@ -92,9 +95,27 @@ def _written(part: Section, to: DType, names: dict[Value, str], dialect: str, tu
         lambda c, text: element_text(c, names[c.value], text, headers), turns=turns, lanes=dialect in VECTORS
     )
 
+    short = bool(loops) and is_short(element, turns, loops[-1])
+    short = short and not is_better_whole(loops[-1], element, position)
+    fours = short and turns == len(LANES) and to in BYTES and step_of(position, loops[-1]) == 1
+    waiting: list[tuple[str, str, str]] = []
+
     def store(element: Expr, position: Expr) -> None:
-        (text,) = writer.compute(element)
-        writer.line(f"y[{writer.text(position)}] = {text};")
+        wide = element.args[0] if fours and isinstance(element, Call) and element.op == "cast" else element
+        wide = wide if wide.dtype is DType.INT32 else element
+        writer.compute(wide)
+        waiting.append((writer.text(position), writer.text(wide), writer.text(element)))
+        if fours and len(waiting) == len(LANES):
+            writer.headers.add(FOURS)
+            writer.line(f"dsp_put_four(&y[{waiting[0][0]}], {', '.join(text for _, text, _ in waiting)});")
+            waiting.clear()
+        elif not fours:
+            put()
+
+    def put() -> None:
+        for at, _, text in waiting:
+            writer.line(f"y[{at}] = {text};")
+        waiting.clear()
 
     for k, v in enumerate(loops[:-1]):
         writer.divisors(element, loops[:k])
@@ -102,8 +123,8 @@ def _written(part: Section, to: DType, names: dict[Value, str], dialect: str, tu
     if loops:
         writer.divisors(element, loops[:-1])
         writer.steady(element, loops[-1:])
-        short = is_short(element, turns, loops[-1]) and not is_better_whole(loops[-1], element, position)
         writer.along(loops[-1], (element, position), store, turns if short else 1)
+        put()
         writer.close_loops(len(loops) - 1)
     else:
         store(element, position)

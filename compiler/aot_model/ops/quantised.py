@@ -286,11 +286,13 @@ class QuantisedPRelu(Operator):
         return [Sample((x, alpha), given), Sample((x, alpha), given, frozenset({1}))]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        dtype = np.asarray(arrays[0]).dtype
+        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+
         def one(x: int, alpha: int) -> int:
             real = x - self.x_zero_point
             by, factor = (self.positive, 1) if real >= 0 else (self.negative, alpha - self.alpha_zero_point)
-            return exact.within(
-                exact.rescale(real * factor, by.multiplier, by.shift) + self.positive.zero_point, 8
-            )
+            scaled = exact.rescale(real * factor, by.multiplier, by.shift)
+            return exact.clamped(scaled + self.positive.zero_point, low, high)
 
-        return exact.by_element(one, np.asarray(arrays[0]).dtype, *arrays)
+        return exact.by_element(one, dtype, *arrays)

@@ -1,4 +1,6 @@
-"""Functions of one quantised value that are lines, each with numbers of its own along other axes."""
+"""Functions of one quantised value that are lines, or lines with a bend, each with numbers of its own along
+other axes.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from aot_model.ir.expr import Expr, Index, call, cast, const
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.registry import broadcast, broadcast_index, operator, required
-from aot_model.ops.requantise import saturated
+from aot_model.ops.requantise import saturated, widened
 
 
 @operator("QuantisedLine", domain="aot", elementwise=True)
@@ -62,6 +64,52 @@ class QuantisedLine(Operator):
         ]
 
 
+@operator("QuantisedBend", domain="aot", elementwise=True)
+class QuantisedBend(Operator):
+    """(t * slope + min(t, 0) * less + offset) >> shift of bytes, t = x - zero_point, within their type; less:
+    int32 constants that broadcast and with which nothing leaves int32.
+    """
+
+    zero_point: int
+    slope: int
+    offset: int
+    shift: int
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, less = required(inputs), required(inputs, 1)
+        if x.dtype.bits != 8 or less.dtype is not DType.INT32 or broadcast(x.shape, less.shape) != x.shape:
+            raise OperatorError(f"no line through {x.type} is bent by {less.type}")
+        return [x.type]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
+        x, less = required(inputs), required(inputs, 1)
+        t, by = widened(at(x, index), self.zero_point), at(less, broadcast_index(less.shape, index))
+        bent = call("add", call("mul", call("min", t, const(0)), by), const(self.offset))
+        total = call("add", call("mul", t, const(self.slope)), bent)
+        return saturated(call("sar", total, const(self.shift)), 0, *x.dtype.limits, x.dtype)
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        dtype = np.asarray(arrays[0]).dtype
+        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+
+        def one(x: int, less: int) -> int:
+            t = x - self.zero_point
+            return exact.clamped((t * self.slope + min(t, 0) * less + self.offset) >> self.shift, low, high)
+
+        return exact.by_element(one, dtype, *arrays)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.arange(-128, 128, dtype=np.int8).reshape(16, 4, 4)
+        less = np.asarray([-(2**22), 2**20, -(2**21) - 77, 0], np.int32)
+        given = {"slope": 2**22, "offset": 3 * 2**21, "shift": 22}
+        return [
+            *(Sample((x, by), {**given, "zero_point": -9}, frozenset({1})) for by in (less, less[:, None])),
+            Sample((x, less), {**given, "slope": 5000011, "zero_point": 127}, frozenset({1})),
+            Sample((x.view(np.uint8), less), {**given, "zero_point": 200}, frozenset({1})),
+        ]
+
+
 @dataclass(frozen=True)
 class Lines:
     """Slopes and offsets, one of each for every function; one slope where all have the same."""
@@ -103,8 +151,7 @@ def _lines(
     functions: np.ndarray, x: np.ndarray, shift: int, low: int, high: int
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Slopes and offsets in units of 2^-shift."""
-    least = np.where(functions > low, functions << shift, -BEYOND)
-    most = np.where(functions < high, ((functions + 1) << shift) - 1, BEYOND)
+    least, most = _limited(functions, shift, (low, high))
     slopes = _slopes(least, most, x, together=True)
     if slopes is None:
         slopes = _slopes(least, most, x, together=False)
@@ -136,3 +183,65 @@ def _slopes(least: np.ndarray, most: np.ndarray, x: np.ndarray, together: bool) 
             right[:] = right[right != 0][0]
         low, high = np.where(right > 0, slopes + 1, low), np.where(right < 0, slopes - 1, high)
     return None
+
+
+ROOM = 1 << 23
+"""Steeper lines leave int32 before all bytes are passed; what no byte is the limit of is none."""
+PARTS = 16
+"""Of a step: where between two integers a line with a bend may have it."""
+
+
+@dataclass(frozen=True)
+class Bends:
+    """Lines that are one from where they are bent, with the numbers of QuantisedBend; less: of each."""
+
+    slope: int
+    less: np.ndarray
+    offset: int
+    shift: int
+
+
+def bends(functions: np.ndarray, arguments: range, limits: tuple[int, int], zero: int) -> Bends | None:
+    """The lines, bent at the argument `zero`, that are equal to functions (int64 [function, argument]) at all
+    arguments.
+    """
+    t = np.arange(arguments.start, arguments.stop, dtype=np.int64) - zero
+    right = functions[:1, t >= 0]
+    if not (t == 0).any() or (functions[:, t >= 0] != right).any():
+        return None
+    for shift in range(FINEST, COARSEST - 1, -1):
+        for part in sorted(range(1, PARTS), key=lambda k: abs(2 * k - PARTS)):
+            offset = (int(right[0, 0]) << shift) + part * ((1 << shift) - 1) // PARTS
+            slope = _slopes_from(right, t[t >= 0], offset, shift, limits)
+            slopes = _slopes_from(functions[:, t <= 0], t[t <= 0], offset, shift, limits)
+            if slope is None or slopes is None:
+                continue
+            less = slopes - slope
+            bent = np.outer(less, np.minimum(t, 0))
+            steps = (less, bent, bent + offset, t * slope, t * slope + bent + offset)
+            if all(int(np.abs(v).max()) < 1 << 31 for v in steps):
+                return Bends(int(slope[0]), less.astype(np.int32), offset, shift)
+    return None
+
+
+def _slopes_from(
+    functions: np.ndarray, t: np.ndarray, offset: int, shift: int, limits: tuple[int, int]
+) -> np.ndarray | None:
+    """A slope for each function, with which it is a line from `offset` at t = 0, or None; t to one side."""
+    ends = [v - offset for v in _limited(functions, shift, limits)]
+    least, most = ends if t.max() > 0 else (-v for v in ends[::-1])
+    by = np.abs(t)[t != 0]
+    least, most = (v[:, t != 0] for v in (least, most))
+    low, high = (-(-least // by)).max(axis=1, initial=-BEYOND), (most // by).min(axis=1, initial=BEYOND)
+    if (low > high).any():
+        return None
+    low, high = np.maximum(low, np.minimum(high, -ROOM)), np.minimum(high, np.maximum(low, ROOM))
+    zeros = next(k for k in range(32, -1, -1) if (high >> k << k >= low).all())
+    slopes: np.ndarray = high >> zeros << zeros  # of few bits are shifts
+    return slopes
+
+
+def _limited(functions: np.ndarray, shift: int, limits: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """What functions are at least and at most before they are shifted."""
+    least = np.where(functions > limits[0], functions << shift, -BEYOND)
+    return least, np.where(functions < limits[1], ((functions + 1) << shift) - 1, BEYOND)

@@ -2,6 +2,7 @@
 
     (x - 5) * (c[k] - 9) * scale  =  (x * slope[k] + offset[k]) >> shift     MUL by a tensor of one row
     x + c[k]                                                                  ADD
+    x < 0 ? x * c[k] : x                                                      PRELU, with a bend at 0
 
 What operators with constants give for all 256 values of x, beside each element of the constants, is computed
 by the operators themselves and compared, as for tables. Helium has forms of its own for these operators.
@@ -18,9 +19,9 @@ from aot_model.ir.expr import const
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.values import Value, constant
 from aot_model.kernels.target import Target
-from aot_model.ops.quantised import QuantisedMul, QuantisedSum
+from aot_model.ops.quantised import QuantisedMul, QuantisedPRelu, QuantisedSum
 from aot_model.ops.quantised_div import QuantisedDiv
-from aot_model.ops.quantised_lines import QuantisedLine, lines
+from aot_model.ops.quantised_lines import QuantisedBend, QuantisedLine, bends, lines
 from aot_model.ops.requantise import Requantise, RequantiseFloat
 from aot_model.passes.explain import refuse
 from aot_model.passes.fuse_tables import CONVERSIONS, FLOATS, between, computed, surely
@@ -29,7 +30,7 @@ WORTH = 8
 """Elements for each function: its two numbers take eight bytes of flash, a constant of bytes one."""
 MOST = 4096
 """Functions of a node."""
-RESCALING = (QuantisedSum, QuantisedMul, QuantisedDiv, Requantise, RequantiseFloat)
+RESCALING = (QuantisedSum, QuantisedMul, QuantisedDiv, QuantisedPRelu, Requantise, RequantiseFloat)
 """Operators that take longer than a line; of others, a maximum or a table, there may be some beside them."""
 
 
@@ -90,13 +91,18 @@ def _line(node: Node, x: Value, cone: list[Node]) -> Node | None:
         refuse(node, f"{count} lines of {x.type.elements} elements are not worth their constants")
         return None
     low, high = (int(v) for v in x.dtype.limits)
-    values = _values(x, cone, shape)
-    limits = node.outputs[0].dtype.limits
+    values, out = _values(x, cone, shape), node.outputs[0]
+    if values is not None and isinstance(node.op, QuantisedPRelu) and x is node.inputs[0]:
+        zero = node.op.x_zero_point
+        bend = bends(values, range(low, high + 1), out.dtype.limits, zero)
+        if bend is not None:
+            less = constant(f"{out.name}.less", bend.less.reshape(shape))
+            return Node(QuantisedBend(zero, bend.slope, bend.offset, bend.shift), [x, less], [out], node.name)
+    limits = out.dtype.limits
     found = "numpy does not compute it" if values is None else lines(values, range(low, high + 1), limits)
     if isinstance(found, str):
         refuse(node, f"as a function of '{x.name}': {found}")
         return None
-    out = node.outputs[0]
     slopes = found.slopes[:1] if (found.slopes == found.slopes[0]).all() else found.slopes.reshape(shape)
     numbers = [
         constant(f"{out.name}.slope", slopes),

@@ -7,6 +7,7 @@
 #ifndef AOT_MODEL_DIVISOR_H
 #define AOT_MODEL_DIVISOR_H
 
+#include "aot_model/saturate.h"
 #include "aot_model/scalar.h"
 
 /* Processors whose floats are functions of a library. */
@@ -144,5 +145,33 @@ AOT_MODEL_QUANTISE_BY(round)
     }
 AOT_MODEL_QUANTISE_QUOTIENT(rint)
 AOT_MODEL_QUANTISE_QUOTIENT(round)
+
+AOT_MODEL_INLINE int32_t aot_model_sum_within(int32_t total, int32_t shift, int32_t least, int32_t most)
+{
+    const int32_t whole = total >> shift;
+    if (least == -128 && most == 127) {
+        return aot_model_saturate_shifted_int8(total, shift);
+    }
+    return (whole < least) ? least : (whole > most) ? most : whole;
+}
+#if defined(__GNUC__)
+#define AOT_MODEL_BESIDE(x) __builtin_expect((x), 0)
+#else
+#define AOT_MODEL_BESIDE(x) (x)
+#endif
+
+/* The same, where total / 2^shift is x / by + zero + 1/2, each of them off by up to half of `beside` / 2^32, which was added:
+ * what is left of the shift is less where they may be of different integers. 16 <= shift < 32. */
+#define AOT_MODEL_QUANTISE_SUM(name)                                                                                   \
+    AOT_MODEL_INLINE int32_t aot_model_##name##_sum(int32_t total, int32_t shift, uint32_t beside, float x, float by,  \
+                                                    float high, float low, int32_t zero, int32_t least, int32_t most)  \
+    {                                                                                                                  \
+        if (AOT_MODEL_BESIDE((uint32_t)total << (32 - shift) < beside)) {                                              \
+            return aot_model_##name##_quotient(x, by, high, low, zero, least, most);                                   \
+        }                                                                                                              \
+        return aot_model_sum_within(total, shift, least, most);                                                        \
+    }
+AOT_MODEL_QUANTISE_SUM(rint)
+AOT_MODEL_QUANTISE_SUM(round)
 
 #endif

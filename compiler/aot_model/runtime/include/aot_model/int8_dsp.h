@@ -149,6 +149,23 @@ AOT_MODEL_INLINE uint32_t dsp_four_at(const void *at)
 #endif
 }
 
+/* The lowest bytes of a, b, c and d to any address. */
+AOT_MODEL_INLINE void dsp_put_four(void *at, int32_t a, int32_t b, int32_t c, int32_t d)
+{
+#if AOT_MODEL_DSP
+    __asm__("bfi %0, %1, #8, #8" : "+r"(a) : "r"(b));
+    __asm__("bfi %0, %1, #16, #8" : "+r"(a) : "r"(c));
+    __asm__("bfi %0, %1, #24, #8" : "+r"(a) : "r"(d));
+    memcpy(at, &a, sizeof a);
+#else
+    uint8_t *to = (uint8_t *)at;
+    to[0] = (uint8_t)a;
+    to[1] = (uint8_t)b;
+    to[2] = (uint8_t)c;
+    to[3] = (uint8_t)d;
+#endif
+}
+
 /* dsp_smlad of the pair at `at`, any even address. */
 AOT_MODEL_INLINE int32_t dsp_smlad_at(const int16_t *at, int32_t weights, int32_t sum)
 {
