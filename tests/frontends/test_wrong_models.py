@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from rejected import compile_, rejected
 
 from onnx_models import model, save, small_cnn, tensor, unary
@@ -66,6 +66,34 @@ def _loop_by_numbers() -> onnx.NodeProto:
     inputs = [tensor("t", [], TensorProto.INT64), tensor("go", [], TensorProto.BOOL), tensor("a", [2])]
     body = helper.make_graph([node("Neg", ["a"], ["b"])], "body", inputs, [tensor("b", [2])] * 2)
     return node("Loop", ["", "", "x"], ["y"], body=body)
+
+
+def _packed(count: int, elements: int) -> onnx.ModelProto:
+    """Four bits each."""
+    w = TensorProto(name="w", data_type=TensorProto.INT4, dims=[elements], raw_data=bytes(count))
+    steps = [node("Cast", ["w"], ["v"], to=TensorProto.FLOAT), node("Add", ["x", "v"], ["y"])]
+    proto = model(steps, [tensor("x", [1])], [tensor("y", None)], opset=21)
+    proto.graph.initializer.append(w)
+    return proto
+
+
+def _loop_with_default() -> onnx.ModelProto:
+    """What a turn reads is a constant, and what the turn before gave, by one name."""
+    made = _loop_by_numbers()
+    body = made.attribute[0].g
+    body.input[2].name = "v"
+    body.initializer.append(numpy_helper.from_array(np.zeros(2, np.float32), "v"))
+    return _two([made])
+
+
+def _opset(domain: str, version: int) -> onnx.OperatorSetIdProto:
+    return helper.make_opsetid(domain, version)
+
+
+def _in_two_opsets() -> onnx.FunctionProto:
+    made = _function("F0", "Relu")
+    made.opset_import.append(_opset("ai.onnx", 11))
+    return made
 
 
 def _lists() -> onnx.ModelProto:
@@ -186,6 +214,11 @@ WRONG: dict[str, tuple[onnx.ModelProto, str, tuple[str, ...]]] = {
         "E102",
         ("'w1'",),
     ),
+    "a constant with more bytes than it has elements": (_packed(3, 4), "E102", ("'w'", "3 bytes")),
+    "a constant with fewer": (_packed(1, 3), "E102", ("'w'", "1 bytes")),
+    "an input of a body that is a constant": (_loop_with_default(), "E102", ("'v'", "of a body")),
+    "two opsets": (_edited(lambda p: p.opset_import.append(_opset("ai.onnx", 11))), "E102", ("11 and 18",)),
+    "two opsets of a function": (_called(_in_two_opsets()), "E102", ("11 and 18",)),
     "no opset": (_edited(lambda p: p.ClearField("opset_import")), "E102", ("opset",)),
     "opset of the future": (_edited(lambda p: setattr(p.opset_import[0], "version", 999)), "E202", ("999",)),
     "opset 0": (_edited(lambda p: setattr(p.opset_import[0], "version", 0)), "E102", ("opset",)),

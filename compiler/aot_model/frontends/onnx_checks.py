@@ -6,12 +6,14 @@ these checks find everything of their kind at once and cost one walk over the pr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from functools import cache
 
 import onnx
 import onnx.defs
+import onnx.helper
 
 from aot_model.c.names import printable
 from aot_model.errors import CompileError, Problem
@@ -39,6 +41,7 @@ def check_model(proto: onnx.ModelProto, where: str) -> None:
         problems += _opsets(proto, where)
     if not problems:
         problems += [p for graph in graphs(proto.graph) for p in _graph(graph, where)]
+        problems += _bodies(proto, where)
         problems += _functions(proto, where)
         problems += _arity(proto, where)
         if not proto.graph.output:
@@ -129,8 +132,12 @@ def _opsets(proto: onnx.ModelProto, where: str) -> list[Problem]:
                     where,
                 )
             ]
-    versions = {o.domain: o.version for o in proto.opset_import}
-    version = next((versions[d] for d in AI_ONNX if d in versions), None)
+    for owner in (proto, *proto.functions):
+        said = {o.version for o in owner.opset_import if o.domain in AI_ONNX}
+        if len(said) > 1:
+            both = " and ".join(map(str, sorted(said)))
+            return [Problem("E102", f"the model has the opsets {both} of 'ai.onnx' at once", where)]
+    version = next((o.version for o in proto.opset_import if o.domain in AI_ONNX), None)
     used = any(n.domain in AI_ONNX for g in graphs(proto.graph) for n in g.node)
     if version is None:
         return [Problem("E102", "the model does not say its opset", where)] if used else []
@@ -179,6 +186,35 @@ def _graph(graph: onnx.GraphProto, where: str) -> list[Problem]:
         if why:
             problems.append(Problem("E102", f"constant '{printable(tensor.name)}' {why}", where))
     return problems
+
+
+def _bodies(proto: onnx.ModelProto, where: str) -> list[Problem]:
+    """An input of a body gets its value from the node: a constant of that name would be taken for it."""
+    bodies = inner_graphs([n for every in node_lists(proto) for n in every])
+    return [
+        Problem("E102", f"input '{printable(i.name)}' of a body is also a constant", where)
+        for body in bodies
+        for i in body.input
+        if i.name in _initial(body)
+    ]
+
+
+def check_lengths(proto: onnx.ModelProto, where: str) -> None:
+    """CompileError E102 where a tensor has more bytes or fewer than its shape says: of those with several
+    elements in a byte the onnx package takes what it needs.
+    """
+    problems = []
+    for tensor in tensors(proto):
+        try:
+            bits = DType.of(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)).bits
+        except (KeyError, TypeError, ValueError):
+            continue  # a type that is refused where it is used
+        wanted = -(-math.prod(tensor.dims) * bits // 8)
+        if tensor.HasField("raw_data") and len(tensor.raw_data) != wanted:
+            why = f"{len(tensor.raw_data)} bytes are not the {wanted} of its shape"
+            problems.append(Problem("E102", f"constant '{printable(tensor.name)}' is damaged: {why}", where))
+    if problems:
+        raise CompileError(dict.fromkeys(problems))
 
 
 def _count(names: Sequence[str]) -> int:
