@@ -41,8 +41,9 @@ def extents_of(known: Counts, build: Build, value: Value | None) -> list[Value |
     """The elements of a shape that is computed: numbers, and numbers of rows; None where one is neither."""
     if value is None or value.type.rank > 1:
         return None
-    if value.data is not None:
-        return list(ints(value.data))
+    if value.data is not None:  # of real numbers those that are whole
+        whole = value.dtype.is_integer or (value.dtype.is_float and bool((value.data % 1 == 0).all()))
+        return list(ints(value.data)) if whole else None
     if value in known.owners:
         owner, parts = known.owners[value], list[Value | int](known.owners[value].shape)
         count, lead = (
