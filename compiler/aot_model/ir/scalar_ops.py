@@ -48,12 +48,11 @@ def _c_div(a: Array, b: Array) -> Array:
     a, b = np.asarray(a), np.asarray(b)
     if a.dtype.kind not in "iu":
         return a / b
-    safe = np.where(b == 0, 1, b)
-    quotient = (
-        np.abs(a.astype(np.int64)) // np.abs(safe.astype(np.int64)) if a.dtype != np.uint64 else a // safe
-    )
-    sign = np.where((a < 0) != (safe < 0), -1, 1)
-    return np.where(b == 0, 0, quotient * (sign if a.dtype != np.uint64 else 1)).astype(a.dtype)
+    safe = np.where(b == 0, 1, b).astype(b.dtype)
+    with np.errstate(over="ignore"):  # the least one by -1 is itself
+        quotient, rest = a // safe, a % safe
+    towards_zero = quotient + ((rest != 0) & ((a < 0) != (safe < 0)))
+    return np.where(b == 0, 0, towards_zero).astype(a.dtype)
 
 
 def _erf(x: Array) -> Array:
