@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +93,14 @@ def _opset(domain: str, version: int) -> onnx.OperatorSetIdProto:
 def _in_two_opsets() -> onnx.FunctionProto:
     made = _function("F0", "Relu")
     made.opset_import.append(_opset("ai.onnx", 11))
+    return made
+
+
+def _in_opset(version: int, more: Sequence[str] = ()) -> onnx.FunctionProto:
+    """One that stays a function, as it has another opset than the model. more: inputs of its node."""
+    made = _function("F0", "Relu")
+    made.opset_import[0].version = version
+    made.node[0].input.extend(more)
     return made
 
 
@@ -271,6 +279,22 @@ WRONG: dict[str, tuple[onnx.ModelProto, str, tuple[str, ...]]] = {
         ),
         "E203",
         ("'s'",),
+    ),
+    "more inputs than a function has": (
+        model(
+            [node("F0", ["x", "x"], ["y"], domain="f")],
+            [tensor("x", [1])],
+            [tensor("y", None)],
+            domains={"f": 1},
+            functions=[_in_opset(17)],
+        ),
+        "E102",
+        ("2 inputs, not 0 to 1",),
+    ),
+    "more inputs than an operator has, in a function": (
+        _called(_in_opset(17, ["a"])),
+        "E102",
+        ("Relu", "2 inputs"),
     ),
     "function of itself": (_called(_function("F0", "F0")), "E102", ("functions",)),
     "functions without measure": (

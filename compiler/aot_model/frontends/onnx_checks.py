@@ -62,9 +62,14 @@ def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 def node_lists(proto: onnx.ModelProto) -> Iterator[Sequence[onnx.NodeProto]]:
     """The nodes of every graph and body of a model, and of its functions and their bodies."""
     for nodes in (proto.graph.node, *(f.node for f in proto.functions)):
-        yield nodes
-        for body in inner_graphs(nodes):
-            yield from (g.node for g in graphs(body))
+        yield from _all_nodes(nodes)
+
+
+def _all_nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[Sequence[onnx.NodeProto]]:
+    """Nodes, and those of each body of theirs."""
+    yield nodes
+    for body in inner_graphs(nodes):
+        yield from (g.node for g in graphs(body))
 
 
 def tensors(proto: onnx.ModelProto) -> list[onnx.TensorProto]:
@@ -223,33 +228,37 @@ def _count(names: Sequence[str]) -> int:
 
 
 def _arity(proto: onnx.ModelProto, where: str) -> list[Problem]:
-    """Nodes with more or fewer inputs or outputs than the standard gives their operator, or with more inputs
-    than are known of one that is not the standard's.
+    """Nodes with more or fewer inputs or outputs than the standard, or a function of the model, gives their
+    operator, or with more inputs than are known of one that is not the standard's.
     """
-    versions = {"" if o.domain in AI_ONNX else o.domain: o.version for o in proto.opset_import}
-    own = {(f.domain, f.name) for f in proto.functions}
+    own = {(f.domain, f.name, f.overload): f for f in proto.functions}
     load_all()
     problems = []
-    for node in (n for g in graphs(proto.graph) for n in g.node):
-        domain = "" if node.domain in AI_ONNX else node.domain
-        if (node.domain, node.op_type) in own:
-            continue
-        schema = _schema(domain, node.op_type, versions.get(domain, 1))
-        known = OPERATORS.get((domain, node.op_type))
-        name = printable(node.name or (node.output[0] if node.output else "?"))
-        place = f"{where}: node '{name}' ({node.op_type})"
-        if schema is None:
-            if known is not None and _count(node.input) > known.most_inputs:
-                what = f"has {len(node.input)} inputs, of which the first {known.most_inputs} are supported"
-                problems.append(Problem("E202", what, place))
-            continue
-        for kind, names, least, most in (
-            ("inputs", node.input, schema.min_input, schema.max_input),
-            ("outputs", node.output, schema.min_output, schema.max_output),
-        ):
-            if not least <= len(names) or _count(names) > most:
-                allowed = f"{least}" if least == most else f"{least} to {most}"
-                problems.append(Problem("E102", f"has {len(names)} {kind}, not {allowed}", place))
+    for owner, nodes in ((proto, proto.graph.node), *((f, f.node) for f in proto.functions)):
+        versions = {"" if o.domain in AI_ONNX else o.domain: o.version for o in owner.opset_import}
+        for node in (n for every in _all_nodes(nodes) for n in every):
+            name = printable(node.name or (node.output[0] if node.output else "?"))
+            place = f"{where}: node '{name}' ({printable(node.op_type)})"
+            called = own.get((node.domain, node.op_type, node.overload))
+            domain = "" if node.domain in AI_ONNX else node.domain
+            if called is not None:
+                limits = (0, len(called.input)), (0, len(called.output))
+            elif schema := _schema(domain, node.op_type, versions.get(domain, 1)):
+                limits = (schema.min_input, schema.max_input), (schema.min_output, schema.max_output)
+            else:
+                known = OPERATORS.get((domain, node.op_type))
+                if known is not None and _count(node.input) > known.most_inputs:
+                    what = (
+                        f"has {len(node.input)} inputs, of which the first {known.most_inputs} are supported"
+                    )
+                    problems.append(Problem("E202", what, place))
+                continue
+            for kind, names, (least, most) in zip(
+                ("inputs", "outputs"), (node.input, node.output), limits, strict=True
+            ):
+                if not least <= len(names) or _count(names) > most:
+                    allowed = f"{least}" if least == most else f"{least} to {most}"
+                    problems.append(Problem("E102", f"has {len(names)} {kind}, not {allowed}", place))
     return problems
 
 
