@@ -136,6 +136,17 @@ def _by_doubles(function: Callable[..., Array]) -> Callable[..., Array]:
     return rounded
 
 
+def _power(a: Array, b: Array) -> Array:
+    """Of integers to negative powers what C computes: 0, but of 1 and -1."""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype.kind not in "iu" or b.dtype.kind not in "iu":
+        return _by_doubles(np.power)(a, b)
+    inverse = (
+        np.where(a == 1, 1, np.where(a == -1, np.where(b % 2 == 0, 1, -1), 0)) if a.dtype.kind == "i" else a
+    )
+    return np.where(b < 0, inverse, np.power(a, np.where(b < 0, 0, b).astype(b.dtype))).astype(a.dtype)
+
+
 def _libm(name: str, numpy: Any) -> ScalarOp:
     return ScalarOp(_by_doubles(numpy), c_float=f"{name}{{f}}({{0}})")
 
@@ -200,7 +211,7 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "sign": ScalarOp(np.sign, c_float="aot_model_sign_{d}({0})", c_int="({t})(({0} > 0) - ({0} < 0))"),
     "min": ScalarOp(np.minimum, c_float="aot_model_min_{d}({0}, {1})", c_int="aot_model_min_{d}({0}, {1})"),
     "max": ScalarOp(np.maximum, c_float="aot_model_max_{d}({0}, {1})", c_int="aot_model_max_{d}({0}, {1})"),
-    "pow": ScalarOp(_by_doubles(np.power), c_float="pow{f}({0}, {1})", c_int="aot_model_ipow_{d}({0}, {1})"),
+    "pow": ScalarOp(_power, c_float="pow{f}({0}, {1})", c_int="aot_model_ipow_{d}({0}, {1})"),
     # libm
     **{
         name: _libm(name, fn)
