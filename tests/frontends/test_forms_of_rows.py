@@ -78,6 +78,7 @@ REFUSED = (
     COUNT + "s = Squeeze (n) f = Cast <to = 1> (s) i = Range (none, f, more)",
     COUNT + "s = Squeeze (n) f = Cast <to = 1> (s) i = Range (half, f, whole)",
     COUNT + "s = Squeeze (n) f = Cast <to = 1> (s) g = Add (f, half) i = Range (none, g, whole)",
+    COUNT + "g = Concat <axis = 0> (n, last) h = ReduceMin (g) i = Slice (x, zero, h)",
     COUNT + "f = Cast <to = 1> (n) g = Sub (f, half) h = Cast <to = 7> (g) i = Slice (p, zero, h)",
     COUNT + "f = Cast <to = 1> (n) g = Add (f, less) h = Cast <to = 7> (g) i = Slice (p, zero, h)",
     COUNT + "f = Cast <to = 1> (n) g = Concat <axis = 0> (f, many) h = ReduceMin <keepdims = 0> (g) "

@@ -119,7 +119,9 @@ def _least(known: Counts, build: Build, node: Node) -> Value | None:
     if parts is None or node.outputs[0].type.elements != 1:
         return None
     counts, numbers = [n for n in parts if isinstance(n, Value)], [n for n in parts if isinstance(n, int)]
-    return known.at_most(counts[0], min(numbers), build) if len(counts) == 1 and numbers else None
+    if len(counts) != 1 or min(numbers, default=-1) < 0:  # below 0 it is no number of rows
+        return None
+    return known.at_most(counts[0], min(numbers), build)
 
 
 def at_bound(known: Counts, build: Build, shape: Value | None) -> tuple[Value, list[int]] | None:
