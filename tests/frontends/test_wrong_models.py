@@ -333,3 +333,9 @@ def test_a_dimension_behind_one_that_is_refused_is_not_unknown(
     assert compile_(path, tmp_path / "out", "--dim", "width=4") == 1
     said = capsys.readouterr().err
     assert "--dim x:1=N" in said and "unknown" not in said
+
+
+@pytest.mark.parametrize("version", [1, 2, onnx.defs.onnx_opset_version()])
+def test_opsets_from_the_first_to_the_newest_are_read(version: int, tmp_path: Path) -> None:
+    proto = model([node("Relu", ["x"], ["y"])], [tensor("x", [2])], [tensor("y", [2])], opset=version)
+    assert compile_(save(proto, tmp_path / "m.onnx"), tmp_path / "out") == 0
