@@ -134,3 +134,18 @@ def test_folders_that_are_no_test_data(tmp_path: Path) -> None:
     (tmp_path / "input_0.pb").write_bytes(b"\xff\xff\xff garbage")
     with pytest.raises(CompileError, match="not a TensorProto"):
         load_vectors(tmp_path, [FLOAT], [INTEGER])
+
+
+@pytest.mark.parametrize("dtype", [d for d in DType if d.is_integer and d.storage], ids=lambda d: d.label)
+def test_small_integers_come_in_bytes_that_hold_them(dtype: DType, tmp_path: Path) -> None:
+    """Each that there is; one more would become another number."""
+    kind, (low, high) = TensorType(dtype, ()), dtype.limits
+    wide = dtype.compute.numpy
+    every = np.arange(low, high + 1).astype(wide)
+    np.savez(tmp_path / "v.npz", in_0=every, out_0=every)
+    found = load_vectors(tmp_path / "v.npz", [kind], [kind])
+    assert found.inputs[0].dtype == dtype.numpy and found.outputs[0].tolist() == every.tolist()
+    for more in (v for v in (low - 1, high + 1) if v >= np.iinfo(wide).min):
+        np.savez(tmp_path / "v.npz", in_0=every, out_0=np.asarray([*every[:-1], more], wide))
+        with pytest.raises(CompileError, match=f"out_0 has elements that are none of {low} to {high}"):
+            load_vectors(tmp_path / "v.npz", [kind], [kind])

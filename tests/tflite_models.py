@@ -38,6 +38,8 @@ class Sparsity:
     order: tuple[int, ...]
     levels: tuple[int | tuple[Sequence[int], Sequence[int]], ...]
     blocks: tuple[int, ...] = ()
+    width: str = "int32"
+    """Of segments and indices: or uint16, uint8."""
 
 
 @dataclass(frozen=True)
@@ -205,23 +207,25 @@ def _tensor(b: flatbuffers.Builder, t: T, buffer: int) -> int:
 
 def _sparsity(b: flatbuffers.Builder, s: Sparsity) -> int:
     made = []
+    kind = ("int32", "uint16", "uint8").index(s.width) + 1  # in the union of vectors
+    vector = f"{s.width.title()}Vector"
     for level in s.levels:
         pair = None
         if not isinstance(level, int):
             pair = []
             for numbers in level:
-                values = _numbers(b, numbers, "int32")
-                tflite.Int32VectorStart(b)
-                tflite.Int32VectorAddValues(b, values)
-                pair.append(tflite.Int32VectorEnd(b))
+                values = _numbers(b, numbers, s.width)
+                getattr(tflite, f"{vector}Start")(b)
+                getattr(tflite, f"{vector}AddValues")(b, values)
+                pair.append(getattr(tflite, f"{vector}End")(b))
         tflite.DimensionMetadataStart(b)
         if pair is None:
             tflite.DimensionMetadataAddDenseSize(b, level)
         else:
             tflite.DimensionMetadataAddFormat(b, 1)
-            tflite.DimensionMetadataAddArraySegmentsType(b, 1)
+            tflite.DimensionMetadataAddArraySegmentsType(b, kind)
             tflite.DimensionMetadataAddArraySegments(b, pair[0])
-            tflite.DimensionMetadataAddArrayIndicesType(b, 1)
+            tflite.DimensionMetadataAddArrayIndicesType(b, kind)
             tflite.DimensionMetadataAddArrayIndices(b, pair[1])
         made.append(tflite.DimensionMetadataEnd(b))
     metadata = _vector(b, tflite.SparsityParametersStartDimMetadataVector, made, b.PrependUOffsetTRelative)

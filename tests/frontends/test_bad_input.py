@@ -134,7 +134,8 @@ def test_disk_full(tmp_path: Path) -> None:
         "from aot_model.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, "compile", str(path), "-o", str(out), "--name", "m"],
+        # without -B Python would leave halves of its byte code
+        [sys.executable, "-B", "-c", program, "compile", str(path), "-o", str(out), "--name", "m"],
         capture_output=True,
         text=True,
         check=False,

@@ -22,7 +22,9 @@ CONSTANTS = """int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, int6
     float[1,3] row = {2, 1, -1}, float[3] scale = {1, 2, 3}, float[1] nine = {9}, float[2] off_on = {0, 1},
     int64[3] same_rows = {0, 3, 1}, int64[2] rest = {0, -1}, int64[2] pieces = {1, 2},
     int64[2] places = {0, 1}, int64[2] limits = {2, 3}, int64[2] axes = {0, -1},
-    int64[4] around = {0, 1, 0, 2}, int64[4] moved = {1, 0, -1, 0}, int64[2] twice = {1, 2}"""
+    int64[4] around = {0, 1, 0, 2}, int64[4] moved = {1, 0, -1, 0}, int64[2] twice = {1, 2},
+    float none = {0}, float half = {0.5}, float whole = {1}, float more = {1.5}, float less = {-0.5},
+    float[1] many = {2.5}"""
 COUNT = "n = Shape <end = 1> (p) "
 FORMS = {
     "i = ReduceMean <keepdims = 1> (p, zero) j = ReduceMean <keepdims = 0> (p)": "ij",
@@ -46,6 +48,7 @@ FORMS = {
     COUNT + "i, j = TopK <axis = 0, largest = 0> (p, n)": "ij",
     "i = CumSum (p, one)": "i",
     COUNT + "s = Squeeze (n) i = Range (start, s, step)": "i",
+    COUNT + "s = Squeeze (n) f = Cast <to = 1> (s) i = Range (none, f, whole)": "i",
     COUNT
     + "s = Squeeze (n) r = Range (start, s, step) t = Sub (s, r) u = Sub (t, step) i = Gather (p, u)": "i",
     COUNT + "s = Concat <axis = 0> (n, two) i = ConstantOfShape <value = int64[1] {7}> (s)": "i",
@@ -72,6 +75,14 @@ REFUSED = (
     "s = Unsqueeze (p, zero) i = Neg (s)",
     COUNT + "s = Squeeze (n) i = Range (start, s, second)",
     COUNT + "s = Squeeze (n) i = Range (step, s, step)",
+    COUNT + "s = Squeeze (n) f = Cast <to = 1> (s) i = Range (none, f, more)",
+    COUNT + "s = Squeeze (n) f = Cast <to = 1> (s) i = Range (half, f, whole)",
+    COUNT + "s = Squeeze (n) f = Cast <to = 1> (s) g = Add (f, half) i = Range (none, g, whole)",
+    COUNT + "g = Concat <axis = 0> (n, last) h = ReduceMin (g) i = Slice (x, zero, h)",
+    COUNT + "f = Cast <to = 1> (n) g = Sub (f, half) h = Cast <to = 7> (g) i = Slice (p, zero, h)",
+    COUNT + "f = Cast <to = 1> (n) g = Add (f, less) h = Cast <to = 7> (g) i = Slice (p, zero, h)",
+    COUNT + "f = Cast <to = 1> (n) g = Concat <axis = 0> (f, many) h = ReduceMin <keepdims = 0> (g) "
+    "i = Range (none, h, whole)",
     COUNT + "s = Concat <axis = 0> (two, n) i = ConstantOfShape (s)",
     "i, j, k = DynamicQuantizeLinear (p)",
     "i = Gemm <transA = 1> (p, p)",

@@ -158,3 +158,25 @@ def test_defaults_of_attributes(tmp_path: Path) -> None:
     )
     x = np.asarray([-1, -4, 2, 0], np.float32)
     assert verified(path, [{"x": x}], [[np.where(x < 0, x * s, x) for s in (0.25, 3, 0.25)]]) == 0
+
+
+@pytest.mark.parametrize("stays", [False, True])  # a function with defaults is not inlined by onnx
+@pytest.mark.parametrize("spelled", [("", "ai.onnx"), ("ai.onnx", ""), ("ai.onnx", "ai.onnx"), ("", "")])
+def test_the_opset_of_a_function_in_either_spelling(
+    spelled: tuple[str, str], stays: bool, tmp_path: Path
+) -> None:
+    """A softmax over all axes but the first in the function, over the last one around it."""
+    outer, own = (helper.make_opsetid(domain, v) for domain, v in zip(spelled, (17, 11), strict=True))
+    flat = helper.make_function("own", "F", ["a"], ["b"], [node("Softmax", ["a"], ["b"])], [own])
+    if stays:
+        flat.attribute_proto.append(helper.make_attribute("unused", 1))
+    nodes = [node("F", ["x"], ["t"], domain="own"), node("Softmax", ["t"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [tensor("x", [2, 3, 4])], [tensor("y", [2, 3, 4])])
+    opsets = [outer, helper.make_opsetid("own", 1)]
+    path = save(
+        helper.make_model(graph, opset_imports=opsets, ir_version=9, functions=[flat]), tmp_path / "m.onnx"
+    )
+    x = np.asarray(np.random.default_rng(1).normal(size=(2, 3, 4)), np.float32)
+    e = np.exp(x)
+    e = np.exp(e / e.sum((1, 2), keepdims=True))
+    assert verified(path, [{"x": x}], [[e / e.sum(-1, keepdims=True)]]) == 0

@@ -114,13 +114,15 @@ SPARSE = {  # the same tensor, in several orders and with blocks
 }
 
 
+@pytest.mark.parametrize("width", ["int32", "uint16", "uint8"])
 @pytest.mark.parametrize("name", SPARSE)
-def test_a_sparse_constant_is_densified(tmp_path: Path, name: str) -> None:
+def test_a_sparse_constant_is_densified(tmp_path: Path, name: str, width: str) -> None:
     whole = np.asarray([[1, 0, 0, 2], [0, 0, 0, 0], [0, 3, 0, 0], [4, 0, 5, 0]], np.float32)
     stored = {"columns": whole.T[whole.T != 0], "blocks": whole.reshape(2, 2, 2, 2).swapaxes(1, 2)}.get(
         name, whole[whole != 0]
     )
-    weights = T("w", (4, 4), FLOAT32, scale=(), data=np.ascontiguousarray(stored), sparsity=SPARSE[name])
+    levels = replace(SPARSE[name], width=width)
+    weights = T("w", (4, 4), FLOAT32, scale=(), data=np.ascontiguousarray(stored), sparsity=levels)
     tensors = [floats("x", 1, 4), weights, floats("d", 4, 4), floats("y", 1, 4)]
     operators = [
         Op("DENSIFY", (1,), (2,), "DensifyOptions"),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from rejected import compile_, rejected
 
 from onnx_models import model, save, small_cnn, tensor, unary
@@ -66,6 +66,42 @@ def _loop_by_numbers() -> onnx.NodeProto:
     inputs = [tensor("t", [], TensorProto.INT64), tensor("go", [], TensorProto.BOOL), tensor("a", [2])]
     body = helper.make_graph([node("Neg", ["a"], ["b"])], "body", inputs, [tensor("b", [2])] * 2)
     return node("Loop", ["", "", "x"], ["y"], body=body)
+
+
+def _packed(count: int, elements: int) -> onnx.ModelProto:
+    """Four bits each."""
+    w = TensorProto(name="w", data_type=TensorProto.INT4, dims=[elements], raw_data=bytes(count))
+    steps = [node("Cast", ["w"], ["v"], to=TensorProto.FLOAT), node("Add", ["x", "v"], ["y"])]
+    proto = model(steps, [tensor("x", [1])], [tensor("y", None)], opset=21)
+    proto.graph.initializer.append(w)
+    return proto
+
+
+def _loop_with_default() -> onnx.ModelProto:
+    """What a turn reads is a constant, and what the turn before gave, by one name."""
+    made = _loop_by_numbers()
+    body = made.attribute[0].g
+    body.input[2].name = "v"
+    body.initializer.append(numpy_helper.from_array(np.zeros(2, np.float32), "v"))
+    return _two([made])
+
+
+def _opset(domain: str, version: int) -> onnx.OperatorSetIdProto:
+    return helper.make_opsetid(domain, version)
+
+
+def _in_two_opsets() -> onnx.FunctionProto:
+    made = _function("F0", "Relu")
+    made.opset_import.append(_opset("ai.onnx", 11))
+    return made
+
+
+def _in_opset(version: int, more: Sequence[str] = ()) -> onnx.FunctionProto:
+    """One that stays a function, as it has another opset than the model. more: inputs of its node."""
+    made = _function("F0", "Relu")
+    made.opset_import[0].version = version
+    made.node[0].input.extend(more)
+    return made
 
 
 def _lists() -> onnx.ModelProto:
@@ -186,6 +222,11 @@ WRONG: dict[str, tuple[onnx.ModelProto, str, tuple[str, ...]]] = {
         "E102",
         ("'w1'",),
     ),
+    "a constant with more bytes than it has elements": (_packed(3, 4), "E102", ("'w'", "3 bytes")),
+    "a constant with fewer": (_packed(1, 3), "E102", ("'w'", "1 bytes")),
+    "an input of a body that is a constant": (_loop_with_default(), "E102", ("'v'", "of a body")),
+    "two opsets": (_edited(lambda p: p.opset_import.append(_opset("ai.onnx", 11))), "E102", ("11 and 18",)),
+    "two opsets of a function": (_called(_in_two_opsets()), "E102", ("11 and 18",)),
     "no opset": (_edited(lambda p: p.ClearField("opset_import")), "E102", ("opset",)),
     "opset of the future": (_edited(lambda p: setattr(p.opset_import[0], "version", 999)), "E202", ("999",)),
     "opset 0": (_edited(lambda p: setattr(p.opset_import[0], "version", 0)), "E102", ("opset",)),
@@ -239,6 +280,22 @@ WRONG: dict[str, tuple[onnx.ModelProto, str, tuple[str, ...]]] = {
         "E203",
         ("'s'",),
     ),
+    "more inputs than a function has": (
+        model(
+            [node("F0", ["x", "x"], ["y"], domain="f")],
+            [tensor("x", [1])],
+            [tensor("y", None)],
+            domains={"f": 1},
+            functions=[_in_opset(17)],
+        ),
+        "E102",
+        ("2 inputs, not 0 to 1",),
+    ),
+    "more inputs than an operator has, in a function": (
+        _called(_in_opset(17, ["a"])),
+        "E102",
+        ("Relu", "2 inputs"),
+    ),
     "function of itself": (_called(_function("F0", "F0")), "E102", ("functions",)),
     "functions without measure": (
         _called(*(_function(f"F{k}", *([f"F{k + 1}"] * 2 if k < 40 else ["Relu"])) for k in range(41))),
@@ -276,3 +333,9 @@ def test_a_dimension_behind_one_that_is_refused_is_not_unknown(
     assert compile_(path, tmp_path / "out", "--dim", "width=4") == 1
     said = capsys.readouterr().err
     assert "--dim x:1=N" in said and "unknown" not in said
+
+
+@pytest.mark.parametrize("version", [1, 2, onnx.defs.onnx_opset_version()])
+def test_opsets_from_the_first_to_the_newest_are_read(version: int, tmp_path: Path) -> None:
+    proto = model([node("Relu", ["x"], ["y"])], [tensor("x", [2])], [tensor("y", [2])], opset=version)
+    assert compile_(save(proto, tmp_path / "m.onnx"), tmp_path / "out") == 0

@@ -151,9 +151,15 @@ def instances(
                 room = parent.size - child.size
                 if room >= 0:
                     views.append(View(child.id, parent.id, draw(st.integers(0, room))))
-        # Views at any byte: give up alignment within such families.
-        loose = {name for view in views for name in (view.child, view.parent)}
-        blocks = tuple(Block(b.id, b.size, 1 if b.id in loose else b.align, b.first, b.last) for b in blocks)
+        # Views at any byte: one block of a family keeps its alignment.
+        family = {b.id: b.id for b in blocks}
+        for view in views:
+            family[view.child] = family[view.parent]
+        members: dict[str, list[str]] = {}
+        for name, root in family.items():
+            members.setdefault(root, []).append(name)
+        aligned = {draw(st.sampled_from(names)) for names in members.values()}
+        blocks = tuple(b if b.id in aligned else Block(b.id, b.size, 1, b.first, b.last) for b in blocks)
     overlaps = tuple(
         Overlap(early.id, late.id, draw(st.integers(-slack, slack)))
         for early in blocks

@@ -153,3 +153,31 @@ def test_planners_of_other_packages(monkeypatch: pytest.MonkeyPatch) -> None:
         plan(blocks, algorithm="broken")
     with pytest.raises(ValueError, match="unknown memory planner 'none'"):
         plan(blocks, algorithm="none")
+
+
+@pytest.mark.parametrize(
+    ("offsets", "says"),
+    [
+        ((0, 4), "lie over each other"),
+        ((0, 14), "not aligned"),
+        ((0, -12), "outside of its pools"),
+        ((0, 96), "outside of its pools"),
+        ((0, 12), ""),
+    ],
+)
+def test_no_planner_is_wrong_in_silence(
+    offsets: tuple[int, int], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(problem: Problem) -> Layout:
+        layout = Layout(problem)
+        for index, offset in enumerate(offsets):
+            layout.put(index, 0, offset)
+        return layout
+
+    monkeypatch.setitem(planner.ALGORITHMS, "greedy", found)  # type: ignore[arg-type]
+    blocks, pools = [Block("a", 12, 4, 0, 1), Block("b", 8, 4, 1, 2)], [Pool("workspace", 100)]
+    if not says:
+        assert plan(blocks, pools=pools, algorithm="greedy").offsets["b"].offset == 12
+        return
+    with pytest.raises(ValueError, match=f"the planner is wrong: .*{says}"):
+        plan(blocks, pools=pools, algorithm="greedy")

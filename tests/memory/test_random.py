@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from memory_oracle import Instance, faults, instances, smallest
 
 from aot_model.memory import Block, Placement, PlanError, Pool, around, plan, verify
-from aot_model.memory.bodies import problem
+from aot_model.memory.bodies import Body, problem
+from aot_model.memory.layout import Fit, lowest, outermost, tightest
 from aot_model.memory.planner import ALGORITHMS
 
 _RUNS = settings(max_examples=60, deadline=None, derandomize=True)
@@ -150,3 +151,19 @@ def test_the_order_of_the_input_does_not_matter(algorithm: str, instance: Instan
     again = plan(blocks, overlaps, views, algorithm=algorithm)
     assert again == expected
     assert again.report() == expected.report()
+
+
+@pytest.mark.parametrize("fit", [lowest, tightest, outermost])
+def test_every_gap_is_one(fit: Fit) -> None:
+    """Aligned as the body is, and inside of no interval; the lowest one where that is what is asked for."""
+    choice = random.Random(5)
+    for _ in range(3000):
+        align = choice.choice((1, 2, 4, 8, 16))
+        body = Body("b", choice.randint(1, 24), align, choice.randrange(align), (0,), (), ())
+        spans = sorted((low, low + choice.randint(2, 20)) for low in choice.choices(range(-8, 60), k=4))
+        offset = fit(spans, body, choice.randint(0, 80))
+        free = [
+            at for at in range(body.residue, 200, align) if not any(low < at < high for low, high in spans)
+        ]
+        assert offset in free
+        assert fit is not lowest or offset == free[0]

@@ -31,6 +31,9 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "frontends/onnx": ("tests/frontends tests/operators/test_older_opsets.py",),
     "frontends/tflite": ("tests/tflite_operators", "tests/frontends"),
     "frontends/vectors": ("tests/test_vectors.py",),
+    "ir/(scalar_ops|evaluate)": ("tests/emit/test_scalar_edges.py tests/operators/test_copied_bits.py",),
+    "memory": ("tests/memory",),
+    "partition": ("tests/targets",),
     "passes": (_together("passes", "limits_of_rules", "after_passes", "passes"),),
     "passes/.*qdq": (
         "tests/passes/test_qdq_rules.py",
@@ -43,7 +46,9 @@ _NEAR: dict[str, tuple[str, ...]] = {
         "tests/emit/test_golden.py",
     ),
     "lowering/sums": ("tests/lowering/test_rounded_sums.py",),
-    "lowering/memory_plan": (_together("memory", "programs", "overlaps", "pools_of_plans"),),
+    "lowering/memory_plan": (
+        _together("memory", "programs", "drawn_programs", "overlaps", "pools_of_plans"),
+    ),
     "passes/(manager|explain|rewrite)": ("tests/passes/test_explain.py tests/targets/test_target_passes.py",),
     "arithmetic|ops/(lstm_integer|quantised_curves|rounded_softmax)": ("tests/test_fixed_point.py",),
     "ops/quantised_tables": ("tests/operators/test_interpolated_int16.py",),

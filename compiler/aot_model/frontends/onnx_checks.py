@@ -6,12 +6,14 @@ these checks find everything of their kind at once and cost one walk over the pr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from functools import cache
 
 import onnx
 import onnx.defs
+import onnx.helper
 
 from aot_model.c.names import printable
 from aot_model.errors import CompileError, Problem
@@ -39,6 +41,7 @@ def check_model(proto: onnx.ModelProto, where: str) -> None:
         problems += _opsets(proto, where)
     if not problems:
         problems += [p for graph in graphs(proto.graph) for p in _graph(graph, where)]
+        problems += _bodies(proto, where)
         problems += _functions(proto, where)
         problems += _arity(proto, where)
         if not proto.graph.output:
@@ -59,9 +62,14 @@ def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 def node_lists(proto: onnx.ModelProto) -> Iterator[Sequence[onnx.NodeProto]]:
     """The nodes of every graph and body of a model, and of its functions and their bodies."""
     for nodes in (proto.graph.node, *(f.node for f in proto.functions)):
-        yield nodes
-        for body in inner_graphs(nodes):
-            yield from (g.node for g in graphs(body))
+        yield from _all_nodes(nodes)
+
+
+def _all_nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[Sequence[onnx.NodeProto]]:
+    """Nodes, and those of each body of theirs."""
+    yield nodes
+    for body in inner_graphs(nodes):
+        yield from (g.node for g in graphs(body))
 
 
 def tensors(proto: onnx.ModelProto) -> list[onnx.TensorProto]:
@@ -129,8 +137,12 @@ def _opsets(proto: onnx.ModelProto, where: str) -> list[Problem]:
                     where,
                 )
             ]
-    versions = {o.domain: o.version for o in proto.opset_import}
-    version = next((versions[d] for d in AI_ONNX if d in versions), None)
+    for owner in (proto, *proto.functions):
+        said = {o.version for o in owner.opset_import if o.domain in AI_ONNX}
+        if len(said) > 1:
+            both = " and ".join(map(str, sorted(said)))
+            return [Problem("E102", f"the model has the opsets {both} of 'ai.onnx' at once", where)]
+    version = next((o.version for o in proto.opset_import if o.domain in AI_ONNX), None)
     used = any(n.domain in AI_ONNX for g in graphs(proto.graph) for n in g.node)
     if version is None:
         return [Problem("E102", "the model does not say its opset", where)] if used else []
@@ -181,39 +193,72 @@ def _graph(graph: onnx.GraphProto, where: str) -> list[Problem]:
     return problems
 
 
+def _bodies(proto: onnx.ModelProto, where: str) -> list[Problem]:
+    """An input of a body gets its value from the node: a constant of that name would be taken for it."""
+    bodies = inner_graphs([n for every in node_lists(proto) for n in every])
+    return [
+        Problem("E102", f"input '{printable(i.name)}' of a body is also a constant", where)
+        for body in bodies
+        for i in body.input
+        if i.name in _initial(body)
+    ]
+
+
+def check_lengths(proto: onnx.ModelProto, where: str) -> None:
+    """CompileError E102 where a tensor has more bytes or fewer than its shape says: of those with several
+    elements in a byte the onnx package takes what it needs.
+    """
+    problems = []
+    for tensor in tensors(proto):
+        try:
+            bits = DType.of(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)).bits
+        except (KeyError, TypeError, ValueError):
+            continue  # a type that is refused where it is used
+        wanted = -(-math.prod(tensor.dims) * bits // 8)
+        if tensor.HasField("raw_data") and len(tensor.raw_data) != wanted:
+            why = f"{len(tensor.raw_data)} bytes are not the {wanted} of its shape"
+            problems.append(Problem("E102", f"constant '{printable(tensor.name)}' is damaged: {why}", where))
+    if problems:
+        raise CompileError(dict.fromkeys(problems))
+
+
 def _count(names: Sequence[str]) -> int:
     """How many there are, without those at the end that are left out."""
     return max((k + 1 for k, name in enumerate(names) if name), default=0)
 
 
 def _arity(proto: onnx.ModelProto, where: str) -> list[Problem]:
-    """Nodes with more or fewer inputs or outputs than the standard gives their operator, or with more inputs
-    than are known of one that is not the standard's.
+    """Nodes with more or fewer inputs or outputs than the standard, or a function of the model, gives their
+    operator, or with more inputs than are known of one that is not the standard's.
     """
-    versions = {"" if o.domain in AI_ONNX else o.domain: o.version for o in proto.opset_import}
-    own = {(f.domain, f.name) for f in proto.functions}
+    own = {(f.domain, f.name, f.overload): f for f in proto.functions}
     load_all()
     problems = []
-    for node in (n for g in graphs(proto.graph) for n in g.node):
-        domain = "" if node.domain in AI_ONNX else node.domain
-        if (node.domain, node.op_type) in own:
-            continue
-        schema = _schema(domain, node.op_type, versions.get(domain, 1))
-        known = OPERATORS.get((domain, node.op_type))
-        name = printable(node.name or (node.output[0] if node.output else "?"))
-        place = f"{where}: node '{name}' ({node.op_type})"
-        if schema is None:
-            if known is not None and _count(node.input) > known.most_inputs:
-                what = f"has {len(node.input)} inputs, of which the first {known.most_inputs} are supported"
-                problems.append(Problem("E202", what, place))
-            continue
-        for kind, names, least, most in (
-            ("inputs", node.input, schema.min_input, schema.max_input),
-            ("outputs", node.output, schema.min_output, schema.max_output),
-        ):
-            if not least <= len(names) or _count(names) > most:
-                allowed = f"{least}" if least == most else f"{least} to {most}"
-                problems.append(Problem("E102", f"has {len(names)} {kind}, not {allowed}", place))
+    for owner, nodes in ((proto, proto.graph.node), *((f, f.node) for f in proto.functions)):
+        versions = {"" if o.domain in AI_ONNX else o.domain: o.version for o in owner.opset_import}
+        for node in (n for every in _all_nodes(nodes) for n in every):
+            name = printable(node.name or (node.output[0] if node.output else "?"))
+            place = f"{where}: node '{name}' ({printable(node.op_type)})"
+            called = own.get((node.domain, node.op_type, node.overload))
+            domain = "" if node.domain in AI_ONNX else node.domain
+            if called is not None:
+                limits = (0, len(called.input)), (0, len(called.output))
+            elif schema := _schema(domain, node.op_type, versions.get(domain, 1)):
+                limits = (schema.min_input, schema.max_input), (schema.min_output, schema.max_output)
+            else:
+                known = OPERATORS.get((domain, node.op_type))
+                if known is not None and _count(node.input) > known.most_inputs:
+                    what = (
+                        f"has {len(node.input)} inputs, of which the first {known.most_inputs} are supported"
+                    )
+                    problems.append(Problem("E202", what, place))
+                continue
+            for kind, names, (least, most) in zip(
+                ("inputs", "outputs"), (node.input, node.output), limits, strict=True
+            ):
+                if not least <= len(names) or _count(names) > most:
+                    allowed = f"{least}" if least == most else f"{least} to {most}"
+                    problems.append(Problem("E102", f"has {len(names)} {kind}, not {allowed}", place))
     return problems
 
 

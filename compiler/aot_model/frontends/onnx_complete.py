@@ -10,7 +10,7 @@ import onnx.inliner
 import onnx.numpy_helper
 
 from aot_model.errors import fail
-from aot_model.frontends.onnx_checks import check_model
+from aot_model.frontends.onnx_checks import AI_ONNX, check_lengths, check_model
 from aot_model.frontends.onnx_file import load_external, read_proto
 from aot_model.frontends.onnx_order import sort_nodes
 from aot_model.frontends.onnx_sparse import make_dense
@@ -22,6 +22,10 @@ def complete_proto(path: Path) -> tuple[bytes, onnx.ModelProto, list[Path]]:
     data, proto = read_proto(path)
     check_model(proto, str(path))
     sources = [path, *load_external(proto, path)]
+    check_lengths(proto, str(path))
+    for opset in (o for owner in (proto, *proto.functions) for o in owner.opset_import):
+        if opset.domain in AI_ONNX:  # the inliner, and what compares opsets, knows one of the spellings
+            opset.domain = ""
     make_dense(proto, str(path))
     # the inliner forgets what functions say of attributes that a call leaves out: then they stay functions
     if proto.functions and not any(f.attribute_proto for f in proto.functions):

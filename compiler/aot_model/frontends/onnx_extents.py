@@ -41,8 +41,9 @@ def extents_of(known: Counts, build: Build, value: Value | None) -> list[Value |
     """The elements of a shape that is computed: numbers, and numbers of rows; None where one is neither."""
     if value is None or value.type.rank > 1:
         return None
-    if value.data is not None:
-        return list(ints(value.data))
+    if value.data is not None:  # of real numbers those that are whole
+        whole = value.dtype.is_integer or (value.dtype.is_float and bool((value.data % 1 == 0).all()))
+        return list(ints(value.data)) if whole else None
     if value in known.owners:
         owner, parts = known.owners[value], list[Value | int](known.owners[value].shape)
         count, lead = (
@@ -118,7 +119,9 @@ def _least(known: Counts, build: Build, node: Node) -> Value | None:
     if parts is None or node.outputs[0].type.elements != 1:
         return None
     counts, numbers = [n for n in parts if isinstance(n, Value)], [n for n in parts if isinstance(n, int)]
-    return known.at_most(counts[0], min(numbers), build) if len(counts) == 1 and numbers else None
+    if len(counts) != 1 or min(numbers, default=-1) < 0:  # below 0 it is no number of rows
+        return None
+    return known.at_most(counts[0], min(numbers), build)
 
 
 def at_bound(known: Counts, build: Build, shape: Value | None) -> tuple[Value, list[int]] | None:

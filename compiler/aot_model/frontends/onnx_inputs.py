@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
 import onnx
 import onnx.helper
 
 from aot_model.c.names import printable
-from aot_model.frontends.model import Bindings
+from aot_model.frontends.model import Bindings, given_elements
 from aot_model.frontends.onnx_checks import shape_problem
 from aot_model.frontends.onnx_structure import Items
 from aot_model.ir.types import DType, TensorType
@@ -24,10 +23,19 @@ from aot_model.ir.values import Value, constant
 NAMELESS = ("", "?", "-1", "None")
 """What writers put where a dimension has no name: two of them need not be equal."""
 
+_OF_ITEMS = ("sequence_type", "optional_type")
+
 
 def dimension_name(dim: Any) -> str:
     """The name of a symbolic dimension, empty when it has none."""
     return "" if dim.dim_param.strip() in NAMELESS else str(dim.dim_param)
+
+
+def _dimensions(kind: onnx.TypeProto) -> list[Any]:
+    """Those of a tensor, or of the elements of a sequence or an optional."""
+    while (name := kind.WhichOneof("value")) in _OF_ITEMS:
+        kind = getattr(kind, str(name)).elem_type
+    return list(kind.tensor_type.shape.dim)
 
 
 class InputBinder:
@@ -44,15 +52,17 @@ class InputBinder:
         self._dtype = dtype
 
     def bind(self, info: onnx.ValueInfoProto) -> Value | Items | None:
-        """The value of an input, constant where --dim says so; None when there is a problem."""
-        value = self._items(info) or self._input(info)
-        return self._constant(value) if isinstance(value, Value) and value.name in self.constants else value
+        """The value of an input, constant where --constant says so; None when there is a problem."""
+        if f"{info.name}:length" in self.dims and info.type.WhichOneof("value") in _OF_ITEMS:
+            return self._items(info)
+        value = self._input(info)
+        return self._constant(value) if value is not None and value.name in self.constants else value
 
     def check_all_used(self, inputs: Iterable[onnx.ValueInfoProto]) -> None:
         """A problem for what --dim and --constant name that no input has. A name behind a dimension that was
         refused is none.
         """
-        named = sorted({dimension_name(d) for i in inputs for d in i.type.tensor_type.shape.dim} - {""})
+        named = sorted({dimension_name(d) for i in inputs for d in _dimensions(i.type)} - {""})
         unknown = set(self.dims) - self.used - set(named)
         if unknown:
             has = f"it has: {', '.join(map(printable, named))}" if named else "it has none"
@@ -65,56 +75,51 @@ class InputBinder:
         """The input as the constant that --constant makes of it: a number for each element, or one for
         all.
         """
-        given = self.constants.pop(value.name)
-        if len(given) not in (1, value.type.elements):
+        try:
+            elements = given_elements(self.constants.pop(value.name), value.type)
+        except ValueError as error:
             self._problem(
-                "E203",
-                f"--constant gives {len(given)} values for input '{printable(value.name)}', which is "
-                f"{value.type}",
+                "E203", f"--constant for input '{printable(value.name)}', which is {value.type}: {error}"
             )
             return value
         self.notes.append(f"input '{printable(value.name)}' is a constant")
-        array = np.full(value.shape, given[0]) if len(given) == 1 else np.reshape(given, value.shape)
-        return constant(value.name, array.astype(value.dtype.numpy))
+        return constant(value.name, elements)
 
-    def _items(self, info: onnx.ValueInfoProto) -> Items | None:
+    def _items(self, info: onnx.ValueInfoProto) -> Items:
         """A sequence or optional as so many inputs as --dim name:length=N says (an optional: 0 or 1, or its
         sequence's).
         """
         kind = info.type
-        optional = kind.HasField("optional_type")
-        kind = kind.optional_type.elem_type if optional else kind
+        kind = kind.optional_type.elem_type if kind.HasField("optional_type") else kind
         key = f"{info.name}:length"
-        if key not in self.dims or not (optional or kind.HasField("sequence_type")):
-            return None
+        count = self.dims[key]
         self.used.add(key)
+        if not kind.HasField("sequence_type") and count > 1:
+            self._problem(
+                "E203", f"--dim {printable(key)}={count}: the optional '{printable(info.name)}' has 0 or 1"
+            )
+            return Items(())
         inner = kind.sequence_type.elem_type if kind.HasField("sequence_type") else kind
-        values = []
-        for k in range(self.dims[key]):
-            item = onnx.ValueInfoProto(
-                name=info.name if self.dims[key] == 1 else f"{info.name}_{k}", type=inner
-            )
-            given = {
-                int(n.split(":")[2]): d for n, d in self.dims.items() if n.startswith(f"{info.name}:{k}:")
-            }
-            self.used.update(f"{info.name}:{k}:{d}" for d in given)
-            rank = (
-                len(inner.tensor_type.shape.dim)
-                if inner.tensor_type.HasField("shape")
-                else max(given, default=-1) + 1
-            )
-            shape = [
-                given.get(
-                    d, inner.tensor_type.shape.dim[d].dim_value if d < len(inner.tensor_type.shape.dim) else 1
-                )
-                for d in range(rank)
-            ]
-            dtype = self._dtype(inner.tensor_type.elem_type, f"input '{printable(item.name)}'")
-            if dtype is not None:
-                values.append(Value(item.name, TensorType(dtype, tuple(shape))))
-        return Items(tuple(values))
+        values = [
+            self._item(info.name if count == 1 else f"{info.name}_{k}", f"{info.name}:{k}", inner)
+            for k in range(count)
+        ]
+        return Items(tuple(v for v in values if v is not None))
 
-    def _input(self, info: onnx.ValueInfoProto) -> Value | None:
+    def _item(self, name: str, key: str, kind: onnx.TypeProto) -> Value | None:
+        """An element of a sequence; `key:AXIS=N` of --dim is an extent of it, also of one without a shape."""
+        if kind.WhichOneof("value") == "tensor_type" and not kind.tensor_type.HasField("shape"):
+            rank = 0
+            while f"{key}:{rank}" in self.dims:
+                rank += 1
+            kind = onnx.helper.make_tensor_type_proto(kind.tensor_type.elem_type, [None] * rank)
+            self.notes.append(
+                f"input '{printable(name)}' has {rank} axes; more with --dim {printable(f'{key}:{rank}')}=N"
+            )
+        return self._input(onnx.ValueInfoProto(name=name, type=kind), key)
+
+    def _input(self, info: onnx.ValueInfoProto, key: str = "") -> Value | None:
+        """The value of a tensor. key: what --dim calls it, where that is not its name."""
         kind = info.type.WhichOneof("value")
         if kind != "tensor_type":
             self._problem(
@@ -135,7 +140,7 @@ class InputBinder:
             return None
         shape = []
         for position, dim in enumerate(info.type.tensor_type.shape.dim):
-            extent = self._dimension(dim, position, info.name)
+            extent = self._dimension(dim, f"{key or info.name}:{position}", position, info.name)
             if extent is None:
                 return None
             shape.append(extent)
@@ -145,13 +150,11 @@ class InputBinder:
             return None
         return Value(info.name, TensorType(dtype, tuple(shape)))
 
-    def _dimension(self, dim: Any, position: int, name: str) -> int | None:
-        if dim.HasField("dim_value") and dim.dim_value > 0:
-            return int(dim.dim_value)
-        if dim.HasField("dim_value") and dim.dim_value == 0 and not dim.dim_param:
-            return 0
+    def _dimension(self, dim: Any, key: str, position: int, name: str) -> int | None:
+        if dim.HasField("dim_value") and dim.dim_value >= 0:
+            return self._fixed(dim.dim_value, key, name)
         label = dimension_name(dim)
-        key = label if label and label in self.dims else f"{name}:{position}"
+        key = label if label and label in self.dims else key
         called = f"dimension {position} ('{printable(label)}')" if label else f"dimension {position}"
         if key in self.dims:
             self.used.add(key)
@@ -168,3 +171,16 @@ class InputBinder:
             hint=f"bind it: --dim {printable(label) if label else printable(key)}=N",
         )  # fmt: skip
         return None
+
+    def _fixed(self, extent: int, key: str, name: str) -> int:
+        """An extent of the file. --dim may say it once more, not another."""
+        if self.dims.get(key, extent) == extent:
+            self.used.update({key} & self.dims.keys())
+            return extent
+        self.used.add(key)
+        self._problem(
+            "E203",
+            f"--dim {printable(key)}={self.dims[key]}: the file says that input '{printable(name)}' has "
+            f"{extent} there",
+        )
+        return extent

@@ -282,7 +282,7 @@ def _range(known: Counts, node: Operator, inputs: Inputs, build: Build) -> Way |
     end = extents_of(known, build, limit)
     if not end or not isinstance(count := end[0], Value) or count not in known.room:
         return None
-    if (ints(start.data), ints(step.data)) != ((0,), (1,)):
+    if start.data.item() != 0 or step.data.item() != 1:  # of real numbers as well
         return None
     return op("Identity"), [build.constant(np.arange(known.room[count]), start.dtype)], count, 0
 

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
-from aot_model.frontends.model import Bindings
+from aot_model.frontends.model import Bindings, given_elements
 from aot_model.frontends.tflite_tensors import MAX_BYTES, Tensor, short
 from aot_model.ir.types import Quantisation, TensorType, elements_beside
 from aot_model.ir.values import Value, constant
@@ -60,16 +58,15 @@ class TfliteInputs:
         """The input as the constant that --constant makes of it: a number for each element, or one for
         all.
         """
-        given = self.constants.pop(value.name)
-        if len(given) not in (1, value.type.elements):
+        try:
+            elements = given_elements(self.constants.pop(value.name), value.type)
+        except ValueError as error:
             self._problem(
-                "E203",
-                f"--constant gives {len(given)} values for input '{short(value.name)}', which is {value.type}",  # noqa: E501
+                "E203", f"--constant for input '{short(value.name)}', which is {value.type}: {error}"
             )
             return value
         self.notes.append(f"input '{short(value.name)}' is a constant")
-        array = np.full(value.shape, given[0]) if len(given) == 1 else np.reshape(given, value.shape)
-        return constant(value.name, array.astype(value.dtype.numpy), value.quantisation)
+        return constant(value.name, elements, value.quantisation)
 
     def finish(self) -> None:
         """Problems of what was given and fits no input."""

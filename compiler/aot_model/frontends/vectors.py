@@ -122,6 +122,9 @@ def _fit(stack: Array, type_: TensorType) -> Array:
             and type_.dtype.is_integer
             and stack.dtype == np.dtype(type_.dtype.compute.numpy)
         ):
+            low, high = type_.dtype.limits
+            if np.any((stack < low) | (stack > high)):
+                raise ValueError(f"has elements that are none of {low} to {high}")
             stack = stack.astype(want)
         else:
             raise ValueError(f"is {stack.dtype}, the model says {want}")

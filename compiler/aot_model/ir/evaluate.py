@@ -22,9 +22,11 @@ _FOLDS: dict[str, Any] = {
 
 def convert(x: Any, dtype: DType) -> Any:
     """A cast as the generated C does it: floats truncate towards zero and saturate, NaN becomes 0; integers
-    wrap.
+    wrap. What has the type already is copied, infinities of small floats as well.
     """
     x = np.asarray(x)
+    if x.dtype == dtype.numpy:
+        return x
     if dtype is DType.BOOL:
         return x != 0
     if dtype.storage or DType.of(x.dtype).storage:

@@ -48,12 +48,11 @@ def _c_div(a: Array, b: Array) -> Array:
     a, b = np.asarray(a), np.asarray(b)
     if a.dtype.kind not in "iu":
         return a / b
-    safe = np.where(b == 0, 1, b)
-    quotient = (
-        np.abs(a.astype(np.int64)) // np.abs(safe.astype(np.int64)) if a.dtype != np.uint64 else a // safe
-    )
-    sign = np.where((a < 0) != (safe < 0), -1, 1)
-    return np.where(b == 0, 0, quotient * (sign if a.dtype != np.uint64 else 1)).astype(a.dtype)
+    safe = np.where(b == 0, 1, b).astype(b.dtype)
+    with np.errstate(over="ignore"):  # the least one by -1 is itself
+        quotient, rest = a // safe, a % safe
+    towards_zero = quotient + ((rest != 0) & ((a < 0) != (safe < 0)))
+    return np.where(b == 0, 0, towards_zero).astype(a.dtype)
 
 
 def _erf(x: Array) -> Array:
@@ -137,6 +136,17 @@ def _by_doubles(function: Callable[..., Array]) -> Callable[..., Array]:
     return rounded
 
 
+def _power(a: Array, b: Array) -> Array:
+    """Of integers to negative powers what C computes: 0, but of 1 and -1."""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype.kind not in "iu" or b.dtype.kind not in "iu":
+        return _by_doubles(np.power)(a, b)
+    inverse = (
+        np.where(a == 1, 1, np.where(a == -1, np.where(b % 2 == 0, 1, -1), 0)) if a.dtype.kind == "i" else a
+    )
+    return np.where(b < 0, inverse, np.power(a, np.where(b < 0, 0, b).astype(b.dtype))).astype(a.dtype)
+
+
 def _libm(name: str, numpy: Any) -> ScalarOp:
     return ScalarOp(_by_doubles(numpy), c_float=f"{name}{{f}}({{0}})")
 
@@ -201,7 +211,7 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "sign": ScalarOp(np.sign, c_float="aot_model_sign_{d}({0})", c_int="({t})(({0} > 0) - ({0} < 0))"),
     "min": ScalarOp(np.minimum, c_float="aot_model_min_{d}({0}, {1})", c_int="aot_model_min_{d}({0}, {1})"),
     "max": ScalarOp(np.maximum, c_float="aot_model_max_{d}({0}, {1})", c_int="aot_model_max_{d}({0}, {1})"),
-    "pow": ScalarOp(_by_doubles(np.power), c_float="pow{f}({0}, {1})", c_int="aot_model_ipow_{d}({0}, {1})"),
+    "pow": ScalarOp(_power, c_float="pow{f}({0}, {1})", c_int="aot_model_ipow_{d}({0}, {1})"),
     # libm
     **{
         name: _libm(name, fn)

@@ -90,7 +90,7 @@ def plan_memory(
         same = {late: early for late, early in same.items() if kept.get(late) == kept.get(early)}
         how = [around({ids[b]: Placement(*place) for b, place in kept.items() if b in ids})]
 
-    overlaps = _overlaps(order, ids)
+    overlaps = _overlaps(order, ids, same)
 
     def answered(in_place: dict[Buffer, Buffer]) -> MemoryPlan:
         own = [View(ids[late], ids[early], 0) for late, early in in_place.items()]
@@ -265,6 +265,8 @@ def _same_address(
     0.
     """
     result: dict[Buffer, Buffer] = {}
+    taken: set[Buffer] = set()
+    """By one result each: a call may permit it to several."""
     for at, call in order:
         for overlap in call.overlaps:
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
@@ -275,6 +277,7 @@ def _same_address(
                 or early not in planned
                 or late not in planned
                 or late in result
+                or early in taken
                 or planned[early] != planned[late]
             ):
                 continue
@@ -286,18 +289,27 @@ def _same_address(
             alone = all(
                 b is early or b.root()[0] is not early.root()[0] or ranges[b].last < at for b in planned
             )
-            if dies and alone and late.view_of is None and late.role is Role.WORKSPACE:
+            whole = all(b.root()[0] is not late or ranges[b].first >= at for b in planned)
+            if dies and alone and whole and late.view_of is None and late.role is Role.WORKSPACE:
                 result[late] = early
+                taken.add(early)
     return result
 
 
-def _overlaps(order: list[tuple[int, Call]], ids: dict[Buffer, str]) -> list[Overlap]:
-    """Permissions of the calls. Those of pairs of which one does not die where the other is born are void."""
+def _overlaps(
+    order: list[tuple[int, Call]], ids: dict[Buffer, str], same: Mapping[Buffer, Buffer]
+) -> list[Overlap]:
+    """Permissions of the calls. Those of pairs of which one does not die where the other is born are void.
+
+    same: results that take the place of an input, over which no other result may lie then.
+    """
     found = []
+    taken = {early: late for late, early in same.items()}
     for _, call in order:
         for overlap in call.overlaps:
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
-            if overlap.step == 1 and early in ids and late in ids and _alone(call, overlap):
+            free = taken.get(early, late) is late
+            if overlap.step == 1 and free and early in ids and late in ids and _alone(call, overlap):
                 found.append(Overlap(ids[early], ids[late], overlap.slack))
     return found
 

@@ -100,7 +100,7 @@ def plan(
     """Places every block in a pool. The result depends on the input's contents alone, not on its order.
 
     Raises PlanError if blocks do not fit in the pools, ValueError if the input contradicts itself, the
-    algorithm is unknown, or one from another package returns a wrong layout.
+    algorithm is unknown, or returns a wrong layout.
     """
     blocks, overlaps, views = list(blocks), list(overlaps), list(views)
     planned = problem(blocks, overlaps, views, pools)
@@ -110,6 +110,8 @@ def plan(
     offsets = _offsets(planned, layout)
     if algorithm not in ALGORITHMS:
         verify(offsets, blocks, overlaps, views, pools)
+    elif (fault := layout.fault()) is not None:
+        raise ValueError(f"the planner is wrong: {fault}")
     peak = lower_bound(planned, shared_base=len(pools) == 1)
     sizes = layout.pool_sizes()
     by_pool: dict[str, PoolPlan] = {}
