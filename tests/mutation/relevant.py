@@ -58,6 +58,7 @@ _NEAR: dict[str, tuple[str, ...]] = {
             "limits",
             "last_taken",
             "forms_at_limits",
+            "refused_forms",
             "refusals",
             "defaults",
             "ranges",
@@ -108,6 +109,7 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "ops/scatter": ("tests/operators/test_boxes.py tests/operators/test_places_outside.py",),
     "ops/zero_points": ("tests/passes/test_zero_points.py",),
     "ops/local_normalisation": ("tests/operators/test_scales_by_group.py",),
+    "c/whole_sums": ("tests/lowering/test_whole_sums.py",),
     "c/(turns|statements)": ("tests/lowering/test_loops.py", "tests/operators/test_short_loops.py"),
 }
 """Of seconds."""
