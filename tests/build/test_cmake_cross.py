@@ -96,7 +96,8 @@ def test_target_follows_the_flags(
     write_model(project.folder / "m.onnx")
     project.configure("--toolchain", "toolchain.cmake")
     project.build()
-    assert json.loads((project.build_folder / "kws.aot/kws.json").read_text())["target"].startswith(target)
+    metadata = next(project.build_folder.glob("kws.aot/**/kws.json"))
+    assert json.loads(metadata.read_text())["target"].startswith(target)
     library = next(project.build_folder.rglob("libkws.a"))
     attributes = project.run("arm-none-eabi-readelf", "-A", library)
     if "flto" not in toolchain:

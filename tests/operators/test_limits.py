@@ -130,6 +130,9 @@ def test_pads_may_leave_nothing_but_not_less() -> None:
         pads = np.asarray([begin, -2], np.int64)
         x = TensorType(DType.FLOAT32, (3,))
         assert taken(OPERATORS["", "Pad"](), x, pads, said="pads leave") is fits
+    for far, fits in ((2**31 - 1, True), (2**31, False), (2**63 - 1, False)):
+        pads = np.asarray([-far, far], np.int64)
+        assert taken(OPERATORS["", "Pad"](), x, pads, said="a pad of") is fits
 
 
 @pytest.mark.parametrize(("targets", "fits"), [((0, 1), True), ((0, 2), False), ((-1, 0), False)])
@@ -365,7 +368,7 @@ def _half(t: TensorType) -> TensorType:
 MOVERS = set(
     """
     BitCast Compress Concat ConstantOfShape aot.ConcatRows DequantizeLinear Expand EyeLike Flatten Gather
-    GatherElements GatherND Pad QuantizeLinear Reshape ReverseSequence Scatter ScatterElements
+    GatherElements GatherND Identity Pad QuantizeLinear Reshape ReverseSequence Scatter ScatterElements
     ScatterND Slice Split Squeeze TensorScatter Tile Transpose Unsqueeze aot.Exponential aot.Frames
     aot.Lookup aot.NearestSample aot.Quantise aot.ReshapeTo aot.ScatterElementsRows aot.ScatterNDRows
     aot.SliceAt aot.UpdateAt

@@ -254,6 +254,10 @@ class Tile(Operator):
         ]
 
 
+_MOST = (1 << 31) - 1
+"""What a pad may add or take off, so that places behind it can be counted."""
+
+
 @operator("Pad", movement=True)
 class Pad(Operator):
     """Constant, edge, reflect or wrap padding; negative pads crop."""
@@ -274,6 +278,8 @@ class Pad(Operator):
         result = [(0, 0)] * x.type.rank
         for k, a in enumerate(axes):
             result[a] = (pads[k], pads[k + len(axes)])
+        if far := [p for p in pads if abs(p) > _MOST]:
+            raise OperatorError(f"a pad of {far[0]} elements")
         return result
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
