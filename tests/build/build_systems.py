@@ -125,7 +125,8 @@ class CMake(System):
         return cmake_project.compiled_objects(log) - {"probe.c"}
 
     def generated(self, library: str) -> Path:
-        return self.project.build_folder / f"{library}.aot"
+        folder = self.project.build_folder / f"{library}.aot"
+        return next((f for f in folder.glob("Debug") if f.is_dir()), folder)
 
     def program(self, name: str) -> Path:
         return self.project.executable(name)
