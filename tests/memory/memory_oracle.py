@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from aot_model.memory import Block, Overlap, Placement, Pool, View
 from aot_model.memory.bodies import Problem
 
+IN_PLACE = 1 << 20
+"""A step of an overlap that no other distance than 0 is a multiple of."""
+
 
 @dataclass(frozen=True)
 class Instance:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import count
 
 import pytest
+from memory_oracle import IN_PLACE
 
 from aot_model.errors import CompileError
 from aot_model.ir.program import (
@@ -30,8 +31,6 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.lowering.memory_plan import Addresses, plan_memory
 from aot_model.memory import Pool
 
-IN_PLACE = 1 << 20
-"""A step of an overlap that no other distance than 0 is a multiple of."""
 LARGEST = 12
 RUNS = 3
 

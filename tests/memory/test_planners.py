@@ -158,10 +158,10 @@ def test_planners_of_other_packages(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("offsets", "says"),
     [
-        ((0, 4), "lie over each other"),
+        ((0, 4), "share bytes"),
         ((0, 14), "not aligned"),
-        ((0, -12), "outside of its pools"),
-        ((0, 96), "outside of its pools"),
+        ((0, -12), "leaves pool"),
+        ((0, 96), "leaves pool"),
         ((0, 12), ""),
     ],
 )
@@ -179,5 +179,5 @@ def test_no_planner_is_wrong_in_silence(
     if not says:
         assert plan(blocks, pools=pools, algorithm="greedy").offsets["b"].offset == 12
         return
-    with pytest.raises(ValueError, match=f"the planner is wrong: .*{says}"):
+    with pytest.raises(ValueError, match=says):
         plan(blocks, pools=pools, algorithm="greedy")

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
+from memory_oracle import IN_PLACE
 
 from aot_model.errors import CompileError
 from aot_model.ir.program import (
@@ -26,9 +27,6 @@ from aot_model.ir.program import (
 from aot_model.ir.types import DType, TensorType
 from aot_model.lowering.memory_plan import Addresses, live_bytes, plan_memory, step_numbers
 from aot_model.memory import Pool
-
-IN_PLACE = 1 << 20
-"""A step of an overlap that no other distance than 0 is a multiple of."""
 
 
 def bytes_(name: str, size: int, role: Role = Role.WORKSPACE, align: int = 1) -> Buffer:

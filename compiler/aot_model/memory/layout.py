@@ -187,24 +187,6 @@ class Layout:
             self.rank[order[rank]] = rank
         self._rank[order[start:stop]] = range(start, stop)
 
-    def fault(self) -> str | None:
-        """What is wrong with where the bodies lie; None when nothing is. It is looked at once, at the end: no
-        search may be wrong in silence.
-        """
-        for index, (body, near) in enumerate(zip(self.problem.bodies, self.problem.forbidden, strict=True)):
-            offset, pool = self.offset[index], self.pool[index]
-            limit = self.problem.pools[pool].size
-            if pool not in body.pools or offset < 0 or (limit is not None and offset + body.size > limit):
-                return f"'{body.id}' at {offset} is outside of its pools"
-            if (offset - body.residue) % body.align:
-                return f"'{body.id}' at {offset} is not aligned"
-            apart = offset - self._offset[near.other]
-            wrong = (self._pool[near.other] == pool) & (near.low < apart) & (apart < near.high)
-            if wrong.any():
-                other = int(near.other[wrong][0])
-                return f"'{body.id}' at {offset} and '{self.problem.bodies[other].id}' lie over each other"
-        return None
-
     def pool_sizes(self) -> list[int]:
         end = np.where(self._size > 0, self._offset + self._size, 0)
         return [int(end[self._pool == pool].max(initial=0)) for pool in range(len(self.problem.pools))]

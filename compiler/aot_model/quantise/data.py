@@ -51,9 +51,12 @@ class Samples:
 
 
 def read_samples(path: Path, ports: Sequence[Port]) -> Samples:
-    """The samples of an .npz, an .npy or a folder. CompileError E104 with everything that does not
+    """The samples of an .npz, an .npy or a folder. CompileError E101, E104 with everything that does not
     fit."""
-    arrays, files = _folder(path, ports) if path.is_dir() else (read_arrays(path, WHAT)[0], (path,))
+    try:
+        arrays, files = _folder(path, ports) if path.is_dir() else (read_arrays(path, WHAT)[0], (path,))
+    except OSError as error:  # a folder that may not be listed
+        raise fail("E101", f"cannot read the data: {error.strerror or error}", where=str(path)) from None
     if set(arrays) == {""}:
         if len(ports) != 1:
             raise fail(

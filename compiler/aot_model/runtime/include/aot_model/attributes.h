@@ -43,6 +43,13 @@
 #define AOT_MODEL_BARRIER (void)0
 #endif
 
+/* A condition that is hardly ever met. */
+#if defined(__GNUC__)
+#define AOT_MODEL_SELDOM(x) __builtin_expect((x), 0)
+#else
+#define AOT_MODEL_SELDOM(x) (x)
+#endif
+
 /* For processors whose compilers make vectors of loops over floats there are functions without branches. Not where compilers may
  * add in another order (-Ofast: they call vector functions of the C library), or compute in more bits (x87). */
 #if (defined(__SSE2__) || defined(__aarch64__) || defined(__riscv_vector)) && !defined(__FAST_MATH__)

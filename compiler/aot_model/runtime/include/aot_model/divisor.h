@@ -103,7 +103,7 @@ AOT_MODEL_INLINE aot_model_divisor aot_model_divisor_of(float by)
         __asm__("vcvt.s32.f32 %0, %0" : "+t"(product)); /* saturates; of a NaN: 0 */                                   \
         memcpy(&parts, &product, sizeof parts);                                                                        \
         __asm__("qadd %0, %0, %1" : "+r"(parts) : "r"(zero * 65536 + AOT_MODEL_HALF_PARTS) : "cc");                    \
-        if (__builtin_expect((uint32_t)parts << 16 <= d.beside, 0)) {                                                  \
+        if (AOT_MODEL_SELDOM((uint32_t)parts << 16 <= d.beside)) {                                                     \
             return aot_model_quantise_##name(x / d.by, zero, low, high);                                               \
         }                                                                                                              \
         return aot_model_shifted_within(parts, 16, low, high);                                                         \
@@ -152,13 +152,11 @@ AOT_MODEL_INLINE int32_t aot_model_sum_within(int32_t total, int32_t shift, int3
     if (least == -128 && most == 127) {
         return aot_model_saturate_shifted_int8(total, shift);
     }
+    if (least == 0 && most == 255) {
+        return aot_model_saturate_shifted_uint8(total, shift);
+    }
     return (whole < least) ? least : (whole > most) ? most : whole;
 }
-#if defined(__GNUC__)
-#define AOT_MODEL_BESIDE(x) __builtin_expect((x), 0)
-#else
-#define AOT_MODEL_BESIDE(x) (x)
-#endif
 
 /* The same, where total / 2^shift is x / by + zero + 1/2, each of them off by up to half of `beside` / 2^32, which was added:
  * what is left of the shift is less where they may be of different integers. 16 <= shift < 32. */
@@ -166,7 +164,7 @@ AOT_MODEL_INLINE int32_t aot_model_sum_within(int32_t total, int32_t shift, int3
     AOT_MODEL_INLINE int32_t aot_model_##name##_sum(int32_t total, int32_t shift, uint32_t beside, float x, float by,  \
                                                     float high, float low, int32_t zero, int32_t least, int32_t most)  \
     {                                                                                                                  \
-        if (AOT_MODEL_BESIDE((uint32_t)total << (32 - shift) < beside)) {                                              \
+        if (AOT_MODEL_SELDOM((uint32_t)total << (32 - shift) < beside)) {                                              \
             return aot_model_##name##_quotient(x, by, high, low, zero, least, most);                                   \
         }                                                                                                              \
         return aot_model_sum_within(total, shift, least, most);                                                        \

@@ -75,12 +75,6 @@ AOT_MODEL_INLINE float aot_model_tanh_quotient(float t, float *under)
     return aot_model_product(less, even) + aot_model_product(more, odd);
 }
 
-#if defined(__GNUC__)
-#define AOT_MODEL_SELDOM(x) __builtin_expect((x), 0)
-#else
-#define AOT_MODEL_SELDOM(x) (x)
-#endif
-
 /* Whether not |t| <= 16. To compare floats takes long; a NaN is far, too. */
 AOT_MODEL_INLINE bool aot_model_is_far_gate(float t)
 {
