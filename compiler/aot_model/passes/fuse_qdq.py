@@ -23,7 +23,8 @@ from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
 from aot_model.passes.expand import expand
 from aot_model.passes.explain import refuse
 from aot_model.passes.fold_constants import compute
-from aot_model.passes.qdq_rules import ALONE, WITH_RANGE, movement, table
+from aot_model.passes.qdq_affine import behind_lines
+from aot_model.passes.qdq_rules import ALONE, WITH_LINE, WITH_RANGE, movement, table
 from aot_model.passes.qdq_site import MOVEMENTS, NARROW, Answer, QdqResult, QdqSite, parameters
 from aot_model.passes.weight_only import keep_integers
 
@@ -143,6 +144,18 @@ def _attempts(site: QdqSite, behind: Node) -> Iterator[Callable[[], Answer]]:
             return WITH_RANGE[start.kind](site, start)
 
         yield ranged
+        site.to.low, site.to.high = site_range
+    found = behind_lines(site, start)
+    if found is not None:
+        product, line = found
+
+        def lined() -> Answer:
+            for limits in reversed(bounds):
+                site.to.clamp(*limits)
+            site.label = product.name
+            return WITH_LINE[product.kind](site, product, line)
+
+        yield lined
         site.to.low, site.to.high = site_range
     if behind.kind in ALONE:
         yield lambda: ALONE[behind.kind](site, behind)

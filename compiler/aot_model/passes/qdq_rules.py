@@ -31,6 +31,7 @@ from aot_model.ops.reduction import Reduction, WideSum
 from aot_model.ops.rounded_softmax import RoundedSoftmax
 from aot_model.ops.volumes import convolved, unfolded_first
 from aot_model.ops.zero_points import ones, product_of_pairs, row_sums
+from aot_model.passes.qdq_affine import Affine
 from aot_model.passes.qdq_elements import (
     bent,
     chosen,
@@ -44,12 +45,21 @@ from aot_model.passes.qdq_elements import (
 from aot_model.passes.qdq_normalise import normalised
 from aot_model.passes.qdq_resize import resized
 from aot_model.passes.qdq_site import MOVEMENTS, NARROW, Answer, QdqSite, Scaled
-from aot_model.passes.qdq_weights import apart, constant_bias, constant_weights, finer, largest_sum, unfit
+from aot_model.passes.qdq_weights import (
+    apart,
+    constant_bias,
+    constant_weights,
+    finer,
+    largest_sum,
+    living,
+    unfit,
+)
 
 MAX_TABLE_NODES = 64
 
 
-def convolution(n: QdqSite, node: Node) -> Answer:
+def convolution(n: QdqSite, node: Node, line: Affine | None = None) -> Answer:
+    """line: what is computed of each channel behind it."""
     x = n.tensor(node.inputs[0])
     if x is None:
         return "the input is not quantised with one scale"
@@ -64,7 +74,12 @@ def convolution(n: QdqSite, node: Node) -> Answer:
     bias = constant_bias(n, node.input(2), channels, 1)
     if isinstance(bias, str):
         return bias
-    w, beyond = apart(n, w)
+    if line is not None:
+        scaled = line.into(n, w, bias, int(transposed))
+        if isinstance(scaled, str):
+            return scaled
+        w, bias = scaled
+    w, beyond = apart(n, living(n, w, bias, x, int(transposed)))
     if beyond is not None and (transposed or node.op.group > 1 or x.value.dtype.bits > 8):
         return "the weights have several zero points, in groups, 16 bits or a transposed convolution"
     w = w if beyond is not None else finer(n, w, bias, x)
@@ -105,8 +120,8 @@ def _right_operand(n: QdqSite, node: Node, a: Scaled) -> Scaled | str:
     return second
 
 
-def matrix_product(n: QdqSite, node: Node, extra: Value | None = None) -> Answer:
-    """MatMul and Gemm; `extra` is a bias added behind."""
+def matrix_product(n: QdqSite, node: Node, line: Affine | None = None, extra: Value | None = None) -> Answer:
+    """MatMul and Gemm; `extra` is a bias added behind, `line` what is computed of each channel."""
     a = n.tensor(node.inputs[0])
     if a is None:
         return "the first operand is not quantised with one scale"
@@ -123,7 +138,13 @@ def matrix_product(n: QdqSite, node: Node, extra: Value | None = None) -> Answer
         bias = constant_bias(n, node.input(2), channels, 2)
     if isinstance(bias, str):
         return bias
-    w, beyond = apart(n, w)
+    axis = 0 if isinstance(node.op, Gemm) and node.op.transB else 1
+    if line is not None:
+        scaled = "the second operand is no constant" if w.value.data is None else line.into(n, w, bias, axis)
+        if isinstance(scaled, str):
+            return scaled
+        w, bias = scaled
+    w, beyond = apart(n, living(n, w, bias, a, axis))
     if beyond is not None and a.value.dtype.bits > 8:
         return "the weights have several zero points, and the activations 16 bits"
     w = w if beyond is not None else finer(n, w, bias, a)
@@ -156,7 +177,7 @@ def addition(n: QdqSite, node: Node) -> Answer:
             and n.read_once(product)
             and n.real(other) is not None
         ):
-            return matrix_product(n, made, other)
+            return matrix_product(n, made, extra=other)
     return sum_of_two(n, node)
 
 
@@ -338,6 +359,14 @@ WITH_RANGE: dict[str, Rule] = {
     "DequantizeLinear": dequantised,
 }
 """Operators behind which a Relu or Clip is only a narrower range of the result."""
+
+WITH_LINE: dict[str, Callable[[QdqSite, Node, Affine], Answer]] = {
+    "Conv": convolution,
+    "ConvTranspose": convolution,
+    "MatMul": matrix_product,
+    "Gemm": matrix_product,
+}
+"""Products, behind which factors and offsets of each channel are part of the weights and the bias."""
 
 ALONE: dict[str, Rule] = {
     "Softmax": softmax,

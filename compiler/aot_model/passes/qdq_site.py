@@ -16,7 +16,7 @@ from aot_model.ir.nibbles import is_packed
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value, constant
 from aot_model.ops.elementwise import op
-from aot_model.ops.movement import Pad, Split
+from aot_model.ops.movement import Pad, Split, Transpose
 from aot_model.ops.piecewise import MOST
 from aot_model.ops.pooling import MaxPool
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
@@ -194,6 +194,11 @@ class QdqSite:
             return Scaled(source, scale.reshape(-1), zero.reshape(-1), axis)
         if node.kind in MOVEMENTS:
             behind = self.scaled(node.inputs[0])
+            if behind is not None and behind.value.data is not None and isinstance(node.op, Transpose):
+                perm = node.op.permutation(behind.value.type.rank)
+                axis = None if behind.axis is None else perm.index(behind.axis)
+                turned = self.constant("weights", behind.value.data.transpose(perm))
+                return replace(behind, value=turned, axis=axis)
             if behind is None or not behind.single:
                 return None
             moved = self._moved(node, node.outputs.index(value), behind)

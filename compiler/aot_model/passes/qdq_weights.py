@@ -46,6 +46,30 @@ def constant_bias(n: QdqSite, value: Value | None, channels: int, rank: int) -> 
     return np.broadcast_to(real.reshape(-1), (channels,))
 
 
+def living(n: QdqSite, w: Scaled, bias: np.ndarray | None, x: Scaled, axis: int) -> Scaled:
+    """Weights without those of channels whose whole sum is nothing beside a step of the result: with their
+    scales, of 1e-40 perhaps, the bias would be beyond any integer. `axis`: that of the output channels.
+    """
+    data = w.value.data
+    if bias is None or data is None or w.axis is None:
+        return w
+    zero = np.broadcast_to(w.zero, w.scale.shape)
+    along = [-1 if k == axis else 1 for k in range(data.ndim)]
+    steps = np.abs(data.astype(np.int64) - zero.reshape(along))
+    sums = steps.sum(axis=tuple(k for k in range(data.ndim) if k != axis)) * float(x.largest)
+    units = x.s * w.scale
+    with np.errstate(over="ignore", divide="ignore"):
+        dead = (sums * units < n.to.s * NOTHING) & (np.abs(bias) / units >= 2.0**31)
+    if not dead.any():
+        return w
+    value = n.constant("weights", np.where(dead.reshape(along), zero.reshape(along), data).astype(data.dtype))
+    return replace(w, value=value, scale=np.where(dead, n.to.s * NOTHING / x.s, w.scale))
+
+
+NOTHING = 2.0**-14
+"""Of a step of the result; a bias of 16 bits in these units fits 32."""
+
+
 def _between(bias: np.ndarray, units: np.ndarray) -> np.ndarray:
     """How far a bias is from whole units; 0 where its scale, of float32, accounts for it."""
     whole = np.rint(bias / units)
@@ -56,13 +80,24 @@ def _between(bias: np.ndarray, units: np.ndarray) -> np.ndarray:
 def finer(n: QdqSite, w: Scaled, bias: np.ndarray | None, x: Scaled) -> Scaled:
     """Weights times a power of two that their type has room for, where the bias (a float, as a rule) is not
     of whole units of the sums, which become finer by it: half a unit of weights of two bits can be as much as
-    a step of the result, for all of a channel.
+    a step of the result, for all of a channel. Weights of 4 bits have no room: they are held in bytes, twice
+    the flash, where the bias would be off by more than half of a step of 256. Of fewer steps each is larger,
+    and so many are another one: a step of 16 may be off by 1/512, as much noise for the next layer.
     """
     data = w.value.data
-    if bias is None or data is None or w.value.dtype in NIBBLES:
+    if bias is None or data is None:
         return w
-    if _between(bias, x.s * w.scale).max(initial=0) <= 1e-3:
+    units = x.s * w.scale
+    away = _between(bias, units)
+    if away.max(initial=0) <= 1e-3:
         return w
+    if w.value.dtype in NIBBLES:
+        levels = min(n.to.high - n.to.low + 1, 256)
+        if (away * units).max(initial=0) <= n.to.s / 2 * (levels / 256) ** 2:
+            return w
+        whole = w.value.dtype.compute.numpy
+        w = replace(w, value=n.constant("weights", data.astype(whole)))
+        data = data.astype(whole)
     low, high = w.value.dtype.limits
     steps = data.astype(np.int64) - w.z
     least, most = int(steps.min(initial=0)), int(steps.max(initial=0))
