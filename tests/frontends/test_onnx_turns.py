@@ -14,7 +14,8 @@ from onnx.helper import make_node as node
 from onnx.reference import ReferenceEvaluator
 
 from aot_model.errors import CompileError
-from aot_model.frontends import onnx_structure, onnx_turns
+from aot_model.frontends import onnx_structure
+from aot_model.passes import count_turns
 from aot_model.pipeline import Request, compile_model
 from batch import Case, run_cases
 from onnx_models import model, save, tensor
@@ -198,7 +199,7 @@ def test_results() -> None:
 
 def test_turns_without_an_end_cannot_be_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sum of all results needs a size that is known, or a bound of the model's own."""
-    monkeypatch.setattr(onnx_turns, "MAX_STEPS", 200)
+    monkeypatch.setattr(count_turns, "MAX_STEPS", 200)
     proto = looping([less("start", "next_count")], most=None)
     with pytest.raises(CompileError, match="E203"):
         compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", "c"))

@@ -70,6 +70,34 @@ def test_while_runs_until_its_condition_fails(tmp_path: Path) -> None:
     assert [float(r[0]) for r in rows] == [96.0, 50.0, 99.0]
 
 
+@pytest.mark.parametrize("counted", [True, False])
+def test_turns_that_a_counter_decides_are_counted(counted: bool, tmp_path: Path) -> None:
+    """x doubles while i, from 2 by 3, is below 20: six turns. Not where an input says how far."""
+
+    def whole(name: str, value: int | None = None) -> T:
+        return T(name, (), INT32, (), data=None if value is None else np.asarray(value, np.int32))
+
+    main = [
+        whole("i", 2),
+        scalar("x"),
+        whole("n", 20 if counted else None),
+        whole("j"),
+        scalar("y"),
+        whole("m"),
+    ]
+    loop = Op("WHILE", (0, 1, 2), (3, 4, 5), "WhileOptions", {"CondSubgraphIndex": 1, "BodySubgraphIndex": 2})
+    values = [whole("i"), scalar("a"), whole("n")]
+    again = G([*values, scalar("c", BOOL)], [Op("LESS", (0, 2), (3,))], [0, 1, 2], [3])
+    operators = [Op("ADD", (0, 3), (4,), "AddOptions"), Op("ADD", (1, 1), (5,), "AddOptions")]
+    double = G([*values, whole("step", 3), whole("next"), scalar("b")], operators, [0, 1, 2], [4, 5, 2])
+    data = build(main, [loop], [1] if counted else [1, 2], [3, 4], again, double)
+    inputs = [np.asarray(1.5, np.float32), np.asarray(20, np.int32)][: 1 if counted else 2]
+    (row,) = run_one(tmp_path, data, inputs)
+    assert [float(v) for v in row] == [float(v) for v in litert(data, inputs)] == [20.0, 96.0]
+    (text,) = (p.read_text() for p in (tmp_path / "built").glob("*.c") if "turn1" in p.read_text())
+    assert ("turn1 < INT64_C(6);" in text) == counted
+
+
 def test_a_body_with_one_tensor_for_two_inputs(tmp_path: Path) -> None:
     """The second value is in it when the body runs, and both are that after it."""
     main = [scalar(name) for name in ("n", "p", "q", "m", "r", "s")]
@@ -124,6 +152,41 @@ def test_a_variable_keeps_its_value_from_run_to_run(tmp_path: Path) -> None:
         tmp_path, build(main, operators, [0], [3], start), *([np.asarray(v, np.float32)] for v in (1, 2, 3))
     )
     assert [float(r[0]) for r in rows] == [6.0, 8.0, 11.0]
+
+
+def test_weights_that_are_masked_in_every_run_are_constants(tmp_path: Path) -> None:
+    """What the wrappers of pruning leave: w = w * mask at the start of a run, w a resource variable."""
+    names, shape = {"Container": 0, "SharedName": 0}, (3, 4)
+    weights = np.arange(12, dtype=np.float32).reshape(shape) - 5
+    mask = np.asarray(weights % 2 == 0, np.float32)
+    handle = T("handle", (), 13, scale=())
+    main = [
+        T("x", (3, 4), FLOAT32, ()), handle, T("old", shape, FLOAT32, ()),
+        T("mask", shape, FLOAT32, (), data=mask),
+        T("new", shape, FLOAT32, ()), T("w", shape, FLOAT32, ()), T("y", shape, FLOAT32, ()),
+    ]  # fmt: skip
+    operators = [
+        Op("CALL_ONCE", (), (), "CallOnceOptions", {"InitSubgraphIndex": 1}),
+        Op("VAR_HANDLE", (), (1,), "VarHandleOptions", names),
+        Op("READ_VARIABLE", (1,), (2,)),
+        Op("MUL", (2, 3), (4,), "MulOptions"),
+        Op("ASSIGN_VARIABLE", (1, 4), ()),
+        Op("READ_VARIABLE", (1,), (5,)),
+        Op("ADD", (0, 5), (6,), "AddOptions"),
+    ]
+    start = G(
+        [handle, T("weights", shape, FLOAT32, (), data=weights)],
+        [Op("VAR_HANDLE", (), (0,), "VarHandleOptions", names), Op("ASSIGN_VARIABLE", (0, 1), ())],
+        [],
+        [],
+    )
+    data = build(main, operators, [0], [6], start)
+    x = np.arange(12, dtype=np.float32).reshape(shape)
+    rows = run_one(tmp_path, data, [x], [2 * x])
+    np.testing.assert_array_equal(rows[0][0], litert(data, [x])[0])
+    np.testing.assert_array_equal(rows[1][0], 2 * x + weights * mask)
+    text = "".join(p.read_text() for p in sorted((tmp_path / "built").glob("*.c")))
+    assert "(Add)" in text and "(Assign)" not in text
 
 
 @pytest.mark.parametrize("assigned", [False, True])

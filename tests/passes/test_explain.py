@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from aot_model.ir.graph import Graph
-from aot_model.ir.types import DType
+from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value, constant
 from aot_model.ops.control import Loop
 from aot_model.ops.convolution import Convolution
@@ -23,6 +23,8 @@ from aot_model.ops.quantised_div import QuantisedDiv
 from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.registry import Build
 from aot_model.ops.requantise import Rescale
+from aot_model.ops.views import ReshapeTo
+from aot_model.passes.count_turns import count_turns
 from aot_model.passes.dead_channels import dead_channels
 from aot_model.passes.explain import reasons
 from aot_model.passes.fold_constants import fold_constants
@@ -34,12 +36,13 @@ from aot_model.passes.fuse_quotients import fuse_quotients
 from aot_model.passes.fuse_tables import fuse_tables
 from aot_model.passes.manager import ORDER, Observer, run_passes
 from aot_model.passes.move_transposes import move_transposes
+from aot_model.passes.settled_states import settled_states
 from aot_model.passes.share_results import share_results
 from aot_model.passes.share_tables import share_tables
 from aot_model.passes.signed_weights import signed_weights
 from aot_model.passes.weight_only import keep_integers
 from aot_model.targets.registry import parse_target
-from graphs import graph, value, weights
+from graphs import Maker, graph, value, weights
 
 X, MATRIX = value("x", 2, 3), weights("w", 3, 4)
 IMAGE = value("image", 1, 4, 5, 3)
@@ -124,6 +127,34 @@ def squares_of_channels() -> Graph:
     )
     made.outputs = [Build(made.nodes, "squares")(squared, x, numbers("c", [3, -3], "int8"))]
     return made
+
+
+def endless() -> Graph:
+    """Until a number of the model is below 0."""
+    x, turn, again, y = (
+        value("x", 1),
+        value("t", dtype=DType.INT64),
+        value("c", dtype=DType.BOOL),
+        value("y", 1),
+    )
+    body = Graph("body", [turn, again, y])
+    build = Build(body.nodes, "body")
+    less = build(op("Sub"), y, numbers("one", [1.0]))
+    body.outputs = [build(ReshapeTo(()), build(op("Less"), less, numbers("zero", [0.0]))), less]
+    made = Graph("endless", [x])
+    made.outputs = [Build(made.nodes, "endless")(Loop(body), None, numbers("yes", True, "bool"), x)]
+    return made
+
+
+def counting() -> Graph:
+    state = Value("n", TensorType(DType.FLOAT32, (2,)), state=True)
+
+    def add(m: Maker) -> Value:
+        more = m.Add(state, numbers("one", [1.0, 1.0]))
+        m.Assign(state, more)
+        return more  # type: ignore[no-any-return]
+
+    return graph(add)
 
 
 CASES = {
@@ -215,6 +246,12 @@ CASES = {
             value("x", 2, 3, dtype=DType.INT8),
         ),
         "CumSum 'cumsum1': ",
+    ),
+    "turns that depend on data": Case(
+        count_turns, endless(), "Loop 'endless': its condition depends on more than counters"
+    ),
+    "a state that counts": Case(
+        settled_states, counting(), "Assign 'assign1': the next run changes it again"
     ),
     "two results of the model": Case(
         share_results,

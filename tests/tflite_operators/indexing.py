@@ -137,6 +137,25 @@ CASES: list[OpCase] = [
         [floats("y", 3, 2)],
         "SparseToDenseOptions",
     ),
+    one(
+        "SPARSE_TO_DENSE-none",
+        "SPARSE_TO_DENSE",
+        [
+            ints("i", np.zeros((0, 1), np.int64), INT64),
+            ints("s", [3]),
+            draw(0),
+            floats("d", data=np.asarray(7, np.float32)),
+        ],
+        [floats("y", 3)],
+        "SparseToDenseOptions",
+    ),
+    one(
+        "SPARSE_TO_DENSE-places",
+        "SPARSE_TO_DENSE",
+        [np.asarray([2, 0], np.int32), ints("s", [3]), draw(2), floats("d", data=np.asarray(7, np.float32))],
+        [floats("y", 3)],
+        "SparseToDenseOptions",
+    ),
     *[
         one(
             f"ONE_HOT-{a}",

@@ -37,7 +37,6 @@ from aot_model.frontends.onnx_opsets import modernise
 from aot_model.frontends.onnx_outputs import named_outputs
 from aot_model.frontends.onnx_rows import Sizes
 from aot_model.frontends.onnx_structure import Items, Place, Scope, loop_formals, scan_formals
-from aot_model.frontends.onnx_turns import counted
 from aot_model.frontends.onnx_unsupported import instead_of, label_of
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.operator import Operator, OperatorError
@@ -45,6 +44,7 @@ from aot_model.ir.strings import encoded, string_type
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value, constant
 from aot_model.ops.registry import OPERATORS, load_all
+from aot_model.passes.count_turns import counted
 from aot_model.passes.fold_constants import folded
 
 

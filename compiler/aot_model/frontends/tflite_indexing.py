@@ -218,8 +218,8 @@ def sparse_to_dense(n: Conversion) -> Value:
     indices, shape, values = _indices(n, 0), n.ints(1, "the shape"), n.x(2)
     rank = len(shape)
     rows = indices.shape[0] if indices.shape else 1
-    columns = indices.type.elements // max(rows, 1)
-    if columns != rank:
+    columns = indices.shape[1] if indices.type.rank == 2 else 1
+    if columns != rank or indices.type.rank > 2:
         raise OperatorError(f"indices {indices.type} do not fit shape {list(shape)}")
     start = n.build(Expand(), n.reshape(n.x(3), ()), n.constant(shape, DType.INT64))
     each = n.build(Expand(), n.reshape(values, (values.type.elements,)), n.constant([rows], DType.INT64))

@@ -1,8 +1,8 @@
 """Loops that count: how many turns they make, where their condition is computed from counters alone.
 
 TensorFlow's loops go on while a counter that they carry is below a limit; converters write just that. Such a
-condition depends on no data: the turns are counted when the model is read, and the loop is one of so many
-turns, whose results have a known size.
+condition depends on no data: the turns are counted, and the loop is one of so many turns. For ONNX that is
+done when the model is read, as its results have a known size then.
 """
 
 from __future__ import annotations
@@ -15,10 +15,29 @@ from aot_model.ir.graph import Graph, Node
 from aot_model.ir.operator import Operator
 from aot_model.ir.values import Value, constant
 from aot_model.ops.control import Loop
+from aot_model.passes.explain import refuse
 from aot_model.passes.fold_constants import folded
 
 MAX_STEPS = 20_000
 """Nodes that are computed to find out."""
+
+
+def count_turns(graph: Graph) -> bool:
+    """Loops that count become ones of so many turns. True when something changed."""
+    changed = False
+    for node in graph.nodes:
+        if not isinstance(node.op, Loop) or node.op.open or node.op.turns(node.inputs) is not None:
+            continue
+        inputs = _counted(node.op, node.inputs)
+        if inputs is node.inputs:
+            refuse(
+                node, f"its condition depends on more than counters, or they take over {MAX_STEPS:,} steps"
+            )
+            continue
+        node.inputs = inputs
+        node.op.body.prune()
+        changed = True
+    return changed
 
 
 def counted(op: Operator, inputs: list[Value | None]) -> tuple[Operator, list[Value | None]]:

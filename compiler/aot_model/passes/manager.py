@@ -19,6 +19,7 @@ from aot_model.ops.piecewise import MOST
 from aot_model.partition.hooks import checked, wrong
 from aot_model.partition.lower import update_constants
 from aot_model.partition.partition import Partition, partition
+from aot_model.passes.count_turns import count_turns
 from aot_model.passes.dead_channels import dead_channels
 from aot_model.passes.expand import expand
 from aot_model.passes.explain import reasons
@@ -32,6 +33,7 @@ from aot_model.passes.fuse_quotients import fuse_quotients
 from aot_model.passes.fuse_quotients import pays as quotients_pay
 from aot_model.passes.fuse_tables import fuse_tables
 from aot_model.passes.move_transposes import move_transposes
+from aot_model.passes.settled_states import settled_states
 from aot_model.passes.share_results import share_results
 from aot_model.passes.share_tables import pays as share_tables_pay
 from aot_model.passes.share_tables import share_tables
@@ -47,11 +49,13 @@ def prune(graph: Graph) -> bool:
 
 
 ORDER: tuple[tuple[str, GraphPass], ...] = (
+    ("settled_states", settled_states),
     ("share_results", share_results),
     ("fuse_qdq", fuse_qdq),
     ("share_results", share_results),
     ("widen", widen),
     ("fold_constants", fold_constants),
+    ("count_turns", count_turns),
     ("expand", expand),
     ("fold_constants", fold_constants),
     ("move_transposes", move_transposes),
