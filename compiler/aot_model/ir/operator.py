@@ -83,6 +83,8 @@ class Operator:
     """`express` reads an element of an input for several elements of the output."""
     stores_itself: ClassVar[bool] = False
     """`lower` stores the outputs themselves: nothing is fused into its tail."""
+    updates: ClassVar[bool] = False
+    """`lower` writes parts of the output alone where it lies in the place of input 0."""
     deferred: ClassVar[bool] = False
     """Not computed at compile time before the pass fuse_qdq has seen it."""
     expands_to_qdq: ClassVar[bool] = False

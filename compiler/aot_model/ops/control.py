@@ -1,83 +1,29 @@
 """Control flow: If, Loop and Scan. Bodies are graphs that may read values of the graph around them.
 
 A loop's state lives in the memory of its final value: the initial value is copied there, each turn computes
-the next one beside it and copies it back. Source: ONNX operator specification.
+the next one beside it and copies it back, unless it only updates parts of it. Source: ONNX operator
+specification.
 """
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
-from aot_model.ir.graph import Graph, Node, subgraphs
+from aot_model.ir.graph import Graph, Node
 from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
-from aot_model.ir.program import Access, Branch, Buffer, Call, Function, Param, Role, Step, walk_calls
+from aot_model.ir.program import Branch, Buffer, Role, Step
 from aot_model.ir.program import Loop as LoopStep
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels.site import Site
+from aot_model.ops.loop_steps import clear_step, copy_step, count_step, count_turns, is_read, updated_in_place
 from aot_model.ops.movement import Gather, Slice, Transpose
 from aot_model.ops.registry import OPERATORS, Build, ints, normal_axis, operator, required
 
 ENDLESS = 1 << 62
-
-
-def copy_step(
-    site: Site, source: Buffer, target: Buffer, counter: Buffer | None = None, room: int | None = None
-) -> Call:
-    """Copy a buffer; with a counter, to element number *counter of a larger one, with `room` only while it is
-    below that.
-    """
-    t = source.type
-    params = [
-        Param("x", t.dtype, Access.READ),
-        *([Param("turn", DType.INT64, Access.READ)] if counter else []),
-        Param("y", t.dtype, Access.WRITE),
-    ]
-    lines = [f"memcpy({f'y + *turn * {t.elements}' if counter else 'y'}, x, {t.nbytes}u);"]
-    if not t.nbytes:
-        lines = [f"(void){p.name};" for p in params]
-    elif room is not None:
-        lines = [f"if (*turn < {room}) {{", f"    {lines[0]}", "}"]
-    arguments = (source, *([counter] if counter else []), target)
-    function = Function(
-        "copy", tuple(params), "\n".join(f"    {line}" for line in lines), frozenset({"string.h"})
-    )
-    return Call(function, arguments, (), site.node.name, site.node.kind, 0, f"{t} -> {target.type}")
-
-
-def _clear_step(site: Site, stack: Buffer, shape: Buffer) -> Call:
-    """No results yet: zeros, and a shape that says so."""
-    lines = [f"    memset(y, 0, {stack.type.nbytes}u);" if stack.type.nbytes else "    (void)y;"]
-    lines += [f"    shape[{k}] = {n};" for k, n in enumerate((0, *stack.type.shape[1:]))]
-    params = (Param("y", stack.type.dtype, Access.WRITE), Param("shape", DType.INT32, Access.WRITE))
-    function = Function("no_results", params, "\n".join(lines), frozenset({"string.h"}))
-    return Call(function, (stack, shape), (), site.node.name, site.node.kind, 0, f"-> {stack.type}")
-
-
-def _count_turns(steps: list[Step], turns: int) -> None:
-    """What reports say of a body that runs so many times: the work of all turns."""
-    for call in walk_calls(steps):
-        call.macs *= turns
-        if call.generic is not None:
-            call.generic = replace(call.generic, operations=call.generic.operations * turns)
-
-
-def _count_step(site: Site, counter: Buffer, shape: Buffer) -> Call:
-    """One result more."""
-    params = (Param("turn", DType.INT64, Access.READ), Param("shape", DType.INT32, Access.WRITE))
-    body = "    shape[0] = *turn < INT32_MAX ? (int32_t)*turn + 1 : INT32_MAX;"
-    return Call(
-        Function("count_results", params, body),
-        (counter, shape),
-        (),
-        site.node.name,
-        site.node.kind,
-        0,
-        f"-> {shape.type}",
-    )
 
 
 def _same(values: list[Value], types: list[TensorType], what: str) -> None:
@@ -135,14 +81,6 @@ class If(Operator):
 def _condition(inputs: Inputs) -> Value | None:
     """Of a loop: the frontend drops what is left out at the end."""
     return inputs[1] if len(inputs) > 1 else None
-
-
-def _read(value: Value, nodes: list[Node]) -> bool:
-    """Whether nodes, or bodies inside of them, read a value."""
-    inner = (body for node in nodes for body in subgraphs(node))
-    return any(value in node.inputs for node in nodes) or any(
-        value in body.outputs or _read(value, body.nodes) for body in inner
-    )
 
 
 @operator("Loop", stores_itself=True, strings=True)
@@ -230,7 +168,7 @@ class Loop(Operator):
         counter = Buffer(f"{site.node.name}.turn", TensorType(DType.INT64, ()), Role.WORKSPACE, align=8)
         condition = None
         inside = self.body.inputs[1]
-        if turns is None or inside in self.body.outputs[1:] or _read(inside, self.body.nodes):
+        if turns is None or inside in self.body.outputs[1:] or is_read(inside, self.body.nodes):
             condition = Buffer(
                 f"{site.node.name}.condition", TensorType(DType.BOOL, ()), Role.WORKSPACE, align=1
             )
@@ -238,19 +176,22 @@ class Loop(Operator):
             site.add(copy_step(site, site.buffer(_condition(inputs) or always), condition))
         if turns is None:
             for stack, shape in zip(stacks, shapes, strict=True):
-                site.add(_clear_step(site, stack, shape))
+                site.add(clear_step(site, stack, shape))
         bindings = dict(zip(self.body.inputs, [counter, condition or counter, *states], strict=True))
         nexts = [Buffer(f"{v.name}.next", v.type, Role.WORKSPACE) for v in self.body.outputs]
+        for k in updated_in_place(self.body, n):
+            nexts[1 + k] = states[k]
         steps: list[Step] = site.body(self.body, bindings, nexts, skip=0 if turns is not None else None)
         if turns is None and condition is not None:
             steps.append(copy_step(site, nexts[0], condition))
-        steps += [copy_step(site, new, old) for new, old in zip(nexts[1 : n + 1], states, strict=True)]
+        pairs = zip(nexts[1 : n + 1], states, strict=True)
+        steps += [copy_step(site, new, old) for new, old in pairs if new is not old]
         room = None if turns is not None else self._room(inputs)
         steps += [
             copy_step(site, new, stack, counter, room)
             for new, stack in zip(nexts[n + 1 :], stacks, strict=True)
         ]
-        steps += [_count_step(site, counter, shape) for shape in shapes]
+        steps += [count_step(site, counter, shape) for shape in shapes]
         limit = inputs[0]
         fixed = (
             turns
@@ -261,7 +202,7 @@ class Loop(Operator):
         )
         limit_from = site.buffer(limit) if limit is not None and limit.data is None else None
         if turns is not None:
-            _count_turns(steps, turns)
+            count_turns(steps, turns)
         decides = condition if turns is None else None
         site.add(LoopStep(steps, fixed, limit_from, decides, counter, (*stacks, *shapes)))
 

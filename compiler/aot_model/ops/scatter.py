@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from contextlib import ExitStack
+from typing import ClassVar
 
 import numpy as np
 
@@ -57,6 +58,8 @@ Box = tuple[tuple[int, int], ...]
 
 class _Scatter(Operator, ABC):
     """x with updates at indices. In place where x is not read again."""
+
+    updates: ClassVar[bool] = True
 
     reduction: str = "none"
 

@@ -65,7 +65,7 @@ class SliceAt(Operator):
         ]
 
 
-@operator("UpdateAt", domain="aot", stores_itself=True)
+@operator("UpdateAt", domain="aot", stores_itself=True, updates=True)
 class UpdateAt(Operator):
     """y = x; y[begins[0] + i, …] = update[i, …]. In place where x is not read again."""
 
