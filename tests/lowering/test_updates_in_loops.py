@@ -96,6 +96,11 @@ def _old_kept(b: Body) -> list[str]:
     return ["n0", "n1"]
 
 
+def _old_itself(b: Body) -> list[str]:
+    b.add("ScatterND", ["l0", "at", "rows"], "n0")
+    return ["n0", "l0"]
+
+
 def _exchanged(b: Body) -> list[str]:
     b.add("ScatterND", ["l1", "at", "rows"], "n0")
     b.add("ScatterND", ["l0", "at", "rows"], "n1")
@@ -139,6 +144,7 @@ CASES: list[tuple[Callable[[Body], list[str]], int, int]] = [
     (_two, 2, 0),
     (_read_before, 1, 1),
     (_old_kept, 2, 2),
+    (_old_itself, 2, 2),
     (_exchanged, 2, 2),
     (_twice, 2, 3),
     (_by_itself, 1, 1),

@@ -62,6 +62,11 @@ class Layer:
         )
         self.then("BatchNormalization", *(n.constant(v) for v in numbers))
 
+    def trained(self) -> None:
+        """Normalised by the mean and variance of what it is given."""
+        self.normalised()
+        self.net.nodes[-1].attribute.append(helper.make_attribute("training_mode", 1))
+
     def then(self, kind: str, *others: str, first: bool = True) -> None:
         self.y = self.net.op(kind, *((self.y, *others) if first else (*others, self.y)))
 
@@ -145,6 +150,7 @@ def test_one_scale_becomes_one_of_each_channel(product: str, tmp_path: Path) -> 
         (lambda y: y.then("Mul", y.channels(np.inf, 1, 1, 1, 1, 1)), "not finite"),
         (lambda y: y.then("Add", y.channels(np.nan, 1, 1, 1, 1, 1)), "not finite"),
         (lambda y: y.then("Div", y.channels(), first=False), "not a function"),
+        (Layer.trained, "not a function"),
         (lambda y: y.then("Add", y.net.constant(np.ones((7, 1)))), "not a function"),
         (lambda y: y.then("Mul", y.net.constant(np.ones((7, 1)))), "not a function"),
     ],

@@ -35,7 +35,6 @@ def count_turns(graph: Graph) -> bool:
             )
             continue
         node.inputs = inputs
-        node.op.body.prune()
         changed = True
     return changed
 

@@ -45,15 +45,12 @@ def _settle(graph: Graph, assign: Node) -> str:
         return "numpy does not compute its new value"
     if _bytes(first.get(new, new.data)) != _bytes(second.get(new, new.data)):
         return "the next run changes it again"
-    known = {v: data for v, data in first.items() if v is not state}
-    if _bytes(first[state]) == _bytes(first.get(new, new.data)):
-        known[state] = first[state]
     inside = {*between, assign}
     read = {v for n in graph.nodes if n not in inside for v in read_values(n)} | set(graph.outputs)
-    for value in (state, *known):
-        if value in read and (value not in known or _bytes(known[value]) != _bytes(second[value])):
+    for value in first:
+        if value in read and _bytes(first[value]) != _bytes(second[value]):
             return f"'{value.name}' has another value in the first run"
-    graph.replace_all({v: constant(v.name, data, v.quantisation) for v, data in known.items()})
+    graph.replace_all({v: constant(v.name, data, v.quantisation) for v, data in first.items()})
     graph.nodes = [n for n in graph.nodes if n not in inside]
     return ""
 
