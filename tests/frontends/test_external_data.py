@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -17,6 +18,7 @@ from aot_model.errors import CompileError
 from aot_model.frontends.onnx_file import external_locations
 from aot_model.pipeline import Request, compile_model
 from onnx_models import model, save, tensor
+from sanitizers import sanitized
 
 node = helper.make_node
 RIGHT, WRONG = np.asarray([1.5, 2.5], np.float32), np.asarray([7.5, 8.5], np.float32)
@@ -104,6 +106,23 @@ def test_the_cache_sees_them(place: str, folders: Path, monkeypatch: pytest.Monk
             os.utime(file, (1, 1))  # files that change while they are read are not kept
         assert main(["compile", str(path), "-o", "out", "--name", "m", "--target", "c"]) == 0
         assert text in Path("out/m.c").read_text()
+
+
+def test_without_a_length_a_tensor_takes_what_it_needs(folders: Path) -> None:
+    """As ONNX Runtime does: two constants of one file, of which only the places are said."""
+    (folders / "w.bin").write_bytes(RIGHT.tobytes() + WRONG.tobytes())
+    nodes = [node("Add", ["x", "v"], ["s"]), node("Add", ["s", "w"], ["y"])]
+    proto = model(nodes, [tensor("x", [2])], [tensor("y", [2])])
+    proto.graph.initializer.extend([elsewhere("v"), elsewhere("w")])
+    entry = proto.graph.initializer[1].external_data.add()
+    entry.key, entry.value = "offset", "8"
+    path = save(proto, folders / "m.onnx")
+    x = np.asarray([1, 2], np.float32)
+    (want,) = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, {"x": x})
+    compiled = compile_model(Request(path, "m", "c"))
+    ((got,),) = sanitized(compiled.view, compiled.texts, folders).run([[x]])
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(want, x + RIGHT + WRONG)
 
 
 def test_data_that_were_not_read_are_never_taken_from_the_current_directory(

@@ -339,3 +339,27 @@ def test_a_dimension_behind_one_that_is_refused_is_not_unknown(
 def test_opsets_from_the_first_to_the_newest_are_read(version: int, tmp_path: Path) -> None:
     proto = model([node("Relu", ["x"], ["y"])], [tensor("x", [2])], [tensor("y", [2])], opset=version)
     assert compile_(save(proto, tmp_path / "m.onnx"), tmp_path / "out") == 0
+
+
+def test_a_branch_that_does_not_fit_may_be_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As of a network for two sample rates, of which one length of the input fits one."""
+    branches = [
+        helper.make_graph([node("MatMul", ["x", w], [y])], y, [], [tensor(y, None)])
+        for w, y in (("of8k", "a"), ("of16k", "b"))
+    ]
+    proto = model(
+        [
+            node("Equal", ["rate", "low"], ["is8k"]),
+            node("If", ["is8k"], ["y"], then_branch=branches[0], else_branch=branches[1]),
+        ],
+        [tensor("x", [1, 4]), tensor("rate", [], TensorProto.INT64)],
+        [tensor("y", None)],
+        {"low": np.asarray(8000), "of8k": np.ones((2, 3), np.float32), "of16k": np.ones((4, 3), np.float32)},
+    )
+    path = save(proto, tmp_path / "m.onnx")
+    rejected(
+        path, tmp_path, capsys, "E301", "make the input that decides it a constant (--constant INPUT=VALUE)"
+    )
+    assert compile_(path, tmp_path / "built", "--constant", "rate=16000") == 0

@@ -9,6 +9,7 @@ need --dim.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from aot_model.frontends.onnx_inputs import InputBinder
 from aot_model.frontends.onnx_opsets import modernise
 from aot_model.frontends.onnx_outputs import named_outputs
 from aot_model.frontends.onnx_rows import Sizes
-from aot_model.frontends.onnx_structure import Items, Place, Scope, loop_formals, scan_formals
+from aot_model.frontends.onnx_structure import NEVER_TAKEN, Items, Place, Scope, formals
 from aot_model.frontends.onnx_unsupported import instead_of, label_of
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.operator import Operator, OperatorError
@@ -433,17 +434,15 @@ class Importer:
 
     def _subgraph(self, source: onnx.GraphProto, place: Place) -> Graph:
         """The body of a control-flow operator; the types of its inputs come from the node's inputs."""
-        body = Graph(source.name or "body")
-        if place.proto.op_type == "Loop":
-            body.inputs = loop_formals(source, place.inputs[2:])
-        elif place.proto.op_type == "Scan":
-            body.inputs = scan_formals(place, source)
+        body = Graph(source.name or "body", formals(place, source))
         with self.sizes.inside():
             found = self.inline(source, body, {**place.scope, **{v.name: v for v in body.inputs}})
         if any(isinstance(value, Items) and len(value.values) != 1 for value in found):
             hint = "make the condition of a branch a constant"
             raise OperatorError("a body gives a sequence or nothing", "E203", hint)
         body.outputs = [v.values[0] if isinstance(v, Items) else v for v in found]
+        if place.proto.op_type == "If":
+            self.problems = [replace(p, hint=p.hint or NEVER_TAKEN) for p in self.problems]
         self._raise()
         for value in self.sizes.among(body.outputs):
             raise OperatorError(f"the size of '{value.name}', a result of its body, depends on data", "E203")

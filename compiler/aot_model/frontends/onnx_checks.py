@@ -204,18 +204,23 @@ def _bodies(proto: onnx.ModelProto, where: str) -> list[Problem]:
     ]
 
 
+def wanted_bytes(tensor: onnx.TensorProto) -> int | None:
+    """How many bytes its shape and type are; None of a type that is refused where it is used."""
+    try:
+        bits = DType.of(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)).bits
+    except (KeyError, TypeError, ValueError):
+        return None
+    return int(-(-math.prod(tensor.dims) * bits // 8))
+
+
 def check_lengths(proto: onnx.ModelProto, where: str) -> None:
     """CompileError E102 where a tensor has more bytes or fewer than its shape says: of those with several
     elements in a byte the onnx package takes what it needs.
     """
     problems = []
     for tensor in tensors(proto):
-        try:
-            bits = DType.of(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)).bits
-        except (KeyError, TypeError, ValueError):
-            continue  # a type that is refused where it is used
-        wanted = -(-math.prod(tensor.dims) * bits // 8)
-        if tensor.HasField("raw_data") and len(tensor.raw_data) != wanted:
+        wanted = wanted_bytes(tensor)
+        if wanted is not None and tensor.HasField("raw_data") and len(tensor.raw_data) != wanted:
             why = f"{len(tensor.raw_data)} bytes are not the {wanted} of its shape"
             problems.append(Problem("E102", f"constant '{printable(tensor.name)}' is damaged: {why}", where))
     if problems:

@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 
 from aot_model.c.names import printable
 from aot_model.errors import CompileError, Problem, fail
-from aot_model.frontends.onnx_checks import tensors
+from aot_model.frontends.onnx_checks import tensors, wanted_bytes
 
 
 def read_proto(path: Path) -> tuple[bytes, onnx.ModelProto]:
@@ -126,7 +126,7 @@ def load_external(proto: onnx.ModelProto, path: Path) -> list[Path]:
                 continue
             if file not in files:
                 files[file] = file.read_bytes()
-            tensor.raw_data = _part(files[file], entries)
+            tensor.raw_data = _part(files[file], entries, wanted_bytes(tensor))
         # RuntimeError: Python before 3.13 of links in a circle
         except (OSError, ValueError, RuntimeError) as error:
             why = error.strerror if isinstance(error, OSError) and error.strerror else error
@@ -166,10 +166,16 @@ def _is_beside(file: Path, model: Path) -> bool:
     )
 
 
-def _part(data: bytes, entries: dict[str, str]) -> bytes:
-    """Bytes [offset, offset + length) of a file. ValueError when it does not have them."""
+def _part(data: bytes, entries: dict[str, str], wanted: int | None) -> bytes:
+    """Bytes [offset, offset + length) of a file; without a length as many as are wanted, or all there are.
+    ValueError when it does not have them.
+    """
     offset = int(entries.get("offset") or 0)
-    length = int(entries["length"]) if entries.get("length") else len(data) - offset
+    length = len(data) - offset
+    if entries.get("length"):
+        length = int(entries["length"])
+    elif wanted is not None:
+        length = min(length, wanted)
     if offset < 0 or length < 0 or offset + length > len(data):
         raise ValueError(f"offset {offset} and length {length} are not inside its {len(data)} bytes")
     return data[offset : offset + length]

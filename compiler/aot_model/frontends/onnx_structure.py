@@ -228,6 +228,19 @@ def _trial(importer: Importer) -> Iterator[Graph]:
     importer.notes[:], importer.sizes.bounds = notes, bounds
 
 
+NEVER_TAKEN = (
+    "a branch that is never taken is left out where its condition is known: make the input that decides it a "
+    "constant (--constant INPUT=VALUE)"
+)
+
+
+def formals(place: Place, body: onnx.GraphProto) -> list[Value]:
+    """The inputs of the body of a loop or a scan; a branch has none."""
+    if place.proto.op_type == "Loop":
+        return loop_formals(body, place.inputs[2:])
+    return scan_formals(place, body) if place.proto.op_type == "Scan" else []
+
+
 def loop_formals(body: onnx.GraphProto, carried: Inputs) -> list[Value]:
     """The inputs of a loop's body: turn, condition, carried values."""
     types = [TensorType(DType.INT64, ()), TensorType(DType.BOOL, ()), *(v.type for v in carried)]

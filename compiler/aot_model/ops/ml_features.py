@@ -181,14 +181,14 @@ class Binarizer(Operator):
 
 @operator("FeatureVectorizer", domain="ai.onnx.ml")
 class FeatureVectorizer(Operator):
-    """Columns of all inputs side by side, as floats."""
+    """Columns of all inputs side by side, as floats; those of more axes are the columns of a row."""
 
     inputdimensions: tuple[int, ...] = ()
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         values = [required(inputs, k) for k in range(len(inputs))]
-        shapes = [(1, *v.shape) if v.type.rank == 1 else v.shape for v in values]
-        if any(len(s) != 2 or s[0] != shapes[0][0] for s in shapes):
+        shapes = [_as_rows(v) for v in values]
+        if any(v.type.rank == 0 or s[0] != shapes[0][0] for v, s in zip(values, shapes, strict=True)):
             raise OperatorError(f"inputs {', '.join(str(v.type) for v in values)} do not go side by side")
         if self.inputdimensions and self.inputdimensions != tuple(s[1] for s in shapes):
             raise OperatorError(
@@ -198,13 +198,20 @@ class FeatureVectorizer(Operator):
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         floats = [as_float(build, required(inputs, k)) for k in range(len(inputs))]
-        return [
-            build(Concat(1), *(v if v.type.rank == 2 else build(ReshapeTo((1, *v.shape)), v) for v in floats))
-        ]
+        rows = (v if v.type.rank == 2 else build(ReshapeTo(_as_rows(v)), v) for v in floats)
+        return [build(Concat(1), *rows)]
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((_draw(2, 3), _draw(2, 2)), {"inputdimensions": (3, 2)})]
+        return [
+            Sample((_draw(2, 3), _draw(2, 2)), {"inputdimensions": (3, 2)}),
+            Sample((_draw(2, 1, 3), _draw(2, 2, 2), _draw(2, 1)), {"inputdimensions": (3, 4, 1)}),
+            Sample((_draw(3), _draw(2)), {"inputdimensions": (3, 2)}),
+        ]
+
+
+def _as_rows(v: Value) -> tuple[int, int]:
+    return (1, v.shape[0]) if v.type.rank == 1 else (v.shape[0] if v.shape else 0, math.prod(v.shape[1:]))
 
 
 @operator("ArrayFeatureExtractor", domain="ai.onnx.ml", strings=True)
