@@ -26,7 +26,10 @@ def count_turns(graph: Graph) -> bool:
     """Loops that count become ones of so many turns. True when something changed."""
     changed = False
     for node in graph.nodes:
-        if not isinstance(node.op, Loop) or node.op.open or node.op.turns(node.inputs) is not None:
+        if not isinstance(node.op, Loop) or node.op.turns(node.inputs) is not None:
+            continue
+        if len(node.op.body.outputs) > 1 + len(node.inputs[2:]):
+            refuse(node, "every turn has results, whose shapes would change")
             continue
         inputs = _counted(node.op, node.inputs)
         if inputs is node.inputs:
