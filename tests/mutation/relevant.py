@@ -139,11 +139,8 @@ _BY_PART: dict[str, tuple[str, ...]] = {
     "ops/(quantised|softmax)": ("tests/passes/test_fuse_qdq.py", "tests/tflite_operators"),
     "ops/(quantised|piecewise)": ("tests/passes/test_share_tables.py",),
     "ops/training": ("tests/frontends/test_gradient.py",),
-    "ops/control": ("tests/frontends/test_onnx_turns.py",),
-    "passes/count_turns": (
-        "tests/frontends/test_onnx_turns.py",
-        "tests/frontends/test_tflite_control_flow.py",
-    ),
+    "ops/control": ("tests/passes/test_count_turns.py",),
+    "passes/count_turns": ("tests/passes/test_count_turns.py", "tests/frontends/test_tflite_control_flow.py"),
     "ops/(dynamic|control)": ("tests/frontends/test_sizes_by_data.py",),
     "ops/(strings|text|lookup|ml_)": ("tests/test_strings.py tests/test_string_interfaces.py",),
     "ops/random": ("tests/test_random_numbers.py",),

@@ -67,6 +67,10 @@ class Layer:
         self.normalised()
         self.net.nodes[-1].attribute.append(helper.make_attribute("training_mode", 1))
 
+    def of_negative_variance(self) -> None:
+        self.normalised()
+        self.net.constants[self.net.nodes[-1].input[4]] = np.full(CHANNELS, -1, np.float32)
+
     def then(self, kind: str, *others: str, first: bool = True) -> None:
         self.y = self.net.op(kind, *((self.y, *others) if first else (*others, self.y)))
 
@@ -138,6 +142,33 @@ def test_one_scale_becomes_one_of_each_channel(product: str, tmp_path: Path) -> 
     check(layer, tmp_path)
 
 
+@pytest.mark.parametrize("factors", [(0.5, 1, -0.75, 1.25), (2, -1, 1, -0.5)])
+def test_constant_matrices_of_a_batch(factors: tuple[float, ...], tmp_path: Path) -> None:
+    """As many rows as columns: factors are of the columns."""
+    net = Net("int8", 11)
+    x = net.input(2, 5, 4)
+    product = net.op("MatMul", x, net.weights(2, 4, 4))
+    y = net.op("Mul", product, net.constant(factors))
+    proto = net.proto(net.quantised(y))
+    path = save(proto, tmp_path / "model.onnx")
+    compiled = compile_model(Request(path, "m", "c"))
+    x8 = net.rng.integers(-128, 128, (2, 5, 4)).astype("int8")
+    ((got,),) = sanitized(compiled.view, compiled.texts, tmp_path).run([[x8]])
+    assert np.abs(got.astype(int) - literal(proto, x8)).max() <= 1
+
+
+def test_a_product_of_vectors_stays(tmp_path: Path) -> None:
+    net = Net("int8", 12)
+    product = net.op("MatMul", net.input(6), net.weights(6))
+    proto = net.proto(net.quantised(net.op("Mul", product, net.constant(0.5))))
+    path = save(proto, tmp_path / "model.onnx")
+    compiled = compile_model(Request(path, "m", "c"))
+    x8 = net.rng.integers(-128, 128, 6).astype("int8")
+    ((got,),) = sanitized(compiled.view, compiled.texts, tmp_path).run([[x8]])
+    assert np.abs(got.astype(int) - literal(proto, x8)).max() <= 1
+
+
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -149,6 +180,9 @@ def test_one_scale_becomes_one_of_each_channel(product: str, tmp_path: Path) -> 
         (lambda y: y.then("Div", y.channels(0, 1, 1, 1, 1, 1)), "not finite"),
         (lambda y: y.then("Mul", y.channels(np.inf, 1, 1, 1, 1, 1)), "not finite"),
         (lambda y: y.then("Add", y.channels(np.nan, 1, 1, 1, 1, 1)), "not finite"),
+        (lambda y: y.then("Mul", y.channels(np.nan, 1, 1, 1, 1, 1)), "not finite"),
+        (lambda y: y.normalised(np.asarray([np.inf, 1, 1, 1, 1, 1])), "not finite"),
+        (Layer.of_negative_variance, "not finite"),
         (lambda y: y.then("Div", y.channels(), first=False), "not a function"),
         (Layer.trained, "not a function"),
         (lambda y: y.then("Add", y.net.constant(np.ones((7, 1)))), "not a function"),

@@ -44,7 +44,7 @@ from aot_model.ir.operator import Operator, OperatorError
 from aot_model.ir.strings import encoded, string_type
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value, constant
-from aot_model.ops.registry import OPERATORS, load_all
+from aot_model.ops.registry import load_all, operator_of
 from aot_model.passes.count_turns import counted
 from aot_model.passes.fold_constants import folded
 
@@ -186,7 +186,7 @@ class Importer:
 
     def _class(self, domain: str, name: str) -> type[Operator] | None:
         name = "Resize" if (domain, name) == ("", "Upsample") else name
-        return OPERATORS.get((domain, name)) if domain != "aot" else None
+        return operator_of(domain, name) if domain != "aot" else None
 
     def inline(self, source: onnx.GraphProto, graph: Graph, scope: Scope, prefix: str = "") -> list[Any]:
         """Import nodes into `graph`: the values of its outputs. What goes wrong is in `problems`."""
@@ -435,6 +435,7 @@ class Importer:
     def _subgraph(self, source: onnx.GraphProto, place: Place) -> Graph:
         """The body of a control-flow operator; the types of its inputs come from the node's inputs."""
         body = Graph(source.name or "body", formals(place, source))
+        before = len(self.problems)
         with self.sizes.inside():
             found = self.inline(source, body, {**place.scope, **{v.name: v for v in body.inputs}})
         if any(isinstance(value, Items) and len(value.values) != 1 for value in found):
@@ -442,7 +443,7 @@ class Importer:
             raise OperatorError("a body gives a sequence or nothing", "E203", hint)
         body.outputs = [v.values[0] if isinstance(v, Items) else v for v in found]
         if place.proto.op_type == "If":
-            self.problems = [replace(p, hint=p.hint or NEVER_TAKEN) for p in self.problems]
+            self.problems[before:] = [replace(p, hint=p.hint or NEVER_TAKEN) for p in self.problems[before:]]
         self._raise()
         for value in self.sizes.among(body.outputs):
             raise OperatorError(f"the size of '{value.name}', a result of its body, depends on data", "E203")

@@ -20,7 +20,7 @@ from aot_model.errors import CompileError, Problem
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType, elements_beside
 from aot_model.ir.values import Value
-from aot_model.ops.registry import OPERATORS, load_all
+from aot_model.ops.registry import load_all, operator_of
 
 MAX_BYTES = 2**31 - 1
 """Of one tensor: generated code counts in int32_t."""
@@ -251,7 +251,7 @@ def _arity(proto: onnx.ModelProto, where: str) -> list[Problem]:
             elif schema := _schema(domain, node.op_type, versions.get(domain, 1)):
                 limits = (schema.min_input, schema.max_input), (schema.min_output, schema.max_output)
             else:
-                known = OPERATORS.get((domain, node.op_type))
+                known = operator_of(domain, node.op_type)
                 if known is not None and _count(node.input) > known.most_inputs:
                     what = (
                         f"has {len(node.input)} inputs, of which the first {known.most_inputs} are supported"
@@ -359,7 +359,7 @@ def check_node(domain: str, proto: onnx.NodeProto, version: int, inputs: Sequenc
     schema = _schema(domain, proto.op_type, version)
     if schema is None:
         return
-    known = OPERATORS.get((domain, proto.op_type))
+    known = operator_of(domain, proto.op_type)
     read = [f.name for f in fields(known)] if known is not None else list(schema.attributes)
     for name in read:
         if name in schema.attributes and schema.attributes[name].required and name not in names:

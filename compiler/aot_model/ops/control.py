@@ -19,7 +19,7 @@ from aot_model.ir.program import Loop as LoopStep
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels.site import Site
-from aot_model.ops.loop_steps import clear_step, copy_step, count_step, count_turns, is_read, updated_in_place
+from aot_model.ops.loop_steps import clear_step, copy_step, count_step, count_work, is_read, updated_in_place
 from aot_model.ops.movement import Gather, Slice, Transpose
 from aot_model.ops.registry import OPERATORS, Build, ints, normal_axis, operator, required
 
@@ -202,7 +202,7 @@ class Loop(Operator):
         )
         limit_from = site.buffer(limit) if limit is not None and limit.data is None else None
         if turns is not None:
-            count_turns(steps, turns)
+            count_work(steps, turns)
         decides = condition if turns is None else None
         site.add(LoopStep(steps, fixed, limit_from, decides, counter, (*stacks, *shapes)))
 

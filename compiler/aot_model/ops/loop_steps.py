@@ -44,7 +44,7 @@ def clear_step(site: Site, stack: Buffer, shape: Buffer) -> Call:
     return Call(function, (stack, shape), (), site.node.name, site.node.kind, 0, f"-> {stack.type}")
 
 
-def count_turns(steps: list[Step], turns: int) -> None:
+def count_work(steps: list[Step], turns: int) -> None:
     """What reports say of a body that runs so many times: the work of all turns."""
     for call in walk_calls(steps):
         call.macs *= turns

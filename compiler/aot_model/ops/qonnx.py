@@ -1,8 +1,7 @@
 """qonnx.custom_op.general: networks that were trained with quantisation of any width.
 
 A node computes floats that lie on the grid of some integers. Source: the schemas of QONNX, version 1 (Trunc:
-1 and 2), by which Brevitas and QKeras are exported. Before it had a domain of its own, Brevitas wrote
-onnx.brevitas, and converters from QKeras finn.custom_op.general.
+1 and 2), by which Brevitas and QKeras are exported; domains that they had before are in the registry.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from aot_model.ops.normalisation import scalar
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
 from aot_model.ops.registry import OPERATORS, Build, operator, required, static
 
-QONNX, BREVITAS, FINN = "qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general"
+QONNX = "qonnx.custom_op.general"
 _WIDEST = 32
 _MAKERS: dict[str, Callable[[Algebra, Value], Value]] = {
     "ROUND": lambda a, x: a.of("Round", x),
@@ -145,9 +144,7 @@ class IntQuant(Composition):
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, scale, zero, bits = (np.asarray(v) for v in arrays)
-        span = 2.0 ** (bits - (1 if self.signed else 0))
-        low = (-span + (1 if self.narrow else 0)) if self.signed else 0.0 * span
-        high = span - 1 - (1 if self.narrow and not self.signed else 0)
+        low, high = _numpy_limits(bits, self.signed, self.narrow)
         y = (x / scale + zero).astype(x.dtype)
         if self.signed and (bits == 1).all():
             y = np.where(y >= 0, 1.0, -1.0)
@@ -192,6 +189,13 @@ def _ones(build: Build, y: Value) -> tuple[Value, Value]:
     return scalar(build, 1, y.dtype), scalar(build, -1, y.dtype)
 
 
+def _numpy_limits(bits: np.ndarray, signed: int, narrow: int) -> tuple[np.ndarray, np.ndarray]:
+    """For references, in floats."""
+    span = 2.0 ** (bits - (1 if signed else 0))
+    low = (-span + (1 if narrow else 0)) if signed else 0.0 * span
+    return low, span - 1 - (1 if narrow and not signed else 0)
+
+
 def _numpy_rounded(x: np.ndarray, mode: str) -> np.ndarray:
     size = np.abs(x)
     by: dict[str, np.ndarray] = {
@@ -207,16 +211,6 @@ def _numpy_rounded(x: np.ndarray, mode: str) -> np.ndarray:
 @operator("Quant", domain=QONNX, inputs=4)
 class Quant(IntQuant):
     """IntQuant by its former name."""
-
-
-@operator("Quant", domain=FINN, inputs=4)
-class FinnQuant(IntQuant):
-    """IntQuant in the domain that converters from QKeras had."""
-
-
-@operator("Quant", domain=BREVITAS, inputs=4)
-class BrevitasQuant(IntQuant):
-    """IntQuant in the domain that Brevitas had."""
 
 
 @operator("BipolarQuant", domain=QONNX, inputs=2)
@@ -247,16 +241,6 @@ class BipolarQuant(Composition):
             Sample((x, np.asarray(0.5, np.float32)), constants=frozenset({0, 1})),
             Sample((x, np.asarray([0.5, 1, 2, 3], np.float32))),
         ]
-
-
-@operator("BipolarQuant", domain=FINN, inputs=2)
-class FinnBipolarQuant(BipolarQuant):
-    """BipolarQuant in the domain that converters from QKeras had."""
-
-
-@operator("BipolarQuant", domain=BREVITAS, inputs=2)
-class BrevitasBipolarQuant(BipolarQuant):
-    """BipolarQuant in the domain that Brevitas had."""
 
 
 @operator("Trunc", domain=QONNX, inputs=6)
@@ -296,9 +280,7 @@ class Trunc(Composition):
             y = _numpy_rounded((y / 2 ** (before - rest[0])).astype(x.dtype), self.rounding_mode)
             return [((y - zero) * scale).astype(x.dtype)]
         factor = 2 ** np.rint(np.log2(rest[0] / scale))
-        span = 2.0 ** (rest[1] - (1 if self.signed else 0))
-        low = (-span + (1 if self.narrow else 0)) if self.signed else 0.0
-        high = span - 1 - (1 if self.narrow and not self.signed else 0)
+        low, high = _numpy_limits(rest[1], self.signed, self.narrow)
         y = _numpy_rounded(np.minimum(np.maximum(y / factor, low), high).astype(x.dtype), self.rounding_mode)
         return [((y - zero / factor) * rest[0]).astype(x.dtype)]
 
@@ -318,13 +300,3 @@ class Trunc(Composition):
             Sample((x, *given(0.125, 0, 8, 0.5, 4)), {"signed": 0, "rounding_mode": "ROUND"}, second),
             Sample((x, *given(0.125, 4, 8, 1, 3)), {"narrow": 1}, second),
         ]
-
-
-@operator("Trunc", domain=FINN, inputs=5)
-class FinnTrunc(Trunc):
-    """Trunc in the domain that converters from QKeras had."""
-
-
-@operator("Trunc", domain=BREVITAS, inputs=5)
-class BrevitasTrunc(Trunc):
-    """Trunc, version 1, in the domain that Brevitas had."""

@@ -68,6 +68,18 @@ def operator(
     return register
 
 
+FORMER_DOMAINS = {
+    "onnx.brevitas": "qonnx.custom_op.general",
+    "finn.custom_op.general": "qonnx.custom_op.general",
+}
+"""Domains that operators had before: Brevitas' and QKeras' converters wrote them."""
+
+
+def operator_of(domain: str, name: str) -> type[Operator] | None:
+    """The operator that a file names, by a former domain, too; None when it is not known."""
+    return OPERATORS.get((FORMER_DOMAINS.get(domain, domain), name))
+
+
 @cache
 def load_all() -> None:
     """Import every module of ops/, in name order, at the first call; an import error is fatal."""

@@ -16,7 +16,7 @@ from aot_model.ir.operator import Operator
 from aot_model.ir.values import Value, constant
 from aot_model.ops.control import Loop
 from aot_model.passes.explain import refuse
-from aot_model.passes.fold_constants import folded
+from aot_model.passes.fold_constants import followed
 
 MAX_STEPS = 20_000
 """Nodes that are computed to find out."""
@@ -80,17 +80,10 @@ def _turns(body: Graph, initial: list[Value | None], most: int | None) -> int | 
     while most is None or count < most:
         if (count + 1) * (len(nodes) + 1) > MAX_STEPS:
             return None
-        values = {
-            body.inputs[0]: constant("turn", np.asarray(count, np.int64)),
-            body.inputs[1]: constant("on", np.asarray(True)),
-            **now,
-        }
-        for node in nodes:
-            inputs = [v if v is None else values.get(v, v) for v in node.inputs]
-            data = folded(Node(node.op, inputs, node.outputs, node.name))
-            if data is None:
-                return None
-            values.update({v: constant(v.name, d) for v, d in zip(node.outputs, data, strict=True)})
+        turn, on = constant("turn", np.asarray(count, np.int64)), constant("on", np.asarray(True))
+        values = followed(nodes, {body.inputs[0]: turn, body.inputs[1]: on, **now})
+        if values is None:
+            return None
         count += 1
         again = values[body.outputs[0]].data
         if again is None or not bool(again.reshape(-1)[0]):

@@ -4,6 +4,8 @@ whose results have no elements.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from aot_model.ir.evaluate import convert, evaluate
@@ -61,6 +63,18 @@ def folded(node: Node) -> list[np.ndarray] | None:
     if data is None:
         refuse(node, why or "numpy cannot compute it here")
     return data
+
+
+def followed(nodes: list[Node], known: Mapping[Value, Value]) -> dict[Value, Value] | None:
+    """Constants, with what nodes make of them one after the other; None when one is not known now."""
+    values = dict(known)
+    for node in nodes:
+        inputs = [v if v is None else values.get(v, v) for v in node.inputs]
+        data = folded(Node(node.op, inputs, node.outputs, node.name))
+        if data is None:
+            return None
+        values.update({v: constant(v.name, d) for v, d in zip(node.outputs, data, strict=True)})
+    return values
 
 
 def _through(node: Node, large: dict[Value, Node]) -> list[np.ndarray] | None:

@@ -24,7 +24,7 @@ from aot_model.passes.expand import expand
 from aot_model.passes.explain import refuse
 from aot_model.passes.fold_constants import compute
 from aot_model.passes.qdq_affine import behind_lines
-from aot_model.passes.qdq_rules import ALONE, WITH_LINE, WITH_RANGE, movement, table
+from aot_model.passes.qdq_rules import ALONE, WITH_RANGE, movement, product, table
 from aot_model.passes.qdq_site import MOVEMENTS, NARROW, Answer, QdqResult, QdqSite, parameters
 from aot_model.passes.weight_only import keep_integers
 
@@ -135,28 +135,20 @@ def _attempts(site: QdqSite, behind: Node) -> Iterator[Callable[[], Answer]]:
             break
         bounds.append(limits)
         start = site.producer[start.inputs[0]]
+
+    def in_range(node: Node, rule: Callable[[], Answer]) -> Answer:
+        for limits in reversed(bounds):
+            site.to.clamp(*limits)
+        site.label = node.name
+        answer = rule()
+        site.to.low, site.to.high = site_range
+        return answer
+
     if start.kind in WITH_RANGE:
-
-        def ranged() -> Answer:
-            for limits in reversed(bounds):
-                site.to.clamp(*limits)
-            site.label = start.name
-            return WITH_RANGE[start.kind](site, start)
-
-        yield ranged
-        site.to.low, site.to.high = site_range
-    found = behind_lines(site, start)
-    if found is not None:
-        product, line = found
-
-        def lined() -> Answer:
-            for limits in reversed(bounds):
-                site.to.clamp(*limits)
-            site.label = product.name
-            return WITH_LINE[product.kind](site, product, line)
-
-        yield lined
-        site.to.low, site.to.high = site_range
+        yield lambda: in_range(start, lambda: WITH_RANGE[start.kind](site, start))
+    lined = behind_lines(site, start)
+    if lined is not None:
+        yield lambda: in_range(lined[0], lambda: product(site, *lined))
     if behind.kind in ALONE:
         yield lambda: ALONE[behind.kind](site, behind)
     if behind.kind in MOVEMENTS or behind.kind == "DequantizeLinear":

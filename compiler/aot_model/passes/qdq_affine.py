@@ -36,6 +36,8 @@ class Affine:
     ) -> tuple[Scaled, np.ndarray] | str:
         """Weights and bias of the product with it; `axis`: that of the weights' output channels."""
         assert w.value.data is not None
+        if not (np.isfinite(self.factor).all() and np.isfinite(self.offset).all()):
+            return "a factor or an offset is not finite"
         channels = len(self.factor)
         along = [-1 if k == axis else 1 for k in range(w.value.type.rank)]
         zero = np.broadcast_to(w.zero, (channels,)).reshape(along)
@@ -66,7 +68,9 @@ def behind_lines(n: QdqSite, start: Node) -> tuple[Node, Affine] | None:
     if node.kind not in PRODUCTS or not chain:
         return None
     out = node.outputs[0]
-    axis = PRODUCTS[node.kind] % max(out.type.rank, 1)
+    if not out.shape:  # of two vectors
+        return None
+    axis = PRODUCTS[node.kind] % out.type.rank
     total = Affine(np.ones(out.shape[axis]), np.zeros(out.shape[axis]))
     for each in reversed(chain):
         line = _line(n, each, out, axis)
@@ -85,8 +89,9 @@ def _line(n: QdqSite, node: Node, out: Value, axis: int) -> Affine | None:
         if axis != 1 or node.op.training_mode or any(v is None or v.shape != (channels,) for v in numbers):
             return None
         scale, b, mean, var = (v for v in numbers if v is not None)
-        factor = scale / np.sqrt(var + node.op.epsilon)
-        return Affine(factor, b - mean * factor)
+        with np.errstate(all="ignore"):
+            factor = scale / np.sqrt(var + node.op.epsilon)
+            return Affine(factor, b - mean * factor)
     first = n.real(node.inputs[0])
     data = n.real(node.inputs[1]) if first is None else first
     if data is None:

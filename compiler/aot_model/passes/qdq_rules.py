@@ -79,7 +79,7 @@ def convolution(n: QdqSite, node: Node, line: Affine | None = None) -> Answer:
         if isinstance(scaled, str):
             return scaled
         w, bias = scaled
-    w, beyond = apart(n, living(n, w, bias, x, int(transposed)))
+    w, beyond = apart(n, living(n, w, bias, x))
     if beyond is not None and (transposed or node.op.group > 1 or x.value.dtype.bits > 8):
         return "the weights have several zero points, in groups, 16 bits or a transposed convolution"
     w = w if beyond is not None else finer(n, w, bias, x)
@@ -138,13 +138,13 @@ def matrix_product(n: QdqSite, node: Node, line: Affine | None = None, extra: Va
         bias = constant_bias(n, node.input(2), channels, 2)
     if isinstance(bias, str):
         return bias
-    axis = 0 if isinstance(node.op, Gemm) and node.op.transB else 1
     if line is not None:
+        axis = 0 if isinstance(node.op, Gemm) and node.op.transB else w.value.type.rank - 1
         scaled = "the second operand is no constant" if w.value.data is None else line.into(n, w, bias, axis)
         if isinstance(scaled, str):
             return scaled
         w, bias = scaled
-    w, beyond = apart(n, living(n, w, bias, a, axis))
+    w, beyond = apart(n, living(n, w, bias, a))
     if beyond is not None and a.value.dtype.bits > 8:
         return "the weights have several zero points, and the activations 16 bits"
     w = w if beyond is not None else finer(n, w, bias, a)
@@ -164,6 +164,11 @@ def matrix_product(n: QdqSite, node: Node, line: Affine | None = None, extra: Va
     acc = n.build(MatMul(a.z, w.z), a.value, right)
     acc = acc if less is None else n.build(op("Sub"), acc, less)
     return n.finish(acc, bias, a.s * w.scale, most)
+
+
+def product(n: QdqSite, node: Node, line: Affine) -> Answer:
+    """One of qdq_affine.PRODUCTS, with what is computed of each channel behind it."""
+    return (convolution if node.kind in ("Conv", "ConvTranspose") else matrix_product)(n, node, line)
 
 
 def addition(n: QdqSite, node: Node) -> Answer:
@@ -359,14 +364,6 @@ WITH_RANGE: dict[str, Rule] = {
     "DequantizeLinear": dequantised,
 }
 """Operators behind which a Relu or Clip is only a narrower range of the result."""
-
-WITH_LINE: dict[str, Callable[[QdqSite, Node, Affine], Answer]] = {
-    "Conv": convolution,
-    "ConvTranspose": convolution,
-    "MatMul": matrix_product,
-    "Gemm": matrix_product,
-}
-"""Products, behind which factors and offsets of each channel are part of the weights and the bias."""
 
 ALONE: dict[str, Rule] = {
     "Softmax": softmax,

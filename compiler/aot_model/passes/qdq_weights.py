@@ -46,17 +46,17 @@ def constant_bias(n: QdqSite, value: Value | None, channels: int, rank: int) -> 
     return np.broadcast_to(real.reshape(-1), (channels,))
 
 
-def living(n: QdqSite, w: Scaled, bias: np.ndarray | None, x: Scaled, axis: int) -> Scaled:
+def living(n: QdqSite, w: Scaled, bias: np.ndarray | None, x: Scaled) -> Scaled:
     """Weights without those of channels whose whole sum is nothing beside a step of the result: with their
-    scales, of 1e-40 perhaps, the bias would be beyond any integer. `axis`: that of the output channels.
+    scales, of 1e-40 perhaps, the bias would be beyond any integer.
     """
     data = w.value.data
     if bias is None or data is None or w.axis is None:
         return w
     zero = np.broadcast_to(w.zero, w.scale.shape)
-    along = [-1 if k == axis else 1 for k in range(data.ndim)]
+    along = [-1 if k == w.axis else 1 for k in range(data.ndim)]
     steps = np.abs(data.astype(np.int64) - zero.reshape(along))
-    sums = steps.sum(axis=tuple(k for k in range(data.ndim) if k != axis)) * float(x.largest)
+    sums = steps.sum(axis=tuple(k for k in range(data.ndim) if k != w.axis)) * float(x.largest)
     units = x.s * w.scale
     with np.errstate(over="ignore", divide="ignore"):
         dead = (sums * units < n.to.s * NOTHING) & (np.abs(bias) / units >= 2.0**31)

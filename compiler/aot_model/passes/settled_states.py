@@ -15,7 +15,7 @@ from aot_model.ir.graph import Graph, Node, read_values
 from aot_model.ir.values import Value, constant
 from aot_model.ops.state import Assign
 from aot_model.passes.explain import refuse
-from aot_model.passes.fold_constants import folded
+from aot_model.passes.fold_constants import followed
 
 MOST = 64
 """Nodes between a state and its new value."""
@@ -39,18 +39,20 @@ def _settle(graph: Graph, assign: Node) -> str:
     if isinstance(between, str):
         return between
     initial = np.zeros(state.shape, state.dtype.numpy) if state.initial is None else state.initial
-    first = _run(between, {state: initial})
-    second = None if first is None else _run(between, {state: first.get(new, new.data)})
+    first = followed(between, {state: constant(state.name, initial)})
+    second = None if first is None else followed(between, {state: first.get(new, new)})
     if first is None or second is None:
         return "numpy does not compute its new value"
-    if _bytes(first.get(new, new.data)) != _bytes(second.get(new, new.data)):
+    if _bytes(first.get(new, new)) != _bytes(second.get(new, new)):
         return "the next run changes it again"
     inside = {*between, assign}
     read = {v for n in graph.nodes if n not in inside for v in read_values(n)} | set(graph.outputs)
     for value in first:
         if value in read and _bytes(first[value]) != _bytes(second[value]):
             return f"'{value.name}' has another value in the first run"
-    graph.replace_all({v: constant(v.name, data, v.quantisation) for v, data in first.items()})
+    graph.replace_all(
+        {v: constant(v.name, c.data, v.quantisation) for v, c in first.items() if c.data is not None}
+    )
     graph.nodes = [n for n in graph.nodes if n not in inside]
     return ""
 
@@ -75,18 +77,6 @@ def _between(graph: Graph, state: Value, new: Value) -> list[Node] | str:
     return [n for n in graph.nodes if n in found]
 
 
-def _run(nodes: list[Node], known: dict[Value, np.ndarray | None]) -> dict[Value, np.ndarray] | None:
-    """What the nodes make, and what was known."""
-    values = {v: constant(v.name, data) for v, data in known.items() if data is not None}
-    for node in nodes:
-        inputs = [None if v is None else values.get(v, v) for v in node.inputs]
-        results = folded(Node(node.op, inputs, node.outputs, node.name))
-        if results is None:
-            return None
-        values.update({v: constant(v.name, r) for v, r in zip(node.outputs, results, strict=True)})
-    return {v: c.data for v, c in values.items() if c.data is not None}
-
-
-def _bytes(data: np.ndarray | None) -> bytes:
-    assert data is not None
-    return data.tobytes()
+def _bytes(value: Value) -> bytes:
+    assert value.data is not None
+    return value.data.tobytes()
