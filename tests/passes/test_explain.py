@@ -35,6 +35,7 @@ from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.passes.fuse_quotients import fuse_quotients
 from aot_model.passes.fuse_tables import fuse_tables
 from aot_model.passes.manager import ORDER, Observer, run_passes
+from aot_model.passes.move_reshapes import move_reshapes
 from aot_model.passes.move_transposes import move_transposes
 from aot_model.passes.settled_states import settled_states
 from aot_model.passes.share_results import share_results
@@ -221,6 +222,27 @@ CASES = {
         move_transposes,
         graph(lambda m, x, y: m.Add(m.Transpose(x, perm=(0, 3, 1, 2)), y), IMAGE, value("y", 1, 3, 4, 5)),
         "Add 'add1': more elements would be transposed on the way in than are saved",
+    ),
+    "reshaped, but not alike": Case(
+        move_reshapes,
+        graph(
+            lambda m, x: m.Add(
+                m.Reshape(m.MatMul(x, MATRIX), numbers("s", [4, 2], "int64")), numbers("c", [1.0, 2.0])
+            ),
+            X,
+        ),
+        "Add 'add2': 'c' does not fit the shape before the reshape",
+    ),
+    "reshaped for several": Case(
+        move_reshapes,
+        graph(
+            lambda m, x: [
+                m.Relu(y := m.Reshape(m.MatMul(x, MATRIX), numbers("s", [4, 2], "int64"))),
+                m.Neg(y),
+            ],
+            X,
+        ),
+        "something else reads what was reshaped",
     ),
     "too large": Case(
         fold_constants,

@@ -129,9 +129,29 @@ def test_what_would_be_infinite_stays(offset: float, factor: float) -> None:
     assert kinds(graph) == ["MatMul", "Add", "Mul"]
 
 
-def test_as_many_additions_as_there_are_go_with_the_factor() -> None:
+@pytest.mark.parametrize("kind", ["convolution", "matrix"])
+def test_additions_become_one(kind: str) -> None:
     """Two normalisations behind a bias: the first leaves an addition, which the second meets."""
     chain = [("Add", _per_channel(k) if k % 2 else _single) for k in range(4)]
-    graph = _network("convolution", *chain, ("Mul", _per_channel(9)))
+    graph = _network(kind, *chain, ("Mul", _per_channel(9)), ("Add", _per_channel(10)))
+    total = graph.nodes[0].kind
     keeps_meaning(fuse_affine, graph, tolerance=1e-5)
-    assert kinds(graph) == ["Convolution", *["Add"] * 4]
+    assert kinds(graph) == [total, "Add"]
+
+
+def test_additions_whose_sum_is_infinite_stay_apart() -> None:
+    def large(channels: int) -> np.ndarray:
+        return np.full(channels, 3e38, np.float32)
+
+    graph = _network("matrix", ("Add", large), ("Add", large))
+    fuse_affine(graph)
+    assert kinds(graph) == ["MatMul", "Add", "Add"]
+
+
+def test_additions_of_different_axes_stay_apart() -> None:
+    """As one they would be a constant of all of these axes."""
+    graph = _network("matrix", ("Add", _per_channel(1)))
+    rows = constant("rows", real(6, *graph.outputs[0].shape[:-1], 1))
+    graph.outputs = [Build(graph.nodes, "more")(op("Add"), graph.outputs[0], rows)]
+    keeps_meaning(fuse_affine, graph, tolerance=1e-6)
+    assert kinds(graph) == ["MatMul", "Add", "Add"]

@@ -68,7 +68,7 @@ CELLS = program(
         const float sums[4] = {t, 0.5f * t - 1.0f, (k % 2 != 0) ? t : -t, 1.0f + 0.6f * t};
         float cell[1] = {0.01f * t};
         float h[1] = {0.7f};
-        float row[8];
+        float row[10];
         row[0] = t;
         aot_model_lstm_units(sums, 1, cell, row + 1, 1);
         row[2] = cell[0];
@@ -76,9 +76,12 @@ CELLS = program(
         aot_model_gru_candidates(sums + 2, row + 3, h, row + 5, 1);
         aot_model_gru_units(sums, 1, h, row + 6, 1);
         aot_model_rnn_units(sums, row + 7, 1);
+        cell[0] = 0.01f * t;
+        aot_model_lstm_clipped_units(sums, 1, cell, row + 8, 1, 0.3f);
+        row[9] = cell[0];
         show(row);
     }""",
-    8,
+    10,
 )
 
 
@@ -103,6 +106,8 @@ def _near(t: np.ndarray, *found: np.ndarray) -> None:
         (1 - z) * tanh(f) + z * h,
         (1 - z) * tanh(f + r * g) + z * h,
         tanh(t),
+        logistic(o) * np.tanh(np.clip(cell, -0.3, 0.3)),
+        np.clip(cell, -0.3, 0.3),
     ]
     for k, (y, exact) in enumerate(zip(found, want, strict=True)):
         np.testing.assert_allclose(y, exact, rtol=3e-6, atol=6e-7, err_msg=str(k))
@@ -113,11 +118,11 @@ def _near(t: np.ndarray, *found: np.ndarray) -> None:
 def test_cells(compiler: str, flags: str, tmp_path: Path) -> None:
     if "fast" in flags and compiler != "gcc":
         pytest.skip("clang warns of NAN and INFINITY then")
-    _near(*columns(CELLS, 8, tmp_path, flags, compiler=compiler))
+    _near(*columns(CELLS, 10, tmp_path, flags, compiler=compiler))
 
 
 @pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
 @pytest.mark.parametrize("flags", ["-O2", "-Ofast", "-O1 -ffp-contract=fast"])
 @pytest.mark.parametrize("board", ["m0", "m4", "m7"])
 def test_cells_on_a_core(board: str, flags: str, tmp_path: Path) -> None:
-    _near(*columns(CELLS, 8, tmp_path, flags, board=BOARDS[board]))
+    _near(*columns(CELLS, 10, tmp_path, flags, board=BOARDS[board]))

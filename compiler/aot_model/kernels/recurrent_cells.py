@@ -73,6 +73,8 @@ class Recurrent:
     direction: int = 0
     functions: tuple[str, ...] = ()
     """Operations of scalar_ops.py that the activations are; "" where one is more than that."""
+    cell_clip: float = 0.0
+    """Largest absolute value of the cell of an LSTM, where it is more than 0."""
 
     @property
     def macs(self) -> int:
@@ -150,7 +152,18 @@ class Cells:
             "GRU, reset after": ("gru_units(sums, {row}, h, next, {n})",),
             "RNN": ("rnn_units(sums, next, {n})",),
         }[self.layer.cell][number]
-        self.text.line(f"aot_model_{call.format(row=row, n=self.layer.hidden)};")
+        call = call.format(row=row, n=self.layer.hidden)
+        if self.layer.cell_clip > 0:
+            limit = float_literal(self.layer.cell_clip, self.layer.dtype)
+            call = call.replace("lstm_units(", "lstm_clipped_units(").replace(")", f", {limit})")
+        self.text.line(f"aot_model_{call};")
+
+    def _clipped(self, cell: str) -> str:
+        """The cell within its limits."""
+        if not self.layer.cell_clip > 0:
+            return cell
+        limit, label = float_literal(self.layer.cell_clip, self.layer.dtype), self.layer.dtype.label
+        return f"aot_model_min_{label}(aot_model_max_{label}({cell}, -{limit}), {limit})"
 
     def updates(self, number: int, units: int, vectors: int, bound: str) -> None:
         """Of all units of a panel, of which `bound` says how many there are."""
@@ -159,7 +172,7 @@ class Cells:
             text.line(f"float cells[{units}] = {{0}};")
             with text.block(f"for (int32_t j = 0; j < {bound}; j++)"):
                 text.line(f"const int32_t u = p * {units} + j;")
-                text.line("cells[j] = a[2][j] * c[u] + a[0][j] * a[3][j];")
+                text.line(f"cells[j] = {self._clipped('a[2][j] * c[u] + a[0][j] * a[3][j]')};")
                 text.line("c[u] = cells[j];")
             tanh = FUNCTIONS[self.layer.functions[2]]
             for v in range(vectors):
@@ -200,7 +213,7 @@ class Cells:
         else:
             self._gate("f", "a[2][j]" + (f" + peephole[{base + 2 * h} + u] * c[u]" if peep else ""), 0)
         self._gate("g", "a[3][j]", 1)
-        text.line(f"const {self.type} cell_new = f * c[u] + i * g;")
+        text.line(f"const {self.type} cell_new = {self._clipped('f * c[u] + i * g')};")
         self._gate("o", "a[1][j]" + (f" + peephole[{base + h} + u] * cell_new" if peep else ""), 0)
         text.line("c[u] = cell_new;")
         text.line(f"next[u] = o * {layer.activations[2]('cell_new')};")

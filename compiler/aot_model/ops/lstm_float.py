@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from aot_model.c.literal import float_literal
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument
-from aot_model.kernels.base import Scratch
+from aot_model.kernels.base import Packed, Scratch
+from aot_model.kernels.float32.dialects import DIALECTS
+from aot_model.kernels.recurrent import panels_for
+from aot_model.kernels.recurrent_cells import Recurrent
 from aot_model.kernels.site import Site
 from aot_model.ops.lstm_steps import LstmLayer, results_of, states_of, step_loops
+from aot_model.ops.recurrent_call import call_recurrent, packed_weights
 
 _NORMALISE = """/* Mean 0 and variance 1; a constant row stays finite. */
 AOT_MODEL_OPAQUE static void aot_model_normalise(float *x, int32_t n)
@@ -42,8 +49,55 @@ def _clip(name: str, limit: float) -> str:
     )
 
 
+_ORDER = [0, 3, 1, 2]
+"""The gates in ONNX's order, by their places in the file format's: input, output, forget, cell."""
+
+
 def float_lstm(op: LstmLayer, site: Site) -> None:
-    """The call of an LSTM in floats."""
+    """The call of an LSTM in floats: by the loops of ONNX's LSTM, unless it asks for more than they have."""
+    w, r, b, peephole, *more = (site.node.input(k) for k in range(3, 10))
+    given = [v for v in (w, r, b, peephole) if v is not None]
+    constants = [np.asarray(v.data) for v in given if v.data is not None]
+    if op.coupled or any(v is not None for v in more) or len(constants) < len(given):
+        _any_lstm(op, site)
+        return
+    batch, steps, inputs, units, _ = op.sizes(site)
+    values: dict[str, Value | None] = {"h0": site.input(1), "c0": site.input(2)}
+    values |= {name: site.wanted(k) for k, name in enumerate(("y", "yh", "yc"))}
+    present = {k: v for k, v in values.items() if v is not None}
+    squash = ACTIVATIONS[op.activation].format
+    function = "tanh" if op.activation == "TANH" else ""
+    by_time, by_row = (batch, 1) if op.time_major else (1, steps)
+    layer = Recurrent(
+        cell="LSTM",
+        dtype=DType.FLOAT32,
+        steps=steps,
+        batch=batch,
+        inputs=inputs,
+        hidden=units,
+        reverse=False,
+        x_strides=(by_time * inputs, by_row * inputs),
+        y_strides=(by_time * units, by_row * units),
+        state_stride=units,
+        offset=0,
+        y_offset=0,
+        activations=("aot_model_sigmoid_float32({})".format, squash, squash),
+        has=frozenset(present) | ({"peephole"} if peephole is not None else set()),
+        functions=("sigmoid", function, function),
+        cell_clip=max(op.cell_clip, 0.0),
+    )
+    panels = panels_for(layer, DIALECTS[site.target.dialect()])
+    weights, recurrent, bias = (a[_ORDER].reshape(4 * units, -1) for a in constants[:3])
+    both = np.concatenate([bias.reshape(-1), np.zeros(4 * units, np.float32)])
+    packed = packed_weights(layer, panels, weights, recurrent, both)
+    if peephole is not None:
+        rows = np.ascontiguousarray(constants[3][[0, 2, 1]])
+        packed.append(Argument("peephole", Packed("peephole", rows)))
+    call_recurrent(site, "lstm", layer, panels, present, packed, ("math.h", "aot_model/scalar.h"))
+
+
+def _any_lstm(op: LstmLayer, site: Site) -> None:
+    """One with layer normalisation, a projection or a coupled gate: loops as they stand here."""
     _, _, inputs, units, outputs = op.sizes(site)
     peephole, norm, projection, projection_bias = (site.node.input(k) for k in range(6, 10))
     text = ACTIVATIONS[op.activation]

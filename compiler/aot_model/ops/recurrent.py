@@ -18,23 +18,15 @@ from aot_model.ir.program import Access
 from aot_model.ir.scalar_ops import APART, SCALAR_OPS
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
-from aot_model.kernels.arguments import Argument, written
-from aot_model.kernels.base import Packed, Scratch
+from aot_model.kernels.arguments import Argument
+from aot_model.kernels.base import Scratch
 from aot_model.kernels.float32.dialects import DIALECTS
-from aot_model.kernels.recurrent import (
-    Panels,
-    cell_includes,
-    pack_bias,
-    pack_weights,
-    packing_text,
-    panels_for,
-    recurrent_text,
-    scratch_rows,
-)
+from aot_model.kernels.recurrent import Panels, packing_text, panels_for
 from aot_model.kernels.recurrent_cells import PASSES, Recurrent
 from aot_model.kernels.site import Site
 from aot_model.ops.activation import Elu, HardSigmoid, LeakyRelu, ThresholdedRelu
 from aot_model.ops.elementwise import one, op, relu
+from aot_model.ops.recurrent_call import INPUTS, RESULTS, call_recurrent, packed_weights
 from aot_model.ops.registry import operator, required
 
 _Scalar = Callable[[Expr, float, float], Expr]
@@ -199,101 +191,40 @@ class _Recurrence(RecurrentAttributes):
         )
 
     def _lower(self, site: Site, direction: int) -> None:
-        x, w, r = site.input(0), site.input(1), site.input(2)
-        b = site.node.input(3)
-        optional = {
-            "lens": site.node.input(4),
-            "h0": site.node.input(5),
-            "c0": site.node.input(6),
-            "peephole": site.node.input(7),
-        }
-        results = {"y": site.wanted(0), "yh": site.wanted(1), "yc": site.wanted(2)}
-        present = {k: v for k, v in {**optional, **results}.items() if v is not None}
+        x, w, r, b = site.input(0), site.input(1), site.input(2), site.node.input(3)
+        values = {k: site.node.input(place) for k, place in INPUTS.items()}
+        values |= {k: site.wanted(place) for k, place in RESULTS.items()}
+        present = {k: v for k, v in values.items() if v is not None}
         dialect = DIALECTS[site.target.dialect()]
         activations = self._activations(direction, x.dtype, dialect.name == "apart")
         layer = self._layer(site, direction, frozenset(present), activations)
         panels = panels_for(layer, dialect)
-        arguments = [Argument("x", site.window(0))]
-        arguments += [Argument(k, v) for k, v in present.items() if k in optional]
         weights, prologue = self._weights(layer, panels, w, r, b, direction)
-        arguments += weights
-        size = x.dtype.size
-        arguments += [
-            Argument(k, Scratch(k, n * size, size, x.dtype.c_type))
-            for k, n in scratch_rows(layer, panels).items()
-        ]
-        arguments += [written(k, v) for k, v in present.items() if k in results]
-        body = prologue + recurrent_text(layer, panels)
-        includes = {
-            "string.h",
-            *panels.dialect.includes,
-            *(cell_includes(layer, panels) or activations.headers),
-            *(["aot_model/scalar.h"] if self.clip is not None else []),
-        }
-        note = f"{layer.cell}, {panels.units} units at a time, {'reverse' if layer.reverse else 'forward'}"
-        site.call(
-            self.name.lower(),
-            indented(body),
-            arguments,
-            includes=includes,
-            helpers=panels.dialect.helpers(body),
-            macs=layer.macs,
-            note=note,
+        call_recurrent(
+            site, self.name.lower(), layer, panels, present, weights, activations.headers, prologue
         )
 
     def _weights(
         self, layer: Recurrent, panels: Panels, w: Value, r: Value, b: Value | None, direction: int
     ) -> tuple[list[Argument], str]:
         """Packed constants; or the unpacked inputs, scratch and the C that packs them at run time."""
-        passes = PASSES[layer.cell]
-        fixed = w.data is not None and r.data is not None and (b is None or b.data is not None)
-        arguments: list[Argument] = []
+        if w.data is not None and r.data is not None and (b is None or b.data is not None):
+            nothing = np.zeros(2 * self.gates * layer.hidden, w.data.dtype)
+            bias = nothing if b is None or b.data is None else b.data[direction]
+            return packed_weights(layer, panels, w.data[direction], r.data[direction], bias), ""
+        arguments = [Argument("wx", w), Argument("wr", r)]
+        arguments += [Argument("bias", b)] if b is not None else []
         prologue = ""
-        if not fixed:
-            arguments += [
-                Argument("wx", w),
-                Argument("wr", r),
-                *([Argument("bias", b)] if b is not None else []),
-            ]
-        for number, one_pass in enumerate(passes):
-            if fixed:
-                assert w.data is not None and r.data is not None
-                bias = (
-                    np.zeros(2 * self.gates * layer.hidden, w.data.dtype)
-                    if b is None or b.data is None
-                    else b.data[direction]
-                )
-                arguments.append(
-                    Argument(
-                        f"w{number}",
-                        Packed(
-                            f"w{number}",
-                            pack_weights(layer, panels, one_pass, w.data[direction], r.data[direction]),
-                            4,
-                        ),
-                    )
-                )
-                arguments.append(
-                    Argument(f"b{number}", Packed(f"b{number}", pack_bias(layer, panels, one_pass, bias), 4))
-                )
-            else:
-                size, units = w.dtype.size, panels.count * panels.units
-                count = units * len(one_pass.gates) * (layer.inputs + layer.hidden)
-                arguments.append(
-                    Argument(
-                        f"w{number}",
-                        Scratch(f"w{number}", count * size, size, w.dtype.c_type),
-                        Access.SCRATCH,
-                    )
-                )
-                arguments.append(
-                    Argument(
-                        f"b{number}",
-                        Scratch(f"b{number}", units * one_pass.accumulators * size, size, w.dtype.c_type),
-                        Access.SCRATCH,
-                    )
-                )
-                prologue += packing_text(layer, panels, number, one_pass, b is not None, direction)
+        for number, one_pass in enumerate(PASSES[layer.cell]):
+            units = panels.count * panels.units
+            counts = {
+                f"w{number}": units * len(one_pass.gates) * (layer.inputs + layer.hidden),
+                f"b{number}": units * one_pass.accumulators,
+            }
+            for name, count in counts.items():
+                scratch = Scratch(name, count * w.dtype.size, w.dtype.size, w.dtype.c_type)
+                arguments.append(Argument(name, scratch, Access.SCRATCH))
+            prologue += packing_text(layer, panels, number, one_pass, b is not None, direction)
         return arguments, prologue
 
     def _names(self) -> tuple[str, ...]:
@@ -338,11 +269,6 @@ def _text_of(
 
     text("x")
     return text
-
-
-def indented(body: str) -> str:
-    """A body one level deep, without the last line break."""
-    return "\n".join(f"    {line}" if line else "" for line in body.rstrip("\n").split("\n"))
 
 
 @operator("LSTM")

@@ -212,6 +212,8 @@ class SequenceLstm(Operator):
             narrow[5].astype(np.int64) * 200,
         )
         each = tuple(Rescale(0, 23000 + k * 1000, -12 + k % 2) for k in range(4))
+        broad = [real(3, 2, 4), real(2, 18), real(2, 18), real(4, 18, 4), real(4, 18, 18), real(4, 18)]
+        clipped = {"time_major": True, "cell_clip": 0.5}
         return [
             *samples,
             Sample(
@@ -226,6 +228,8 @@ class SequenceLstm(Operator):
                 tolerance=256,
             ),
             Sample(plain, {}, fixed | {1}, 3),
+            Sample(tuple(broad), clipped, fixed, 3),
+            Sample((*broad, real(3, 18)), clipped, fixed, 3),
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:

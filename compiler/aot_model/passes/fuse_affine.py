@@ -1,6 +1,6 @@
-"""Fold a multiplication by constants into the weights and the additions before it.
+"""Fold a multiplication by constants into the weights and the additions before it, and those into one.
 
-    (sum(x * w[o]) + b[o]) * m[o]  =  sum(x * (w[o] * m[o])) + b[o] * m[o]
+    (sum(x * w[o]) + b[o]) * m[o] + c[o]  =  sum(x * (w[o] * m[o])) + (b[o] * m[o] + c[o])
 
 Batch normalisation after a convolution or matrix product disappears this way. Only for floats: integer
 arithmetic rounds. Without weights before it a factor stays behind additions: y * m + b * m has the rounding
@@ -12,15 +12,15 @@ from __future__ import annotations
 import numpy as np
 
 from aot_model.ir.graph import Graph, Node
-from aot_model.ir.pattern import Pattern, op, value
 from aot_model.ir.pattern import constant as any_constant
+from aot_model.ir.pattern import op, value
 from aot_model.ir.values import Value, constant
 from aot_model.partition.region import Match
 from aot_model.passes.rewrite import Rule, apply_rules
 
 
 def fuse_affine(graph: Graph) -> bool:
-    """Fold multiplications into weights. True when something changed."""
+    """Fold multiplications into weights, and additions together. True when something changed."""
     return apply_rules(graph, RULES)
 
 
@@ -69,18 +69,32 @@ def _into_constants(match: Match) -> list[Node] | str:
 
 
 SUMS = ("Convolution", "ConvolutionTranspose", "MatMul")
-ADDITIONS = 4
-"""Between a sum and its factor: its bias, and those of normalisations whose factors went before."""
 WEIGHTS = any_constant(
     "weights",
     where=lambda v: (v.type.rank >= 2 or "is no matrix") if v.dtype.is_float else "is not of floats",
 )
+TOTAL = op(SUMS, value("x"), WEIGHTS, name="sum")
+BEHIND = op("Add", TOTAL, any_constant("first"))
 
 
-def _total(additions: int) -> Pattern:
-    """A sum, or at most so many additions of constants behind it."""
-    total = op(SUMS, value("x"), WEIGHTS, name="sum")
-    return op("Add", _total(additions - 1), any_constant()) | total if additions else total
+def _one_addition(match: Match) -> list[Node] | str:
+    """sum + b + c -> sum + (b + c)"""
+    outer, inner, _ = match.nodes
+    first, second, out = match.value("first"), match.value("second"), match.result.outputs[0]
+    if inner.outputs[0].shape != out.shape:
+        return f"'{inner.outputs[0].name}' is spread over more axes"
+    assert first.data is not None and second.data is not None
+    with np.errstate(over="ignore", invalid="ignore"):
+        both = first.data + second.data
+    if both.size > max(first.data.size, second.data.size):
+        return f"'{first.name}' and '{second.name}' are of different axes"
+    if not np.isfinite(both).all():
+        return f"the sums of '{first.name}' and '{second.name}' are not finite"
+    total = next(v for v in inner.inputs if v is not first)
+    return [Node(outer.op, [total, constant(f"{first.name}.sum", both)], [out], outer.name)]
 
 
-RULES = (Rule(op("Mul", _total(ADDITIONS), any_constant("factor")), _into_constants),)
+RULES = (
+    Rule(op("Add", BEHIND, any_constant("second")), _one_addition),
+    Rule(op("Mul", BEHIND | TOTAL, any_constant("factor")), _into_constants),
+)

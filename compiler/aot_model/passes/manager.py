@@ -32,6 +32,7 @@ from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.passes.fuse_quotients import fuse_quotients
 from aot_model.passes.fuse_quotients import pays as quotients_pay
 from aot_model.passes.fuse_tables import fuse_tables
+from aot_model.passes.move_reshapes import move_reshapes
 from aot_model.passes.move_transposes import move_transposes
 from aot_model.passes.settled_states import settled_states
 from aot_model.passes.share_results import share_results
@@ -59,6 +60,7 @@ ORDER: tuple[tuple[str, GraphPass], ...] = (
     ("expand", expand),
     ("fold_constants", fold_constants),
     ("move_transposes", move_transposes),
+    ("move_reshapes", move_reshapes),
     ("fold_constants", fold_constants),
     ("fold_pads", fold_pads),
     ("fuse_affine", fuse_affine),

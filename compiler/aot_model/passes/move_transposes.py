@@ -17,7 +17,6 @@ import numpy as np
 
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.operator import Operator
-from aot_model.ir.types import TensorType
 from aot_model.ir.values import Value, constant
 from aot_model.ops.extremes import Extremes
 from aot_model.ops.matmul import MatMul
@@ -28,11 +27,10 @@ from aot_model.ops.registry import ints, normal_axis
 from aot_model.ops.resample import Resampling
 from aot_model.ops.views import ReshapeTo, Reshaping
 from aot_model.passes.explain import refuse
+from aot_model.passes.sweep import Sweep, changed_value
 
 Perm = tuple[int, ...]
 
-
-Producers = dict[Value, Node]
 Rule = Callable[["_Sweep", Node], "list[Node] | None"]
 
 MAX_SWEEPS = 8
@@ -46,37 +44,11 @@ def move_transposes(graph: Graph) -> bool:
     return True
 
 
-class _Sweep:
-    """One walk over a graph, inputs first. A rule gives the nodes that stand for a node, which are looked at
-    again; a transpose moves through the whole graph in one walk."""
+class _Sweep(Sweep):
+    """A transpose moves through the whole graph in one walk."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.uses = graph.uses()
-        self.outputs = set(graph.outputs)
-        self.producer: Producers = {}
-        self.renamed: dict[Value, Value] = {}
-
-    def run(self) -> bool:
-        """True when something changed."""
-        done: list[Node] = []
-        pending = list(reversed(self.graph.nodes))
-        limit = 20 * len(pending) + 100
-        changed = False
-        while pending:
-            node = pending.pop()
-            node.inputs = [self.renamed.get(v, v) if v is not None else None for v in node.inputs]
-            instead = _rewritten(self, node) if limit else None
-            if instead is None:
-                done.append(node)
-                self.producer.update((v, node) for v in node.outputs)
-                continue
-            changed, limit = True, limit - 1
-            pending.extend(reversed(instead))
-        self.graph.nodes = done
-        self.graph.replace_all(self.renamed)
-        self.graph.prune()
-        return changed
+    def rewritten(self, node: Node) -> list[Node] | None:
+        return _rewritten(self, node)
 
     def perm(self, value: Value | None) -> Perm | None:
         """The permutation of the transpose that makes a value."""
@@ -142,13 +114,9 @@ def _rule_for(node: Node) -> Rule | None:
     return None
 
 
-def _new_value(like: Value, shape: tuple[int, ...], suffix: str) -> Value:
-    return Value(f"{like.name}.{suffix}", TensorType(like.dtype, shape), quantisation=like.quantisation)
-
-
 def _restored(node: Node, op: Operator, inputs: list[Value | None], perm: Perm) -> list[Node]:
     """op(inputs), each result followed by a transpose that restores the user's order."""
-    inner = [_new_value(out, permuted(out.shape, inverse(perm)), "cl") for out in node.outputs]
+    inner = [changed_value(out, permuted(out.shape, inverse(perm)), "cl") for out in node.outputs]
     back = [
         Node(Transpose(perm), [moved], [out], node.name)
         for moved, out in zip(inner, node.outputs, strict=True)
@@ -202,10 +170,10 @@ def _reordered(sweep: _Sweep, node: Node, value: Value, perm: Perm, rank: int, b
             value.name, np.ascontiguousarray(value.data.reshape(shape).transpose(back)), value.quantisation
         )
     if value.shape != shape:
-        wide = _new_value(value, shape, "wide")
+        wide = changed_value(value, shape, "wide")
         before.append(Node(ReshapeTo(shape), [value], [wide], node.name))
         value = wide
-    moved = _new_value(value, permuted(shape, back), "cl")
+    moved = changed_value(value, permuted(shape, back), "cl")
     before.append(Node(Transpose(back), [value], [moved], node.name))
     return moved
 
@@ -364,7 +332,7 @@ def _keeps_axes(node: Node, perm: Perm, source: Value) -> list[Node] | None:
         inner_shape[slot] = out.shape[long_out[i]]
     for i, r in enumerate(order):
         inner_perm[long_out[i]] = long_out[r]
-    inner = _new_value(out, tuple(inner_shape), "cl")
+    inner = changed_value(out, tuple(inner_shape), "cl")
     return [
         Node(ReshapeTo(tuple(inner_shape)), [source], [inner], node.name),
         Node(Transpose(tuple(inner_perm)), [inner], [out], node.name),

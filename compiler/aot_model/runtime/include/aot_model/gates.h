@@ -117,10 +117,11 @@ AOT_MODEL_INLINE float aot_model_gate_tanh(float t)
     return over / under;
 }
 
-/* The units of a step, `units` > 0 of them. Rows of sums, `row` numbers from each other, are those of the gates in ONNX's order. */
-AOT_MODEL_FUNCTION void aot_model_lstm_units(const float *sums, int32_t row, float *cell, float *next, int32_t units)
+/* The units of a step, `units` > 0 of them. Rows of sums, `row` numbers from each other, are those of the gates in ONNX's order. The
+ * cell is clipped to +-limit where that is more than 0. */
+AOT_MODEL_INLINE void aot_model_lstm_units_within(const float *sums, int32_t row, float *cell, float *next, int32_t units,
+                                                  float limit)
 {
-    AOT_MODEL_BARRIER;
     for (int32_t u = 0; u < units; u++) {
         float i = aot_model_logistic_argument(sums[u]);
         float o = aot_model_logistic_argument(sums[u + row]);
@@ -143,12 +144,30 @@ AOT_MODEL_FUNCTION void aot_model_lstm_units(const float *sums, int32_t row, flo
         f = aot_model_product(aot_model_product(f, under_i), inverse);
         i = aot_model_product(aot_model_product(i, under_f), inverse);
         c = aot_model_product(f, cell[u]) + i;
+        if (limit > 0.0f) {
+            c = (c > limit) ? limit : c;
+            c = (c < -limit) ? -limit : c;
+        }
         cell[u] = c;
         c = aot_model_tanh_argument(aot_model_product(c, 2.88539008f));
         o = aot_model_logistic_quotient(o, &under_o, &rest);
         c = aot_model_tanh_quotient(c, &under_c);
         next[u] = aot_model_product(o, c) / aot_model_product(under_o, under_c);
     }
+}
+
+AOT_MODEL_FUNCTION void aot_model_lstm_units(const float *sums, int32_t row, float *cell, float *next, int32_t units)
+{
+    AOT_MODEL_BARRIER;
+    aot_model_lstm_units_within(sums, row, cell, next, units, 0.0f);
+    AOT_MODEL_BARRIER;
+}
+
+AOT_MODEL_FUNCTION void aot_model_lstm_clipped_units(const float *sums, int32_t row, float *cell, float *next, int32_t units,
+                                                     float limit)
+{
+    AOT_MODEL_BARRIER;
+    aot_model_lstm_units_within(sums, row, cell, next, units, limit);
     AOT_MODEL_BARRIER;
 }
 
