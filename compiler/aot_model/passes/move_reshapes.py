@@ -65,13 +65,17 @@ class _Sweep(Sweep):
         return [Node(ReshapeTo(out.shape), [before.inputs[0]], [out], node.name)]
 
     def _source(self, value: Value, out: Value) -> Value | None:
-        """What was reshaped to a value as long as the result, if a kernel makes it."""
+        """What was reshaped to a value as long as the result, if a kernel makes it.
+
+        Only floats: behind a requantisation kernels of integers go on no faster than a loop of its own.
+        """
         view = self.producer.get(value)
         if view is None or not isinstance(view.op, Reshaping) or value in self.outputs:
             return None
         source = view.inputs[0]
-        fits = source is not None and value.shape == out.shape and self._has_tail(source)
-        return source if fits else None
+        if source is None or not source.dtype.is_float or value.shape != out.shape:
+            return None
+        return source if self._has_tail(source) else None
 
     def _has_tail(self, value: Value) -> bool:
         """Whether a kernel, with element-wise operators behind it, makes a value."""
