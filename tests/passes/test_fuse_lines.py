@@ -13,6 +13,7 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import op
+from aot_model.ops.matmul import MatMul
 from aot_model.ops.quantised import QuantisedMul, QuantisedPRelu, QuantisedSum
 from aot_model.ops.quantised_div import QuantisedDiv
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
@@ -21,7 +22,7 @@ from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.registry import Build, load_all
 from aot_model.ops.requantise import Requantise, Rescale
 from aot_model.passes.explain import reasons
-from aot_model.passes.fuse_lines import MOST, fuse_lines, pays
+from aot_model.passes.fuse_lines import MOST, forms, fuse_lines, pays
 from aot_model.targets.registry import parse_target
 
 Make = Callable[[Build, Value], Value]
@@ -215,7 +216,24 @@ def test_so_many_lines_and_no_more(more: int) -> None:
 
 def test_where_it_pays() -> None:
     targets = {n: pays(parse_target(n)) for n in ("c", "cortex-m4", "cortex-m55", "cortex-m4,optimize=size")}
-    assert targets == {"c": True, "cortex-m4": True, "cortex-m55": False, "cortex-m4,optimize=size": False}
+    assert targets == {"c": True, "cortex-m4": True, "cortex-m55": True, "cortex-m4,optimize=size": False}
+
+
+@pytest.mark.parametrize("behind", [False, True], ids=["alone", "behind a kernel"])
+def test_what_a_target_has_a_form_for_is_a_line_behind_a_kernel(behind: bool) -> None:
+    """Helium multiplies eight elements at once, but not in the chain of a kernel."""
+    assert forms(parse_target("cortex-m55")) == (QuantisedMul,) and not forms(parse_target("cortex-m4"))
+
+    def make(build: Build, x: Value) -> Value:
+        if behind:
+            total = build(MatMul(), x, build.constant(np.eye(len(EDGES), dtype=np.int8)))
+            x = build(Requantise(), total, *(build.constant(np.asarray([v], np.int32)) for v in (2**30, 1)))
+        return build(BY, x, build.constant(EDGES))
+
+    graph = graph_of(make)
+    kinds = [n.kind for n in graph.nodes]
+    assert fuse_lines(graph, (QuantisedMul,)) is behind
+    assert [n.kind for n in graph.nodes] == ([*kinds[:-1], "QuantisedLine"] if behind else kinds)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -8,7 +8,7 @@ becomes one expression of the accumulator, and the kernel stores the end of the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from aot_model.c.expr import SUMMAND
@@ -68,6 +68,21 @@ def find_chain(
         chain.append(reader)
         value = reader.outputs[0]
     return Chain(tuple(chain), value)
+
+
+def behind_kernel(value: Value, producer: Mapping[Value, Node]) -> bool:
+    """Whether a kernel that takes a chain makes a value, with element-wise operators behind it."""
+    for _ in range(MAX_TAIL_NODES):
+        node = producer.get(value)
+        if node is None:
+            return False
+        if node.op.has("lower"):
+            return not node.op.stores_itself
+        like = [v for v in node.inputs if v is not None and v.data is None and v.shape == value.shape]
+        if not node.op.by_element(node.inputs) or not like:
+            return False
+        value = like[0]
+    return False
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.values import Value, constant
-from aot_model.kernels.tail import MAX_TAIL_NODES
+from aot_model.kernels.tail import behind_kernel
 from aot_model.ops.views import ReshapeTo, Reshaping
 from aot_model.passes.explain import refuse
 from aot_model.passes.sweep import Sweep, changed_value
@@ -75,21 +75,7 @@ class _Sweep(Sweep):
         source = view.inputs[0]
         if source is None or not source.dtype.is_float or value.shape != out.shape:
             return None
-        return source if self._has_tail(source) else None
-
-    def _has_tail(self, value: Value) -> bool:
-        """Whether a kernel, with element-wise operators behind it, makes a value."""
-        for _ in range(MAX_TAIL_NODES):
-            node = self.producer.get(value)
-            if node is None:
-                return False
-            if node.op.has("lower"):
-                return not node.op.stores_itself
-            like = [v for v in node.inputs if v is not None and v.data is None and v.shape == value.shape]
-            if not node.op.elementwise or not like:
-                return False
-            value = like[0]
-        return False
+        return source if behind_kernel(source, self.producer) else None
 
 
 def _before(value: Value, after: Shape, shape: Shape) -> Value | None:
