@@ -22,7 +22,7 @@ from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.registry import Build, load_all
 from aot_model.ops.requantise import Requantise, Rescale
 from aot_model.passes.explain import reasons
-from aot_model.passes.fuse_lines import MOST, forms, fuse_lines, pays
+from aot_model.passes.fuse_lines import MOST, fuse_lines, own_forms, pays
 from aot_model.targets.registry import parse_target
 
 Make = Callable[[Build, Value], Value]
@@ -219,21 +219,24 @@ def test_where_it_pays() -> None:
     assert targets == {"c": True, "cortex-m4": True, "cortex-m55": True, "cortex-m4,optimize=size": False}
 
 
-@pytest.mark.parametrize("behind", [False, True], ids=["alone", "behind a kernel"])
-def test_what_a_target_has_a_form_for_is_a_line_behind_a_kernel(behind: bool) -> None:
+@pytest.mark.parametrize("where", ["alone", "behind a kernel", "beside another reader"])
+def test_what_a_target_has_a_form_for_is_a_line_behind_a_kernel(where: str) -> None:
     """Helium multiplies eight elements at once, but not in the chain of a kernel."""
-    assert forms(parse_target("cortex-m55")) == (QuantisedMul,) and not forms(parse_target("cortex-m4"))
+    assert own_forms(parse_target("cortex-m55")) == (QuantisedMul,)
+    assert not own_forms(parse_target("cortex-m4"))
 
     def make(build: Build, x: Value) -> Value:
-        if behind:
+        if where != "alone":
             total = build(MatMul(), x, build.constant(np.eye(len(EDGES), dtype=np.int8)))
             x = build(Requantise(), total, *(build.constant(np.asarray([v], np.int32)) for v in (2**30, 1)))
-        return build(BY, x, build.constant(EDGES))
+        product = build(BY, x, build.constant(EDGES))
+        return build(SUM, product, x) if where == "beside another reader" else product
 
     graph = graph_of(make)
     kinds = [n.kind for n in graph.nodes]
-    assert fuse_lines(graph, (QuantisedMul,)) is behind
-    assert [n.kind for n in graph.nodes] == ([*kinds[:-1], "QuantisedLine"] if behind else kinds)
+    line = where == "behind a kernel"
+    assert fuse_lines(graph, (QuantisedMul,)) is line
+    assert [n.kind for n in graph.nodes] == ([*kinds[:-1], "QuantisedLine"] if line else kinds)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -8,7 +8,7 @@ becomes one expression of the accumulator, and the kernel stores the end of the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from aot_model.c.expr import SUMMAND
@@ -70,11 +70,13 @@ def find_chain(
     return Chain(tuple(chain), value)
 
 
-def behind_kernel(value: Value, producer: Mapping[Value, Node]) -> bool:
-    """Whether a kernel that takes a chain makes a value, with element-wise operators behind it."""
+def behind_kernel(value: Value, producer: Mapping[Value, Node], uses: Mapping[Value, Sequence[Node]]) -> bool:
+    """Whether a value is the end of a chain: of a kernel, with element-wise operators behind it that are the
+    only readers of what they read.
+    """
     for _ in range(MAX_TAIL_NODES):
         node = producer.get(value)
-        if node is None:
+        if node is None or len(set(uses.get(value, ()))) > 1:
             return False
         if node.op.has("lower"):
             return not node.op.stores_itself

@@ -97,7 +97,9 @@ def float_lstm(op: LstmLayer, site: Site) -> None:
 
 
 def _any_lstm(op: LstmLayer, site: Site) -> None:
-    """One with layer normalisation, a projection or a coupled gate: loops as they stand here."""
+    """One with layer normalisation, a projection, a coupled gate or weights that are computed: loops as they
+    stand here.
+    """
     _, _, inputs, units, outputs = op.sizes(site)
     peephole, norm, projection, projection_bias = (site.node.input(k) for k in range(6, 10))
     text = ACTIVATIONS[op.activation]

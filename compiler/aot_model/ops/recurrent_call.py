@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from textwrap import indent
 
 import numpy as np
 
@@ -68,15 +69,10 @@ def call_recurrent(
     }
     site.call(
         name,
-        indented(body),
+        indent(body.rstrip("\n"), "    "),
         [Argument("x", site.window(0)), *inputs, *weights, *scratch, *results],
         includes=includes,
         helpers=panels.dialect.helpers(body),
         macs=layer.macs,
         note=f"{layer.cell}, {panels.units} units at a time, {'reverse' if layer.reverse else 'forward'}",
     )
-
-
-def indented(body: str) -> str:
-    """A body one level deep, without the last line break."""
-    return "\n".join(f"    {line}" if line else "" for line in body.rstrip("\n").split("\n"))

@@ -41,7 +41,7 @@ def pays(target: Target) -> bool:
     return target.wish != "size"
 
 
-def forms(target: Target) -> tuple[type[Operator], ...]:
+def own_forms(target: Target) -> tuple[type[Operator], ...]:
     """Operators that a target computes faster than a line: Helium multiplies eight elements at once. Not
     behind a kernel, which goes on with four.
     """
@@ -50,7 +50,7 @@ def forms(target: Target) -> tuple[type[Operator], ...]:
 
 def fuse_lines(graph: Graph, forms: tuple[type[Operator], ...] = ()) -> bool:
     """Replace operators with constants by lines, but not those of `forms`. True when something changed."""
-    producer = graph.producers()
+    producer, uses = graph.producers(), graph.uses()
     source: dict[Value, Value] = {}
     made: dict[Node, Node] = {}
     for node in graph.nodes:
@@ -58,7 +58,7 @@ def fuse_lines(graph: Graph, forms: tuple[type[Operator], ...] = ()) -> bool:
         out = node.outputs[0]
         if roots and out.dtype.bits != 8:
             source[out] = roots[0]
-        if isinstance(node.op, forms) and not any(behind_kernel(x, producer) for x in roots):
+        if isinstance(node.op, forms) and not any(behind_kernel(x, producer, uses) for x in roots):
             continue
         for x in roots if out.dtype.bits == 8 else ():
             line = _line(node, x, between(x, out, producer))

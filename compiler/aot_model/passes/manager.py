@@ -26,7 +26,7 @@ from aot_model.passes.explain import reasons
 from aot_model.passes.fold_constants import fold_constants
 from aot_model.passes.fold_pads import fold_pads
 from aot_model.passes.fuse_affine import fuse_affine
-from aot_model.passes.fuse_lines import forms, fuse_lines
+from aot_model.passes.fuse_lines import fuse_lines, own_forms
 from aot_model.passes.fuse_lines import pays as lines_pay
 from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.passes.fuse_quotients import fuse_quotients
@@ -126,7 +126,7 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
     kept = frozenset[str]().union(*(t.offloads.keep for t in target.asked() if t.offloads is not None))
     own: dict[GraphPass, GraphPass] = {
         fuse_qdq: partial(fuse_qdq, pieces=pieces(target), bytes_too=target.wish == "size"),
-        fuse_lines: partial(fuse_lines, forms=forms(target)),
+        fuse_lines: partial(fuse_lines, forms=own_forms(target)),
     }
     if kept:
         own[expand] = _expand_but(kept)

@@ -75,7 +75,7 @@ class _Sweep(Sweep):
         source = view.inputs[0]
         if source is None or not source.dtype.is_float or value.shape != out.shape:
             return None
-        return source if behind_kernel(source, self.producer) else None
+        return source if behind_kernel(source, self.producer, self.uses) else None
 
 
 def _before(value: Value, after: Shape, shape: Shape) -> Value | None:
