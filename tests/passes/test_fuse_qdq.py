@@ -298,7 +298,8 @@ def test_sums_with_their_bias_are_within_32_bits(bias: float, dtype: DType, fits
 
 
 def test_quantised_before_several_views() -> None:
-    """What is computed between is of integers, however many shapes lie between it and its quantisation."""
+    """What is computed between is of integers, however many shapes and orders lie between it and its
+    quantisation."""
     x = Value("x", TensorType(DType.INT8, (2, 3, 4)))
     g = Graph("g", [x], [])
     build = Build(g.nodes, "n")
@@ -307,7 +308,8 @@ def test_quantised_before_several_views() -> None:
     summed = build(OPERATORS["", "Tanh"](), real)
     flat = build(OPERATORS["", "Flatten"](), summed)
     again = build(OPERATORS["", "Flatten"](axis=2), flat)
-    last = build(OPERATORS["", "Flatten"](axis=0), again)
+    turned = build(OPERATORS["", "Transpose"](perm=(1, 0)), again)
+    last = build(OPERATORS["", "Flatten"](axis=0), turned)
     g.outputs = [build(OPERATORS["", "QuantizeLinear"](), last, scale, zero)]
     assert fuse_qdq(g)
     g.verify()

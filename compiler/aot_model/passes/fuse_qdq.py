@@ -28,7 +28,7 @@ from aot_model.passes.qdq_rules import ALONE, WITH_RANGE, movement, product, tab
 from aot_model.passes.qdq_site import MOVEMENTS, NARROW, Answer, QdqResult, QdqSite, parameters
 from aot_model.passes.weight_only import keep_integers
 
-VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity")
+VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Transpose")
 
 
 def fuse_qdq(graph: Graph, pieces: int = MOST, bytes_too: bool = False) -> bool:
@@ -54,8 +54,8 @@ def fuse_qdq(graph: Graph, pieces: int = MOST, bytes_too: bool = False) -> bool:
 
 
 def _before_views(graph: Graph) -> bool:
-    """Computed floats that nothing but a QuantizeLinear reads, in another shape, are quantised before: what
-    computes them may be of integers then. True when something changed.
+    """Computed floats that nothing but a QuantizeLinear reads, in another shape or order, are quantised
+    before: what computes them may be of integers then. True when something changed.
     """
     place, producer, uses = {n: k for k, n in enumerate(graph.nodes)}, graph.producers(), graph.uses()
     moved = False
