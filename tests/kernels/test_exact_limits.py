@@ -269,7 +269,7 @@ def test_channels_whose_windows_slide(
 ) -> None:
     """Where loads for each product are few enough: half a load here."""
     monkeypatch.setattr(WindowPlan, "loads_for_each", lambda plan, block: 0.5)
-    dialect = replace(DIALECTS["v8"], few=0, shared=most)
+    dialect = replace(DIALECTS["v8"], sliding=((2, most),))
     shape = ConvShape(1, 8, 16 + kernel - 1, 2, 8, 16, 8, 1, kernel)
     weights = Weights(np.ones((8, 1, kernel, 2), np.float32))
     assert (pool.sliding(shape, weights, Plain(), dialect) is not None) is taken

@@ -168,7 +168,8 @@ class Tail(Protocol):
     def store(self, acc: str, index: tuple[str, str, str, str], lanes: int) -> str:
         """C statements that finish the accumulator(s) and store them.
 
-        acc: C expression of the accumulator (a scalar for lanes == 1, else a vector of `lanes` channels).
+        acc: C expression of the accumulator: a scalar for lanes == 1, else a vector, whose first `lanes` are
+            stored.
         index: C expressions of (n, y, x, channel) of the first element, channel being the fastest in memory.
         """
 

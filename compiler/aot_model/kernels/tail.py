@@ -163,16 +163,18 @@ class FusedTail:
         mapping = self.mapping(acc, index)
         position = substitute(self.position, mapping)
         if lanes != 1:
-            assert self.dialect is not None and lanes == self.dialect.lanes, f"not a tail of {lanes} lanes"
-            self.headers.update(self.dialect.includes)
+            assert self.dialect is not None, f"not a tail of {lanes} lanes"
+            dialect = self.dialect if lanes == self.dialect.lanes else self.dialect.some(lanes)
+            self.headers.update(dialect.includes)
             self.headers.add("aot_model/scalar.h")
             y = self.place(index)
-            writer_of = VectorText(self.dialect, self.names, self.index[-1], mapping)
-            rounding = rounding_of(self.element) if self.dialect.quantises else None
+            writer_of = VectorText(dialect, self.names, self.index[-1], mapping)
+            rounding = rounding_of(self.element) if dialect.quantises else None
             if rounding:
                 self.headers.add(FLOAT_VECTORS)
-                return store_rounded(y, rounding, writer_of.text(rounding.real), self.element.dtype)
-            return self.dialect.store(y, writer_of.text(self.element))
+                some = lanes if lanes < dialect.lanes else None
+                return store_rounded(y, rounding, writer_of.text(rounding.real), self.element.dtype, some)
+            return dialect.store(y, writer_of.text(self.element))
         writer = CWriter(lambda c, text: element_text(c, self.names[c.value], text, self.headers), indent=0)
         (text,) = writer.compute(substitute(self.element, mapping))
         if self.is_identity and self.accumulator.dtype in (DType.INT8, DType.UINT8):

@@ -116,7 +116,7 @@ def _convolution(site: Site) -> None:
     assert isinstance(op, Convolution)
     w, window = site.input(1), site.window(0)
     shape = conv_shape(site.input(0), site.node.outputs[0], w.shape[1:-1], op, op.group, window)
-    if 1 < op.group == shape.in_c:
+    if 1 < op.group == shape.in_c and not pool_kernels.output_by_output(shape, dialect_of(site.target).lanes):
         _depthwise(site, shape, window)
         return
     name = f"conv_{_size(shape)}"

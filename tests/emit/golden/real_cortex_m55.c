@@ -47,7 +47,7 @@
 
 /* ---- constants: 1,280 bytes; their values are at the end of this file ---- */
 
-/* conv_weights: float32[216]; for each block of channels: bias, if any; for each tap those of the block */
+/* conv_weights: float32[216] */
 static const float real_c_conv_weights[216] AOT_MODEL_ALIGNED(16);
 
 /* depthwise_weights: float32[72] */
@@ -64,7 +64,7 @@ static inline float32x4_t mve_at_least(float32x4_t low, float32x4_t x)
 
 /* ---- layers ---- */
 
-/* 2 pixels x 8 channels in registers
+/* each row in blocks of 4 outputs
  * step 1: conv (Convolution): float32[1,4,4,3] * float32[8,3,3,3] -> float32[1,4,4,8], 3,456 MACs
  *   reads x at inputs->x; writes y at workspace + 256 */
 AOT_MODEL_OPAQUE static void real_00_conv_3x3(const float *restrict x, const float *restrict weights,
@@ -76,98 +76,50 @@ AOT_MODEL_OPAQUE static void real_00_conv_3x3(const float *restrict x, const flo
         {1, 2, 0, 0, 3},
         {3, 1, 2, 0, 2},
     };
-    /* cols: first output, outputs, first input, first tap, taps */
-    static const struct { int16_t out, count, first, tap, taps; } cols[3] = {
-        {0, 1, 0, 1, 2},
-        {1, 2, 0, 0, 3},
-        {3, 1, 2, 0, 2},
-    };
+    const float *const plane = x;
     for (int32_t r = 0; r < 3; r++) {
-        for (int32_t s = 0; s < 3; s++) {
-            const float *in = x + rows[r].first * 4 + cols[s].first;
-            int32_t oy = rows[r].out;
-            int32_t ox = cols[s].out;
-            const int32_t ox_end = ox + cols[s].count;
-            for (int32_t left = rows[r].count * cols[s].count; left > 0; left -= 2) {
-                const int32_t y0 = oy;
-                const int32_t c0 = ox;
-                const float *const x0 = in;
-                if (left > 1) {
-                    ox += 1;
-                    in += 1;
-                    if (ox == ox_end) {
-                        ox = cols[s].out;
-                        oy += 1;
-                        in += 4 - cols[s].count;
-                    }
-                }
-                const int32_t y1 = oy;
-                const int32_t c1 = ox;
-                const float *const x1 = in;
-                if (left > 2) {
-                    ox += 1;
-                    in += 1;
-                    if (ox == ox_end) {
-                        ox = cols[s].out;
-                        oy += 1;
-                        in += 4 - cols[s].count;
-                    }
-                }
-                {
-                    const float *w = weights;
-                    float32x4_t acc0_0 = vdupq_n_f32(0.0f);
-                    float32x4_t acc0_1 = vdupq_n_f32(0.0f);
-                    float32x4_t acc1_0 = vdupq_n_f32(0.0f);
-                    float32x4_t acc1_1 = vdupq_n_f32(0.0f);
-                    w += (rows[r].tap * 3 + cols[s].tap) * 24;
+        for (int32_t j = 0; j < rows[r].count; j++) {
+            const float *const row = plane + rows[r].first * 4 + j * 4;
+            const int32_t oy = rows[r].out + j;
+            for (int32_t c = 0; c < 2; c++) {
+                const float *w = weights + c * 108;
+                float32x4_t acc0 = vdupq_n_f32(0.0f);
+                float32x4_t acc1 = vdupq_n_f32(0.0f);
+                float32x4_t acc2 = vdupq_n_f32(0.0f);
+                float32x4_t acc3 = vdupq_n_f32(0.0f);
+                const float *a = row;
+                w += rows[r].tap * 12;
+                const float *const all_a = a;
+                const float *const all_w = w;
+                for (int32_t kz = 0; kz < 3; kz++) {
+                    a = all_a + kz * 16;
+                    w = all_w + kz * 36;
                     for (int32_t ky = 0; ky < rows[r].taps; ky++) {
-                        const float *a0 = x0 + ky * 4;
-                        const float *a1 = x1 + ky * 4;
-                        for (int32_t kx = 0; kx < cols[s].taps; kx++) {
-                            {
-                                const float e0 = a0[0];
-                                const float e1 = a1[0];
-                                const float32x4_t w1 = aot_model_load_f32(w + 4);
-                                acc0_1 = vfmaq_n_f32(acc0_1, w1, e0);
-                                acc1_1 = vfmaq_n_f32(acc1_1, w1, e1);
-                                const float32x4_t w0 = aot_model_load_f32(w);
-                                acc0_0 = vfmaq_n_f32(acc0_0, w0, e0);
-                                acc1_0 = vfmaq_n_f32(acc1_0, w0, e1);
-                            }
-                            {
-                                const float e0 = a0[16];
-                                const float e1 = a1[16];
-                                const float32x4_t w1 = aot_model_load_f32(w + 12);
-                                acc0_1 = vfmaq_n_f32(acc0_1, w1, e0);
-                                acc1_1 = vfmaq_n_f32(acc1_1, w1, e1);
-                                const float32x4_t w0 = aot_model_load_f32(w + 8);
-                                acc0_0 = vfmaq_n_f32(acc0_0, w0, e0);
-                                acc1_0 = vfmaq_n_f32(acc1_0, w0, e1);
-                            }
-                            {
-                                const float e0 = a0[32];
-                                const float e1 = a1[32];
-                                const float32x4_t w1 = aot_model_load_f32(w + 20);
-                                acc0_1 = vfmaq_n_f32(acc0_1, w1, e0);
-                                acc1_1 = vfmaq_n_f32(acc1_1, w1, e1);
-                                const float32x4_t w0 = aot_model_load_f32(w + 16);
-                                acc0_0 = vfmaq_n_f32(acc0_0, w0, e0);
-                                acc1_0 = vfmaq_n_f32(acc1_0, w0, e1);
-                            }
-                            a0 += 1;
-                            a1 += 1;
-                            w += 24;
-                        }
-                        w += (3 - cols[s].taps) * 24;
-                    }
-                    aot_model_store_f32(y + (y0 * 32 + c0 * 8), mve_at_least(vdupq_n_f32(0.0f), acc0_0));
-                    aot_model_store_f32(y + (y0 * 32 + c0 * 8 + 4), mve_at_least(vdupq_n_f32(0.0f), acc0_1));
-                    if (left > 1) {
-                        aot_model_store_f32(y + (y1 * 32 + c1 * 8), mve_at_least(vdupq_n_f32(0.0f), acc1_0));
-                        aot_model_store_f32(y + (y1 * 32 + c1 * 8 + 4),
-                            mve_at_least(vdupq_n_f32(0.0f), acc1_1));
+                        const float32x4_t w2 = aot_model_load_f32(w + 8);
+                        const float e3 = a[3];
+                        acc2 = vfmaq_n_f32(acc2, w2, e3);
+                        const float32x4_t w1 = aot_model_load_f32(w + 4);
+                        acc3 = vfmaq_n_f32(acc3, w1, e3);
+                        const float e2 = a[2];
+                        acc1 = vfmaq_n_f32(acc1, w2, e2);
+                        acc2 = vfmaq_n_f32(acc2, w1, e2);
+                        const float32x4_t w0 = aot_model_load_f32(w);
+                        acc3 = vfmaq_n_f32(acc3, w0, e2);
+                        const float e1 = a[1];
+                        acc0 = vfmaq_n_f32(acc0, w2, e1);
+                        acc1 = vfmaq_n_f32(acc1, w1, e1);
+                        acc2 = vfmaq_n_f32(acc2, w0, e1);
+                        const float e0 = a[0];
+                        acc0 = vfmaq_n_f32(acc0, w1, e0);
+                        acc1 = vfmaq_n_f32(acc1, w0, e0);
+                        w += 12;
+                        a += 4;
                     }
                 }
+                aot_model_store_f32(y + (oy * 32 + c * 4), mve_at_least(vdupq_n_f32(0.0f), acc0));
+                aot_model_store_f32(y + (oy * 32 + c * 4 + 8), mve_at_least(vdupq_n_f32(0.0f), acc1));
+                aot_model_store_f32(y + (oy * 32 + c * 4 + 16), mve_at_least(vdupq_n_f32(0.0f), acc2));
+                aot_model_store_f32(y + (oy * 32 + c * 4 + 24), mve_at_least(vdupq_n_f32(0.0f), acc3));
             }
         }
     }

@@ -4,7 +4,7 @@ costs. dialects.py has a row for each set.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aot_model.arithmetic import rational
 from aot_model.kernels.float32.sums_fpv4 import FPV4
@@ -55,10 +55,6 @@ class Costs:
         )
 
 
-_SHARED_BY_FEW = 0.62
-"""VectorDialect.shared of a few channels."""
-
-
 @dataclass(frozen=True)
 class VectorDialect:
     """C of vector operations. The format strings take expressions: {p} pointer, {a} {b} {acc} vectors, {s}
@@ -91,6 +87,16 @@ class VectorDialect:
     """The larger of an element of a window and those before it where that is not max_text."""
     sum_text: str = "{a}"
     """Sum of the lanes."""
+    first_text: str = "{a}"
+    """The first lane."""
+    load_some_text: str | None = None
+    """Load of the first {n} lanes, the others being 0; None where vectors are loaded and stored whole."""
+    store_some_text: str | None = None
+    """Store of the first {n} lanes."""
+    used: int | None = None
+    """Lanes that are loaded and stored; None: all."""
+    packed_text: str | None = None
+    """Load of a whole vector where load_text is of some lanes: of what is packed in whole vectors."""
     hold_text: str | None = None
     """Keeps a loaded vector in its register. gcc tuned for AMD's Zen otherwise repeats the load as memory
     operand of every use, and loads, not FMAs, become the limit."""
@@ -122,13 +128,10 @@ class VectorDialect:
     takes as long as a sixth of a row of three.
     """
 
-    few: int = 0
-    """Most channels of a convolution that is faster as a depthwise one (pool.sliding) wherever neighbouring
-    windows share much of what they read.
+    sliding: tuple[tuple[float, float], ...] = ()
+    """(most input channels, most loads for each product of a row of taps) of convolutions that are faster as
+    depthwise ones (pool.sliding), since neighbouring windows share much of what they read.
     """
-
-    shared: float = 0.0
-    """Most loads for each product of a row of taps where that is so for any number of channels."""
 
     functions: bool = False
     """Whether there are functions of vectors (aot_model/float_vectors.h)."""
@@ -140,7 +143,22 @@ class VectorDialect:
         """Most loads for each product with which a convolution of so many channels is faster as a depthwise
         one; 0: it never is.
         """
-        return _SHARED_BY_FEW if channels <= self.few else self.shared
+        return next((loads for most, loads in self.sliding if channels <= most), 0.0)
+
+    @property
+    def loads_some(self) -> bool:
+        """Whether there are loads and stores of the first lanes of a vector."""
+        return self.load_some_text is not None
+
+    def some(self, lanes: int) -> VectorDialect:
+        """The dialect for vectors of which memory has the first lanes alone, more than one."""
+        assert self.load_some_text and self.store_some_text and 1 < lanes <= self.lanes
+        if lanes == self.lanes:
+            return self
+        load, store = (
+            text.replace("{n}", str(lanes)) for text in (self.load_some_text, self.store_some_text)
+        )
+        return replace(self, load_text=load, store_text=store, used=lanes, packed_text=self.load_text)
 
     def load(self, p: str) -> str:
         return self.load_text.format(p=p)
@@ -150,6 +168,11 @@ class VectorDialect:
         if self.lanes == 1:
             return f"{base}[{offset}]"
         return self.load(f"{base} + {offset}" if offset else base)
+
+    def load_packed(self, base: str, offset: int) -> str:
+        """As `load_at`, of what is packed in whole vectors."""
+        whole = self if self.packed_text is None else replace(self, load_text=self.packed_text)
+        return whole.load_at(base, offset)
 
     def load_held(self, base: str, offset: int) -> str:
         """As `load_at`, for a vector that several operations use."""
@@ -205,6 +228,10 @@ class VectorDialect:
 
     def minimum(self, a: str, b: str) -> str:
         return self.min_text.format(a=a, b=b)
+
+    def first(self, a: str) -> str:
+        """The first lane, a scalar."""
+        return self.first_text.format(a=a)
 
     def sum(self, a: str) -> str:
         """The sum of all lanes, a scalar."""

@@ -8,6 +8,7 @@ instruction set, because the vector extension alone does not contract a multipli
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
 from aot_model.kernels.float32.dialect import Costs, VectorDialect
 
@@ -62,7 +63,9 @@ SCALAR = VectorDialect(
     "scalar", 1, "float", 28, Costs(in_order=True), fma_scalar_text="f32_fma({a}, {s}, {acc})"
 )
 
-FPV5 = replace(SCALAR, name="fpv5", halves=True, divides_together=True, written=48, few=8, shared=0.45)
+FPV5 = replace(
+    SCALAR, name="fpv5", halves=True, divides_together=True, written=48, sliding=((8, 0.62), (inf, 0.45))
+)
 
 # Products and sums rounded one by one; on a Cortex-M4 VMUL and VADD take two cycles, VFMA three.
 APART = VectorDialect(
@@ -79,8 +82,7 @@ APART = VectorDialect(
     rounds_apart=True,
     divides_together=True,
     written=48,
-    few=4,
-    shared=0.42,
+    sliding=((4, 0.62), (inf, 0.42)),
 )
 
 V4 = VectorDialect(
@@ -144,11 +146,16 @@ MVE = VectorDialect(
     at_least_text="mve_at_least({a}, {b})",
     window_text="vmaxnmq_f32({a}, {b})",
     sum_text="mve_sum({a})",
+    first_text="vgetq_lane_f32({a}, 0)",
+    load_some_text="aot_model_load_some_f32({p}, {n})",
+    store_some_text="aot_model_store_some_f32({p}, {a}, {n})",
     includes=frozenset({"aot_model/helium.h"}),
     scalar_in_vector=False,
     gathers=True,
     functions=True,
     quantises=True,
+    # scalars are in core registers; rows of five taps and more hold the weights for several outputs
+    sliding=((4, 1.6), (16, 0.7)),
 )
 
 # one register less than there are: with the last one in use gcc spills as soon as it moves a load forward

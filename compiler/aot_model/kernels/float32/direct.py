@@ -395,7 +395,7 @@ class DirectConvolution:
             load = d.load_held if pixels > 1 else d.load_at
             weight = [load("w", (u * vectors + v) * d.lanes) for v in range(vectors)]
             with text.block():
-                if vectors < pixels:
+                if vectors < pixels and d.scalar_in_vector:
                     for v in reversed(range(vectors)):
                         text.line(f"const {d.ctype} w{v} = {weight[v]};")
                     for p in range(pixels):

@@ -12,7 +12,7 @@ from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.planes import conv_planes, transposed_planes
 from aot_model.kernels.float32.repack import Weights
 from aot_model.kernels.float32.window import Window
-from aot_model.kernels.float32.window_plan import MAC, MAXIMUM, MEAN
+from aot_model.kernels.float32.window_plan import MAC, MAXIMUM, MEAN, UNROLLED
 
 _SIDE_BY_SIDE = 3
 """Fewest neighbouring outputs at once that are worth reading one channel's input again for every output
@@ -90,6 +90,15 @@ def depthwise(
     if shape.groups != shape.in_c or shape.out_c % shape.in_c:
         raise ValueError(f"not depthwise: {shape}")
     return _window(shape, weights, tail, dialect, vector_tail, transposed).emit()
+
+
+def output_by_output(s: ConvShape, lanes: int) -> bool:
+    """Whether a depthwise convolution of several outputs for each input, which fill a vector, has windows so
+    wide that no neighbouring outputs are computed together: each element would be loaded for every output
+    then, where conv.py shares it.
+    """
+    taps = s.kernel_h if s.in_w == s.kernel_w == 1 else s.kernel_w
+    return s.group_out >= max(2, lanes) and taps > UNROLLED // 2
 
 
 def sliding(

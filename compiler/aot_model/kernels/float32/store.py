@@ -29,12 +29,14 @@ class Accumulators:
     """C expression: how many pixels are of the result; None: all."""
 
     def store(self, text: CText, tail: Tail, vector_tail: bool) -> None:
-        """Give them to the tail: vectors if they are full and it takes vectors, otherwise channel by channel.
+        """Give them to the tail: vectors if it takes them and they are full, or some of their lanes can be
+        stored; otherwise channel by channel.
 
         A long tail is written once, in a loop over the accumulators in memory.
         """
         d = self.dialect
-        by_vector = d.lanes == 1 or (vector_tail and (self.channels is None or self.channels % d.lanes == 0))
+        rest = 0 if self.channels is None else self.channels % d.lanes
+        by_vector = d.lanes == 1 or (vector_tail and (not rest or d.loads_some))
         several = len(self.names) * len(self.names[0]) > 1
         if not by_vector or (several and len(tail.store("acc", ("n", "y", "x", "c"), d.lanes)) > _LONG):
             self._from_memory(text, tail, d.lanes if by_vector else 1)
@@ -42,9 +44,9 @@ class Accumulators:
         for p, (y, x) in enumerate(self.at):
             with text.block(f"if ({self.left} > {p})") if self.left and p else nullcontext():
                 for v, name in enumerate(self.names[p]):
-                    text.line(
-                        tail.store(name, (self.n, y, x, total(self.channel, str(v * d.lanes))), d.lanes)
-                    )
+                    lanes = rest if rest and v == len(self.names[p]) - 1 else d.lanes
+                    index = self.n, y, x, total(self.channel, str(v * d.lanes))
+                    text.line(tail.store(name if lanes > 1 else d.first(name), index, lanes))
 
     def _from_memory(self, text: CText, tail: Tail, lanes: int) -> None:
         d = self.dialect
@@ -63,14 +65,19 @@ class Accumulators:
             if self.left:
                 text.line(f"const int32_t pixels = {self.left} < {pixels} ? {self.left} : {pixels};")
                 count = "pixels"
-            with (
-                text.loop("p", count, needed=pixels > 1),
-                text.loop("l", str(channels), lanes, channels > lanes),
-            ):
-                p = "p" if pixels > 1 else "0"
-                lane = "l" if channels > lanes else "0"
-                acc = f"done[{p}][{lane}]" if lanes == 1 else d.load(total(f"done[{p}]", lane))
-                text.line(tail.store(acc, (self.n, y, x, total(self.channel, lane)), lanes))
+            with text.loop("p", count, needed=pixels > 1):
+                row = "done[p]" if pixels > 1 else "done[0]"
+
+                def stored(lane: str, some: int) -> None:
+                    acc = f"{row}[{lane}]" if some == 1 else d.load(total(row, lane))
+                    text.line(tail.store(acc, (self.n, y, x, total(self.channel, lane)), some))
+
+                rest = channels % lanes
+                if channels > rest:
+                    with text.loop("l", str(channels - rest), lanes, channels - rest > lanes):
+                        stored("l" if channels - rest > lanes else "0", lanes)
+                if rest:
+                    stored(str(channels - rest), rest)
 
     def _coordinate(self, text: CText, name: str, axis: int) -> str:
         """An expression of `p` for one coordinate of the pixels."""

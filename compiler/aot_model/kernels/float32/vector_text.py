@@ -52,11 +52,12 @@ def rounding_of(element: Expr) -> Rounding | None:
     return Rounding.of(element.args[0])
 
 
-def store_rounded(y: str, rounding: Rounding, value: str, to: DType) -> str:
-    """C that stores at y the integers of a vector `value` of floats."""
+def store_rounded(y: str, rounding: Rounding, value: str, to: DType, some: int | None = None) -> str:
+    """C that stores at y the integers of a vector `value` of floats; some: of its first lanes alone."""
     own, letter = (f"int{to.bits}_t", "b" if to.bits == 8 else "h")
     place = y if to.c_type == own else f"({own} *)({y})"
-    return f"vstr{letter}q_s32(aot_model_written_{own}({place}), {rounded(rounding, value)});"
+    form, lanes = ("", "") if some is None else ("_p", f", vctp32q({some})")
+    return f"vstr{letter}q{form}_s32(aot_model_written_{own}({place}), {rounded(rounding, value)}{lanes});"
 
 
 def _along(position: Expr, channel: Expr | None) -> bool:

@@ -112,9 +112,9 @@ class Window(WindowPlan):
             if self.bias is None:
                 value = d.splat(self.reduction.start)
             elif shared:
-                value = d.load_at("w", 0) if p == 0 else "acc0"
+                value = d.load_packed("w", 0) if p == 0 else "acc0"
             else:
-                value = d.load_at(f"w{p}", 0)
+                value = d.load_packed(f"w{p}", 0)
             text.line(f"{d.ctype} acc{p} = {value};")
 
     def _step(self, d: VectorDialect, acc: str, element: str, weight: str) -> str:
@@ -136,6 +136,8 @@ class Window(WindowPlan):
         return total(product("c", d.lanes) if vectors > 1 else "0", str(first))
 
     def _input_channel(self, channel: str) -> str:
+        if self.shape.in_c == 1:
+            return "0"
         if self.multiplier == 1:
             in_c = channel
         else:
@@ -175,7 +177,9 @@ class Window(WindowPlan):
                         self._divide(text, d, f"acc{p}", self.area(b.out + p))
                     pixels = [(y, total(ox, str(p))) for p in range(b.pixels)]
                     names = [[f"acc{p}"] for p in range(b.pixels)]
-                    Accumulators(d, names, pixels, self.n, channel).store(text, self.tail, self.vector_tail)
+                    Accumulators(d, names, pixels, self.n, channel, d.used).store(
+                        text, self.tail, self.vector_tail
+                    )
 
     @property
     def _memory(self) -> str:
@@ -284,7 +288,7 @@ class Window(WindowPlan):
         for k, col, p in order:
             weight, element = f"w{k}", f"e{col - left}"
             if self.weights is not None and weight not in loaded:
-                text.line(f"const {d.ctype} {weight} = {d.load_at('w', (taps + k) * d.lanes)};")
+                text.line(f"const {d.ctype} {weight} = {d.load_packed('w', (taps + k) * d.lanes)};")
             if element not in loaded:
                 kind, value = self._element(d, "a", down + (col - left) * w)
                 text.line(f"const {kind} {element} = {value};")
@@ -356,7 +360,7 @@ class Window(WindowPlan):
             for v in range(width if self.reduction.mean else 0):
                 self._divide(text, d, f"acc{v}", self._cols.area)
             names = [[f"acc{v}" for v in range(width)]]
-            Accumulators(d, names, [(y, x)], self.n, channel).store(text, self.tail, self.vector_tail)
+            Accumulators(d, names, [(y, x)], self.n, channel, d.used).store(text, self.tail, self.vector_tail)
 
     def _gather_rows(self, text: CText, d: VectorDialect, width: int) -> None:
         """All rows of taps, tap by tap."""
@@ -369,7 +373,7 @@ class Window(WindowPlan):
                     weight = ""
                     if self.weights is not None:
                         weight = f"t{v}"
-                        text.line(f"const {d.ctype} {weight} = {d.load_at(f'w{v}', 0)};")
+                        text.line(f"const {d.ctype} {weight} = {d.load_packed(f'w{v}', 0)};")
                         text.line(f"w{v} += {d.lanes};")
                     text.line(self._step(d, f"acc{v}", f"e{v}", weight))
                 text.line(f"a += {self.cols.tap_step * w};")

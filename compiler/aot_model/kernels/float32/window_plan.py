@@ -17,7 +17,7 @@ from aot_model.kernels.float32.dialects import SCALAR
 from aot_model.kernels.float32.repack import Weights, repacked
 from aot_model.kernels.overlap import MANY_COLUMNS, MANY_OUTPUTS, slack
 
-_UNROLLED = 64
+UNROLLED = 64
 """Most FMAs of one tap row of a block."""
 _WIDEST = 8
 """Most outputs of a block."""
@@ -75,13 +75,18 @@ class WindowPlan:
     # ---- channels
 
     def channel_loops(self) -> list[tuple[VectorDialect, int, int]]:
-        """(dialect, first output channel, number of vectors): whole vectors, then the rest one by one."""
+        """(dialect, first output channel, number of vectors): whole vectors, then the rest, in one of which
+        some lanes are stored or one by one.
+        """
         s, d = self.shape, self.dialect
-        vectors = s.out_c // d.lanes
-        if d.lanes > 1 and ((self.multiplier > 1 and self.multiplier % d.lanes) or s.strides[3] != 1):
-            vectors = 0
+        vectors, rest = divmod(s.out_c, d.lanes)
+        apart = s.in_c > 1 and (s.strides[3] != 1 or (self.multiplier > 1 and self.multiplier % d.lanes))
+        if d.lanes > 1 and apart:
+            vectors, rest = 0, s.out_c
         loops = [(d, 0, vectors)] if vectors else []
         done = vectors * d.lanes
+        if 1 < rest < d.lanes and d.loads_some and self.vector_tail:
+            return [*loops, (d.some(rest), done, 1)]
         return loops + ([(SCALAR, done, s.out_c - done)] if done < s.out_c else [])
 
     @property
@@ -121,10 +126,12 @@ class WindowPlan:
         w = self._in_order(np.asarray(self.weights.values, np.float32))
         if self.bias is not None:
             w = np.concatenate([np.asarray(self.bias, np.float32).reshape(-1, 1), w], axis=1)
-        parts = [
-            w[first : first + vectors * d.lanes].reshape(vectors, d.lanes, -1).transpose(0, 2, 1).ravel()
-            for d, first, vectors in self.channel_loops()
-        ]
+        parts = []
+        for d, first, vectors in self.channel_loops():
+            of_these = np.zeros((vectors * d.lanes, w.shape[1]), np.float32)
+            given = w[first : first + len(of_these)]
+            of_these[: len(given)] = given
+            parts.append(of_these.reshape(vectors, d.lanes, -1).transpose(0, 2, 1).ravel())
         return np.concatenate(parts)
 
     def packed_by(self, code: KernelCode) -> KernelCode:
@@ -178,7 +185,7 @@ class WindowPlan:
         width, kernel, step = self.shape.out_w, self.cols.taps, self.cols.out_step
         registers = self.dialect.registers - 1
         of_one = max(1, *(g.taps for g in self.cols.segments)) if step > 1 else kernel
-        most = min(_WIDEST, _UNROLLED // of_one, max(registers - kernel, registers // 2))
+        most = min(_WIDEST, UNROLLED // of_one, max(registers - kernel, registers // 2))
         if step > most:
             return None
         alone = width == 1 and self.weights is not None and kernel > self.dialect.registers * 3 // 4
@@ -197,7 +204,7 @@ class WindowPlan:
                 ]
                 time = sum(b.repeat * (self._row_cost(b.out, b.pixels) + 6) for b in blocks)
                 size = sum(self._row_cost(b.out, b.pixels) + 8 * b.pixels + 10 for b in blocks)
-                if size <= 6 * _UNROLLED and (best is None or time + size / 8 < best[0]):
+                if size <= 6 * UNROLLED and (best is None or time + size / 8 < best[0]):
                     best = (time + size / 8, blocks)
         return best[1] if best else None
 

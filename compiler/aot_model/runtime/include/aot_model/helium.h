@@ -56,6 +56,17 @@ AOT_MODEL_INLINE void aot_model_store_f32(float *p, float32x4_t v)
 {
     vstrwq_s32((int32_t *)(void *)p, vreinterpretq_s32_f32(v));
 }
+
+/* The first n elements of a vector, the others being 0. */
+AOT_MODEL_INLINE float32x4_t aot_model_load_some_f32(const float *p, uint32_t n)
+{
+    return vldrwq_z_f32(aot_model_read_float(p), vctp32q(n));
+}
+
+AOT_MODEL_INLINE void aot_model_store_some_f32(float *p, float32x4_t v, uint32_t n)
+{
+    vstrwq_p_f32(aot_model_written_float(p), v, vctp32q(n));
+}
 #endif
 #endif
 
