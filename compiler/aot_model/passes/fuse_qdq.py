@@ -28,7 +28,8 @@ from aot_model.passes.qdq_rules import ALONE, WITH_RANGE, movement, product, tab
 from aot_model.passes.qdq_site import MOVEMENTS, NARROW, Answer, QdqResult, QdqSite, parameters
 from aot_model.passes.weight_only import keep_integers
 
-VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Transpose")
+ORDERS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Transpose")
+"""Movements that give every element once, in another shape or order."""
 
 
 def fuse_qdq(graph: Graph, pieces: int = MOST, bytes_too: bool = False) -> bool:
@@ -37,7 +38,7 @@ def fuse_qdq(graph: Graph, pieces: int = MOST, bytes_too: bool = False) -> bool:
     pieces: a function of a 16-bit tensor may have, each of 8 bytes. bytes_too: as keep_integers() has it.
     """
     changed = expand(graph, lambda node: getattr(node.op, "expands_to_qdq", False))
-    changed |= _before_views(graph)
+    changed |= _before_orders(graph)
     producer, uses = graph.producers(), graph.uses()
     nodes: list[Node] = []
     for node in graph.nodes:
@@ -53,7 +54,7 @@ def fuse_qdq(graph: Graph, pieces: int = MOST, bytes_too: bool = False) -> bool:
     return _dequantise_constants(graph) or changed
 
 
-def _before_views(graph: Graph) -> bool:
+def _before_orders(graph: Graph) -> bool:
     """Computed floats that nothing but a QuantizeLinear reads, in another shape or order, are quantised
     before: what computes them may be of integers then. True when something changed.
     """
@@ -61,7 +62,7 @@ def _before_views(graph: Graph) -> bool:
     moved = False
     for node in [n for n in graph.nodes if type(n.op) is QuantizeLinear]:
         found, real, chain = parameters(node), node.inputs[0], list[Node]()
-        while real in producer and producer[real].kind in VIEWS and uses[real] == [(chain or [node])[-1]]:
+        while real in producer and producer[real].kind in ORDERS and uses[real] == [(chain or [node])[-1]]:
             chain.append(producer[real])
             real = chain[-1].inputs[0]
         made = None if real is None or uses[real] != chain[-1:] else producer.get(real)
