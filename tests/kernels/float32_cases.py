@@ -26,8 +26,7 @@ class DenseTail:
         at = f"((({n}) * {h} + {y}) * {w} + {x}) * {channels} + {c}"
         if lanes == 1:
             return f"y[{at}] = {acc};{self.comment}"
-        dialect = self.dialect if lanes == self.dialect.lanes else self.dialect.some(lanes)
-        return dialect.store(f"y + ({at})", acc) + self.comment
+        return self.dialect.some(lanes).store(f"y + ({at})", acc) + self.comment
 
 
 @dataclass

@@ -278,6 +278,23 @@ def test_channels_whose_windows_slide(
     assert (alone is not None) is (most > 0 and kernel == 3)
 
 
+@pytest.mark.parametrize(
+    ("outputs", "lanes", "apart"), [(1, 1, True), (2, 1, False), (3, 4, True), (4, 4, False)]
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_windows_too_wide_for_neighbouring_outputs(
+    outputs: int, lanes: int, apart: bool, turned: bool
+) -> None:
+    """More than 32 taps along the row, or along the only column; for outputs that fill a vector."""
+    for taps, wide in ((32, False), (33, True)):
+        sizes = [(1, 50), (1, 60 - taps), (1, taps)]
+        image, result, kernel = [s[::-1] for s in sizes] if turned else sizes
+        shape = ConvShape(1, *image, 3, *result, 3 * outputs, *kernel, groups=3)
+        assert pool.output_by_output(shape, lanes) is (wide and not apart)
+    tall = ConvShape(1, 50, 2, 3, 10, 2, 3 * outputs, 33, 1, groups=3)
+    assert not pool.output_by_output(tall, lanes)
+
+
 @pytest.mark.parametrize(("registers", "wide"), [(8, 2), (9, 3), (16, 3), (17, 4), (32, 4)])
 def test_sums_of_partial_sums(registers: int, wide: int) -> None:
     shape = MatmulShape((1, 1), 8, 8, 16, (0, 0, 16, 1), (0, 0, 1, 16))

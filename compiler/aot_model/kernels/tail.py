@@ -164,7 +164,7 @@ class FusedTail:
         position = substitute(self.position, mapping)
         if lanes != 1:
             assert self.dialect is not None, f"not a tail of {lanes} lanes"
-            dialect = self.dialect if lanes == self.dialect.lanes else self.dialect.some(lanes)
+            dialect = self.dialect.some(lanes)
             self.headers.update(dialect.includes)
             self.headers.add("aot_model/scalar.h")
             y = self.place(index)
@@ -172,8 +172,8 @@ class FusedTail:
             rounding = rounding_of(self.element) if dialect.quantises else None
             if rounding:
                 self.headers.add(FLOAT_VECTORS)
-                some = lanes if lanes < dialect.lanes else None
-                return store_rounded(y, rounding, writer_of.text(rounding.real), self.element.dtype, some)
+                real = writer_of.text(rounding.real)
+                return store_rounded(y, rounding, real, self.element.dtype, dialect.used)
             return dialect.store(y, writer_of.text(self.element))
         writer = CWriter(lambda c, text: element_text(c, self.names[c.value], text, self.headers), indent=0)
         (text,) = writer.compute(substitute(self.element, mapping))

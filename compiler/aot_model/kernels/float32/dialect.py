@@ -152,9 +152,9 @@ class VectorDialect:
 
     def some(self, lanes: int) -> VectorDialect:
         """The dialect for vectors of which memory has the first lanes alone, more than one."""
-        assert self.load_some_text and self.store_some_text and 1 < lanes <= self.lanes
         if lanes == self.lanes:
             return self
+        assert self.load_some_text and self.store_some_text and 1 < lanes < self.lanes
         load, store = (
             text.replace("{n}", str(lanes)) for text in (self.load_some_text, self.store_some_text)
         )
