@@ -92,7 +92,7 @@ _NEAR: dict[str, tuple[str, ...]] = {
         _together("kernels", "exact_limits_int8", "unsigned_rows", "residual_inputs", "pool_tails"),
     ),
     "kernels/(int8|recurrent).*(_mve|recurrent)": ("tests/kernels/test_lstm_mve.py",),
-    "kernels/(float32|reading)": (_together("kernels", "float32", "float32_copies"),),
+    "kernels/(float32|reading)": (_together("kernels", "float32", "float32_copies", "some_lanes"),),
     "kernels/base": ("tests/kernels/test_shapes.py",),
     "kernels/target|passes/manager": ("tests/targets/test_selection.py",),
     "kernels/int8/nibbles": ("tests/kernels/test_nibbles.py",),
