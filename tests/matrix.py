@@ -5,6 +5,9 @@ judged by oracles.
                                                         with the reason
     python tests/matrix.py --results all.jsonl          everything: many hours; again with the same file it
                                                         goes on where it was
+    python tests/matrix.py --results all.jsonl --new    what the record (tests/compilers/record.json) has
+                                                        not got of the same programs
+    python tests/matrix.py --results all.jsonl --keep   the record has it from now on; runs nothing
     python tests/matrix.py --only 'gcc-12 -O2*' --units 'graphs/*,kernels/*'
     python tests/matrix.py --slice 17 --minutes 6       what CI runs for its 17th commit
     python tests/matrix.py --random seed 500            flags that nobody thought of, a program for each set
@@ -15,6 +18,7 @@ operators, random graphs), random networks, kernels of every family, the models 
 compilers with flags; each takes the code (`aot-model --target`) that fits it: `c` always, and vectors, DSP
 or MVE where the flags allow. The exit status is 1 when anything is wrong, crashes or does not compile; what
 is off in every column is no matter of compilers: it is said, and left to the tests of operators and models.
+A slice does first what the record has not got, and with what time is left the rest.
 """
 
 from __future__ import annotations
@@ -30,10 +34,10 @@ import traceback
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from compilers import results
+from compilers import record, results
 from compilers.cells import Cell, run_cell
 from compilers.columns import Column, columns, missing
 from compilers.groups import Unit, units
@@ -99,27 +103,55 @@ def work(
         return Done(tuple(found), tuple(f"{label} [{target}] {text}" for text in program.left_out), late)
 
 
+@dataclass(frozen=True)
+class Choice:
+    """What the command line asks for. columns, units, code: shell patterns, with commas. turn: of the units
+    the k-th of n parts. part: of the cells the k-th of n parts, counted from 0.
+    """
+
+    columns: str = "*"
+    units: str = "*"
+    code: str = "*"
+    turn: tuple[int, int] = (0, 1)
+    part: tuple[int, int] = (0, 1)
+    order: str = ""
+    """Another order of the units for another text."""
+
+    def for_commit(self, number: int) -> Choice:
+        """The slice for a commit; in another order each time, since time ends some before the last unit."""
+        return replace(
+            self, turn=(number % SLICES, SLICES), part=(number // SLICES % TURNS, TURNS), order=str(number)
+        )
+
+    def has_column(self, name: str) -> bool:
+        return _matches(name, self.columns)
+
+    def has_unit(self, label: str) -> bool:
+        return _matches(label, self.units) and _drawn(label, self.turn)
+
+    def has_cell(self, label: str, column: str, code: str) -> bool:
+        return any(fnmatch.fnmatch(code, pattern) for pattern in self.code.split(";")) and _drawn(
+            f"{label} {column} {code}", self.part
+        )
+
+
 def chosen(
-    rows: Iterable[Unit], present: Sequence[Column], only: str, wanted: str, target: str, number: int | None
+    rows: Iterable[Unit], present: Sequence[Column], choice: Choice
 ) -> Iterator[tuple[Unit, str, list[Column]]]:
-    """What the command line asks for: patterns of columns, units and code, or the slice of a commit."""
-    for unit in rows:
-        if not any(fnmatch.fnmatch(unit.label, pattern) for pattern in wanted.split(",")):
-            continue
-        if number is not None and _turn(unit.label, SLICES) != number % SLICES:
+    """Units, the code, and the columns to build it in; kinds of units in turn, so that a run that is ended
+    early has seen some of each.
+    """
+    wanted = [c for c in present if choice.has_column(c.name)]
+    for unit in sorted(rows, key=lambda u: hashlib.sha256(f"{choice.order} {u.label}".encode()).digest()):
+        if not choice.has_unit(unit.label):
             continue
         by: dict[str, list[Column]] = defaultdict(list)
-        for column in present:
-            if any(fnmatch.fnmatch(column.name, pattern) for pattern in only.split(",")) and not (
-                unit.little_endian and column.big_endian
-            ):
+        for column in wanted:
+            if not (unit.little_endian and column.big_endian):
                 for code in column.targets:
-                    if (
-                        number is None
-                        or _turn(f"{unit.label} {column.name} {code}", TURNS) == number // SLICES % TURNS
-                    ):
+                    if choice.has_cell(unit.label, column.name, code):
                         by[code].append(column)
-        yield from ((unit, code, fitting) for code, fitting in by.items() if fnmatch.fnmatch(code, target))
+        yield from ((unit, code, fitting) for code, fitting in by.items())
 
 
 def drawn(
@@ -132,8 +164,14 @@ def drawn(
         yield unit, rng.choice(column.targets), [column]
 
 
-def _turn(name: str, turns: int) -> int:
-    return int(hashlib.sha256(name.encode()).hexdigest()[:8], 16) % turns
+def _matches(name: str, patterns: str) -> bool:
+    return any(fnmatch.fnmatch(name, pattern) for pattern in patterns.split(","))
+
+
+def _drawn(name: str, part: tuple[int, int]) -> bool:
+    """Whether a name is in the k-th of n parts."""
+    number, parts = part
+    return int(hashlib.sha256(name.encode()).hexdigest()[:8], 16) % parts == number
 
 
 def _quiet() -> None:
@@ -145,15 +183,17 @@ def _quiet() -> None:
 
 def run(
     tasks: Sequence[tuple[Unit, str, list[Column]]],
-    known: Mapping[tuple[str, str, str], Cell],
+    known: Iterable[record.Key],
     jobs: int,
     end: float,
     path: Path | None,
 ) -> tuple[list[Cell], list[str], list[str], int]:
-    """(cells, what was left out, errors of our own, cells for which there was no time)."""
+    """(cells, what was left out, errors of our own, cells for which there was no time). known: cells that are
+    not run.
+    """
     before: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
-    for (column, target, unit), cell in known.items():
-        before[unit, target].add((column, cell.digest))
+    for column, target, unit, digest in known:
+        before[unit, target].add((column, digest))
     cells, left_out, errors, late = [], [], [], 0
     with ProcessPoolExecutor(jobs, initializer=_quiet) as pool:
         futures = [
@@ -183,7 +223,7 @@ def run(
     return cells, left_out, errors, late
 
 
-def main() -> int:
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -194,7 +234,12 @@ def main() -> int:
     parser.add_argument(
         "--units", default="*", metavar="PATTERNS", help="shell patterns of units, with commas"
     )
-    parser.add_argument("--target", default="*", metavar="PATTERN", help="shell pattern of the code")
+    parser.add_argument(
+        "--target", default="*", metavar="PATTERNS", help="shell patterns of the code, with semicolons"
+    )
+    parser.add_argument(
+        "--part", default="0/1", metavar="K/N", help="of the cells the K-th of N parts, counted from 0"
+    )
     parser.add_argument(
         "--slice",
         type=int,
@@ -218,39 +263,72 @@ def main() -> int:
         help="results are added to it; those that are there and still hold are not computed again",
     )
     parser.add_argument(
-        "--table", action="store_true", help="print the table of --results in Markdown, and run nothing"
+        "--new", action="store_true", help="leave out what the record has of the same programs"
     )
-    options = parser.parse_args()
+    parser.add_argument(
+        "--keep", action="store_true", help="add what is right in --results to the record, and run nothing"
+    )
+    parser.add_argument(
+        "--table",
+        action="store_true",
+        help="print the record and --results as a table in Markdown, and run nothing",
+    )
+    return parser.parse_args()
 
+
+def _choice(options: argparse.Namespace) -> Choice:
+    number, _, parts = options.part.partition("/")
+    choice = Choice(options.only, options.units, options.target, part=(int(number), int(parts)))
+    return choice if options.slice is None else choice.for_commit(options.slice)
+
+
+def _list(rows: Sequence[Unit], absent: Mapping[str, str]) -> None:
+    for column in columns():
+        print(
+            f"{column.name}: "
+            f"{f'missing: {absent[column.name]}' if column.name in absent else ', '.join(column.targets)}"
+        )
+    print(f"{len(rows)} units: {dict(Counter(u.group for u in rows))}")
+
+
+def main() -> int:
+    options = _options()
     rows = units()
     ROWS.update({u.label: u for u in rows})
     absent = {c.name: reason for c in columns() if (reason := missing(c))}
     present = [c for c in columns() if c.name not in absent]
-    known = results.read(options.results) if options.results else {}
+    known = list(results.read(options.results).values()) if options.results else []
+    recorded = record.read()
     if options.list:
-        for column in columns():
-            print(
-                f"{column.name}: "
-                f"{f'missing: {absent[column.name]}' if column.name in absent else ', '.join(column.targets)}"
-            )
-        print(f"{len(rows)} units: {dict(Counter(u.group for u in rows))}")
+        _list(rows, absent)
+        return 0
+    if options.keep:
+        print(f"{record.add(known):,} cells in {record.PATH.name}")
         return 0
     if options.table:
         planned = {(c.name, t): len(rows) for c in present for t in c.targets}
-        print(results.markdown(columns(), known, absent, planned))
+        last = {(c.column, c.target, c.unit): c for c in [*recorded, *known]}
+        print(results.markdown(columns(), last, absent, planned))
         return 0
     start = time.time()
+    choice = _choice(options)
     if options.random:
         seed, number = options.random[0], int(options.random[1])
         tasks = list(drawn(rows, random_columns(seed, number), seed))
     else:
-        tasks = list(chosen(rows, present, options.only, options.units, options.target, options.slice))
+        tasks = list(chosen(rows, present, choice))
     for name, reason in absent.items():
-        if any(fnmatch.fnmatch(name, pattern) for pattern in options.only.split(",")):
+        if choice.has_column(name):
             print(f"missing: {name}: {reason}")
-    cells, left_out, errors, late = run(
-        tasks, known, options.jobs, start + 60 * options.minutes, options.results
-    )
+    skipped = {record.key(c) for c in known}
+    if options.new or options.slice is not None:
+        skipped |= {record.key(c) for c in recorded}
+    end = start + 60 * options.minutes
+    cells, left_out, errors, late = run(tasks, skipped, options.jobs, end, options.results)
+    if options.slice is not None and not late:
+        # What the record has may still fail here: other releases of compilers, another processor.
+        again, _, more, _ = run(tasks, {record.key(c) for c in cells}, options.jobs, end, options.results)
+        cells, errors = cells + again, errors + more
     count = Counter(c.status for c in cells)
     faults = results.everywhere(cells)
     bad = [

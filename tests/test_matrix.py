@@ -4,6 +4,7 @@ has its turn.
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -12,14 +13,14 @@ import pytest
 from onnx import helper
 
 from batch import Case, generate
-from compilers import results
+from compilers import record, results
 from compilers.cells import Cell, run_cell
 from compilers.columns import Column, columns, missing
 from compilers.groups import Unit
 from compilers.judge import Expectation, Tolerance
 from compilers.program import Program, program_of
 from compilers.random_flags import ANOTHER_LANGUAGE, bases, random_columns, switches
-from matrix import SLICES, TURNS, chosen, drawn
+from matrix import SLICES, TURNS, Choice, chosen, drawn
 from onnx_models import model, tensor
 
 needs_big_endian = pytest.mark.skipif(
@@ -129,7 +130,7 @@ def test_everything_has_its_turn() -> None:
     for commit in range(100, 100 + SLICES * TURNS):
         seen += [
             (u.label, code, c.name)
-            for u, code, fitting in chosen(rows, columns(), "*", "*", "*", commit)
+            for u, code, fitting in chosen(rows, columns(), Choice().for_commit(commit))
             for c in fitting
         ]
         if commit == 100 + SLICES:
@@ -163,6 +164,42 @@ def test_results_are_found_again(tmp_path: Path) -> None:
         and "no such compiler" in table
         and "1 and not 2" in table
     )
+
+
+def test_what_was_right_is_recorded(tmp_path: Path) -> None:
+    """By column and program; what a new program replaces is gone, what is wrong is not recorded."""
+    path = tmp_path / "record.json"
+    first = [
+        Cell("gcc -O0", "c", "group/0000", "d0", "right", 24),
+        Cell("gcc -O2", "c", "group/0000", "d0", "unsuitable", 0, {"": "too large"}),
+        Cell("gcc -O3", "c", "group/0000", "d0", "wrong", 24, {"case": "x"}),
+        Cell("gcc -O2", "host,vector=v4", "group/0000", "d1", "right", 3),
+        Cell("gcc -O2", "c", "models/a [b].onnx", "d2", "right", 1),
+    ]
+    assert record.read(path) == [] and record.add(first, path) == 4
+    kept = {record.key(c): (c.status, c.cases) for c in record.read(path)}
+    assert kept == {record.key(c): (c.status, c.cases) for c in first if c.status != "wrong"}
+    assert record.add([Cell("clang", "c", "group/0000", "d0", "right", 24)], path) == 5
+    text = path.read_text()
+    assert record.add([], path) == 5 and path.read_text() == text
+    other = Cell("a new column", "c", "group/0000", "d3", "right", 24)
+    assert record.add([other], path) == 3
+    assert {record.key(c) for c in record.read(path)} == {record.key(c) for c in [other, *first[3:]]}
+
+
+def test_parts_are_the_whole() -> None:
+    """Every cell is in one of the parts; another order has the same cells."""
+    rows = [Unit("group", f"{k:03}", lambda target, folder: None, little_endian=k > 5) for k in range(9)]
+    cells = lambda choice: [  # noqa: E731
+        (u.label, code, c.name) for u, code, fitting in chosen(rows, columns(), choice) for c in fitting
+    ]
+    whole = cells(Choice())
+    parts = [cells(Choice(part=(k, 5))) for k in range(5)]
+    assert sorted(itertools.chain(*parts)) == sorted(whole) == sorted(cells(Choice(order="another")))
+    assert cells(Choice(order="another")) != whole and min(map(len, parts)) > len(whole) / 8
+    assert {code for _, code, _ in cells(Choice(code="c;host,*"))} == {
+        t for c in columns() for t in c.targets if not t.startswith("cortex")
+    }
 
 
 def test_a_fault_in_every_column_is_told_apart() -> None:
