@@ -16,7 +16,7 @@ from batch import Case, generate
 from compilers import record, results
 from compilers.cells import Cell, run_cell
 from compilers.columns import Column, columns, missing
-from compilers.groups import Unit
+from compilers.groups import Unit, program_of_cases
 from compilers.judge import Expectation, Tolerance
 from compilers.program import Program, program_of
 from compilers.random_flags import ANOTHER_LANGUAGE, bases, random_columns, switches
@@ -245,3 +245,23 @@ def test_random_flags_are_drawn_from_what_the_compilers_list() -> None:
     found = list(drawn(rows, first, "a"))
     assert [fitting for _, _, fitting in found] == [[c] for c in first]
     assert all(code in c.targets and not (u.little_endian and c.big_endian) for u, code, (c,) in found)
+
+
+def test_code_for_hosts_is_not_built_twice(tmp_path: Path) -> None:
+    """What is the same C as for `c` is in that program alone; what has vectors is in both."""
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((8, 16), (16, 32)))
+    product = model([helper.make_node("MatMul", ["x", "w"], ["y"])], [tensor("x", x.shape)],
+                    [tensor("y", (8, 32))], {"w": w})  # fmt: skip
+    candidates = [
+        (Case("sum", _sum(np.float32), (x[:2, :3],)), lambda: ((2 * x[:2, :3],),), lambda want: Tolerance()),
+        (Case("product", product, (x,)), lambda: ((x @ w,),), lambda want: Tolerance(1e-5, 1e-5)),
+    ]
+    names = {
+        target: [e.name for e in made.expected]
+        if (made := program_of_cases(candidates, target, tmp_path))
+        else []
+        for target in ("c", "host,vector=v8")
+    }
+    assert names == {"c": ["sum", "product"], "host,vector=v8": ["product"]}
+    assert program_of_cases(candidates[:1], "host,vector=v8", tmp_path) is None
