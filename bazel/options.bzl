@@ -2,6 +2,7 @@
 
 # The options in the order of the command line.
 OPTION_FLAGS = {
+    "signature": "--signature",
     "dims": "--dim",
     "workspace": "--workspace",
     "io": "--io",
@@ -58,6 +59,7 @@ OPTION_ATTRS = {
     "profile": attr.bool(doc = "Count the ticks of each layer, by a clock of the program."),
     "quantisation_plan": attr.label(allow_single_file = True, doc = "The plan for `quantise` to carry out, with calibration or without."),
     "quantise": attr.bool(doc = "Make integers of a float model first: docs/quantise.md."),
+    "signature": attr.string(doc = "Which signature of a TFLite file with several is the model (default: its first sub-graph)."),
     "string_bytes": attr.string(values = ["", "64", "16", "32", "128", "256", "512", "1024"], doc = "Size of an element of tensors of strings, its NUL included."),
     "trace": attr.bool(doc = "Tell each tensor to a function of the program as soon as it is complete."),
     "within": attr.string(doc = "The best of mixed precision that `quantise` finds within so many times the cycles (of a Cortex-M), RAM and flash of 8 bits alone: 1.3x, or of some of them: cycles=1.3x,ram=2x."),

@@ -11,6 +11,8 @@
 #     [OFFLOAD <target>...]                       targets that take over parts of the model first, in order of
 #                                                 preference: docs/targets.md
 #     [TARGET_PLUGINS <file>...]                  Python files that define further targets
+#     [SIGNATURE <name>]                          which signature of a TFLite file with several is the model (default:
+#                                                 its first sub-graph)
 #     [DIMS <symbol>=<n>...]                      extents of the model's symbolic dimensions
 #     [WORKSPACE static|caller]                   who owns the workspace: the library, or the caller of <name>_run()
 #     [IO caller|workspace]                       where inputs and outputs are

@@ -59,6 +59,8 @@ class Request:
     bounds: Mapping[str, int] = field(default_factory=dict)
     memory: str | None = None
     """What code and constants of a Cortex-M are in (cycles/rules.py)."""
+    signature: str | None = None
+    """Which of a TFLite file's signatures is the model."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ class Compiled:
     """Inputs of the file that Request.constants made constants."""
     assignments: tuple[Assignment, ...] = ()
     """Where each node went, when other targets were asked before the processor."""
+    signature: str | None = None
+    """Request.signature."""
 
 
 def compile_model(request: Request, observer: Observer | None = None) -> Compiled:
@@ -92,7 +96,9 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     arithmetic = target.option("arithmetic") if target.has_option("arithmetic") else "tflm"
     model = read_model(
         request.model,
-        Bindings(request.dims, request.constants, request.bounds, request.library.string_bytes),
+        Bindings(
+            request.dims, request.constants, request.bounds, request.library.string_bytes, request.signature
+        ),
         arithmetic,
     )
     return compile_graph(request, model, target, observer)
@@ -147,6 +153,7 @@ def compile_graph(
         binaries,
         model.constants,
         tuple(parts.assignments) if target.asked() else (),
+        request.signature,
     )
 
 

@@ -70,9 +70,11 @@ def write_model_for_all(path: Path) -> None:
 
 def words(folder: str = "") -> list[str]:
     """In the order of the table; files are in the folder."""
-    assert set(SAMPLES) == {k.name for k in OPTIONS}, "each has a sample"
+    assert {*SAMPLES, *FOR_TFLITE} == {k.name for k in OPTIONS}, "each has a sample"
     found = []
     for keyword in OPTIONS:
+        if keyword.name in FOR_TFLITE:
+            continue
         value = SAMPLES[keyword.name]
         if isinstance(value, dict):
             found += [f"{keyword.flag}={key}={one}" for key, one in value.items()]
@@ -85,14 +87,16 @@ def words(folder: str = "") -> list[str]:
     return found
 
 
+FOR_TFLITE = ("signature",)
+"""Keywords that no ONNX model can have: test_same_bytes.py."""
 FOR_CORTEX_M = ("max_cycles", "clock")
 """Keywords that only a library for a Cortex-M can have: test_same_bytes.py, test_budget_of_cycles."""
 
 
 def spellings(system: str) -> set[str]:
     """Every other keyword that the documentation has for a library."""
-    return {name for keyword in LIBRARY
-            if keyword.name not in FOR_CORTEX_M and (name := keyword.spelling(system))}  # fmt: skip
+    others = (*FOR_TFLITE, *FOR_CORTEX_M)
+    return {k.spelling(system) for k in LIBRARY if k.name not in others and k.spelling(system)}
 
 
 FILES = {"net.c", "net.h", "net.json"}

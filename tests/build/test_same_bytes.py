@@ -27,6 +27,8 @@ from cmake_project import IN_TURN, has_tools, program, write_model
 
 from aot_model.cli import main
 from aot_model.cli.keywords import OPTIONS
+from tflite_models import FLOAT32, G, Op, T
+from tflite_models import build as build_tflite
 from turns import in_turn
 
 pytestmark = pytest.mark.skipif(
@@ -44,6 +46,7 @@ GOOD: Cases = {
     "portable": Case("plain.onnx", {"target": "c"}),
     "options": Case("plain.onnx", {"target": "c", "options": ["--metadata=size", "--pool=fast:64k"]}),
     "dims": Case("symbolic.onnx", {"dims": {"batch": 2, "width": 4}}),
+    "signature": Case("two.tflite", {"signature": "second"}),
     "parameters": Case("plain.onnx", {"params": "external"}),
     "interfaces": Case(
         "plain.onnx",
@@ -110,6 +113,12 @@ def write_models(folder: Path) -> None:
     write_model(folder / "a folder/with a model.onnx")
     write_model(folder / "external.onnx", bias=1, external_data="external.weights")
     write_model(folder / "symbolic.onnx", shape=("batch", "width"))
+    pair = [T("a", (4,), FLOAT32, ()), T("b", (4,), FLOAT32, ())]
+    second = G(pair, [Op("ABS", (0,), (1,))], [0], [1])
+    signatures = {"first": 0, "second": 1}
+    (folder / "two.tflite").write_bytes(
+        build_tflite(pair, [Op("NEG", (0,), (1,))], [0], [1], second, signatures=signatures)
+    )
     (folder / "broken.onnx").write_bytes(b"no model at all")
 
 

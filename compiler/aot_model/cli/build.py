@@ -52,6 +52,7 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
         dict(arguments.constant),
         dict(arguments.bound),
         memory=given.get("memory"),
+        signature=given.get("signature"),
     )
 
 

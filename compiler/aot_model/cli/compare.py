@@ -13,6 +13,7 @@ from aot_model.cli.execute import built
 from aot_model.cli.table import table
 from aot_model.errors import fail
 from aot_model.frontends.arrays import read_arrays
+from aot_model.frontends.read import model_format
 from aot_model.layers.data import vectors
 from aot_model.layers.findings import decibels, explained, findings, first_loss, interval, loses
 from aot_model.layers.losses import Losses, Pair, losses
@@ -55,20 +56,21 @@ def compare(arguments: argparse.Namespace) -> int:
 def _side(arguments: argparse.Namespace, path: Path, how: str, folder: Path, on: str | None) -> Side:
     """A file as a reference runs it, or the program that is generated of it."""
     constants = {name: np.asarray(values) for name, values in arguments.constant}
+    signature = arguments.signature if model_format(path) == "tflite" else None
     if how == "reference":
-        return ReferenceSide(path, arguments.reference, constants if arguments.constant else {})
+        return ReferenceSide(path, arguments.reference, constants if arguments.constant else {}, signature)
     from dataclasses import replace
 
     from aot_model.cli.build import request
 
-    one = argparse.Namespace(**{**vars(arguments), "model": path, "on": on})
+    one = argparse.Namespace(**{**vars(arguments), "model": path, "on": on, "signature": signature})
     if path is not arguments.model:
         one.target, one.option = "host", []  # what it is compared with: nothing is to be found out of it
         one.cc = one.cflags = one.runner = None
         one.sources = []
     program, compiled = built(one, folder, replace(request(one).library, trace=True))
     where = f"generated code for {compiled.view.target.label}" + (f" on {on}" if on else "")
-    return ProgramSide(path, program, compiled.constants, where)
+    return ProgramSide(path, program, compiled.constants, where, compiled.signature)
 
 
 # --- text

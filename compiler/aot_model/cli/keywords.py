@@ -67,6 +67,12 @@ class Keyword:
 
 OPTIONS = (
     Keyword(
+        "signature",
+        "<name>",
+        "which signature of a TFLite file with several is the model (default: its first sub-graph)",
+        flag="--signature",
+    ),
+    Keyword(
         "dims",
         "<symbol>=<n>",
         "extents of the model's symbolic dimensions",

@@ -50,7 +50,11 @@ def verify_layers(arguments: argparse.Namespace) -> int:
             rng = np.random.default_rng(arguments.seed)
             inputs = [[random_input(t, rng) for t in types] for _ in range(arguments.random)]
         reference = open_reference(
-            arguments.model, model_format(arguments.model), arguments.reference, compiled.constants
+            arguments.model,
+            model_format(arguments.model),
+            arguments.reference,
+            compiled.constants,
+            compiled.signature,
         )
         rows = consecutive(program, inputs, carry_over=False)
         measured = measure(program, rows, inputs, reference, tolerance)

@@ -10,7 +10,7 @@ from typing import Any
 from aot_model.cli import values
 from aot_model.cli.keywords import OPTIONS
 
-MODEL_OPTIONS = ("dims", "constants", "bounds", "string_bytes", "memory", "fetch")
+MODEL_OPTIONS = ("signature", "dims", "constants", "bounds", "string_bytes", "memory", "fetch")
 """Keywords of the build rules that say how a model is read."""
 
 

@@ -45,7 +45,7 @@ def _nodes(compiled: Compiled, model: Path) -> dict[int, tuple[Node, ...]]:
     """By step: the nodes of the file that became the layer."""
     view = compiled.view
     made = {tensor.key: view.steps[traced.calls[-1]] for traced in view.traced for tensor in traced.tensors}
-    nodes = nodes_of(model)
+    nodes = nodes_of(model, compiled.signature)
     produced = {key for node in nodes for key in node.outputs}
     found: dict[int, dict[Node, None]] = {}
     for key, group in fused_nodes(nodes, {key for key in made if key in produced}).items():

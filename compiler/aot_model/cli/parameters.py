@@ -57,6 +57,7 @@ def params(arguments: argparse.Namespace) -> int:
         plugins=tuple(arguments.target_plugin),
         constants=dict(arguments.constant),
         bounds=dict(arguments.bound),
+        signature=arguments.signature,
     )
     view = compile_model(made).view
     reason = difference(structure(view), library.parameters.structure)

@@ -28,6 +28,8 @@ class Bindings:
     """Values of which the first extent depends on data, and its upper bound."""
     string_bytes: int = DEFAULT_WIDTH
     """Room for one string."""
+    signature: str | None = None
+    """Which of a TFLite file's signatures is the model."""
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from aot_model.c.names import printable
 from aot_model.errors import fail
 from aot_model.frontends.model import Bindings, Model
 
@@ -23,6 +24,13 @@ def read_model(path: Path, bindings: Bindings | None = None, arithmetic: str = "
         from aot_model.frontends.tflite import read_tflite
 
         return read_tflite(path, bindings, arithmetic)
+    if bindings is not None and bindings.signature is not None:
+        raise fail(
+            "E203",
+            f"--signature {printable(bindings.signature)}: an ONNX model has no signatures",
+            where=str(path),
+            hint="leave it out",
+        )
     from aot_model.frontends.onnx import read_onnx
 
     return read_onnx(path, bindings)

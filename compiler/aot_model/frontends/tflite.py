@@ -71,7 +71,7 @@ def read_tflite(path: Path, bindings: Bindings | None = None, arithmetic: str = 
     except OSError as error:
         raise fail("E101", f"cannot read the model: {error.strerror or error}", where=str(path)) from None
     load_all()
-    file = parse(data, str(path))
+    file = parse(data, str(path), given.signature)
     importer = Importer(file, str(path), arithmetic, given)
     graph = importer.run()
     return Model(
@@ -96,6 +96,7 @@ class Importer:
             bindings, lambda code, message, hint="": self._problem(code, message, hint=hint)
         )
         self.resized = bool(bindings.dims)
+        self.signature = bindings.signature
         self.given: dict[str | int, np.ndarray] = {}
         """Inputs that the user made constants."""
         self.variables = Variables()
@@ -107,13 +108,14 @@ class Importer:
 
     def run(self) -> Graph:
         self._check_operators()
-        main = self.file.subgraphs[0]
-        if len(self.file.signatures) > 1:
-            names = ", ".join(f"'{name}'" for name in self.file.signatures.values())
-            first = self.file.signatures.get(0)
+        main = self.file.graph
+        if len(self.file.signatures) > 1 and not self.signature:
+            names = ", ".join(f"'{short(name)}'" for name in self.file.signatures)
+            first = next((name for name, number in self.file.signatures.items() if number == 0), None)
             self.note(
                 f"the model has the signatures {names}; what is compiled is its first sub-graph"
-                + (f", '{first}'" if first is not None else "")
+                + (f", '{short(first)}'" if first is not None else "")
+                + " (--signature NAME for another one)"
             )
         graph = Graph(main.name)
         scope: dict[int, Value] = {}
@@ -154,12 +156,15 @@ class Importer:
     def _check_operators(self) -> None:
         """Name every operator that nobody knows, before anything else; not of what other signatures run."""
         missing: dict[str, list[str]] = {}
-        ours = self.file.run_by(0)
-        theirs = {g for s in self.file.signatures if s not in ours for g in self.file.run_by(s)} - ours
+        ours = self.file.run_by(self.file.main)
+        others = {0, *self.file.signatures.values()} - ours if self.file.signatures else ()
+        theirs = {g for s in others for g in self.file.run_by(s)} - ours
         for g, graph in enumerate(self.file.subgraphs):
             for operator in graph.operators if g not in theirs else ():
                 if operator.kind not in RULES:
-                    place = str(operator.index) if g == 0 else f"{operator.index} of sub-graph {g}"
+                    place = (
+                        str(operator.index) if g == self.file.main else f"{operator.index} of sub-graph {g}"
+                    )
                     missing.setdefault(operator.kind, []).append(place)
         for kind, places in sorted(missing.items()):
             listed = ", ".join(places[:8]) + (f" and {len(places) - 8} more" if len(places) > 8 else "")
@@ -219,11 +224,12 @@ class Importer:
         return graph
 
     def _subgraph(self, index: int) -> SubGraph:
-        if not 0 < index < len(self.file.subgraphs):
+        found = self.file.body(index)
+        if found is None:
             raise OperatorError(f"sub-graph {index} of {len(self.file.subgraphs)}", "E102")
         if index in self.open:
             raise OperatorError(f"sub-graph {index} runs itself", "E102")
-        return self.file.subgraphs[index]
+        return found
 
     # --- operators ------------------------------------------------------------------------------------------
 

@@ -114,9 +114,9 @@ def _passed_on(n: Conversion, body: int) -> frozenset[int]:
     """Places of what the body of a loop hands on as it is, the sequence that the loop goes along most of all:
     the body reads it from the graph around it, and nothing is copied.
     """
-    if not 0 < body < len(n.host.file.subgraphs):
+    graph = n.host.file.body(body)
+    if graph is None:
         return frozenset()
-    graph = n.host.file.subgraphs[body]
     written = {i for o in graph.operators for i in o.outputs}
     both = enumerate(zip(graph.inputs, graph.outputs, strict=False))
     return frozenset(

@@ -12,7 +12,7 @@ import importlib
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import flatbuffers.number_types as numbers
@@ -117,8 +117,20 @@ class SubGraph:
 @dataclass(frozen=True, eq=False)
 class File:
     subgraphs: tuple[SubGraph, ...]
-    signatures: dict[int, str] = field(default_factory=dict)
-    """Sub-graph -> the name of what a program may run; a file need not have any."""
+    signatures: dict[str, int] = field(default_factory=dict)
+    """The name of what a program may run -> its sub-graph; a file need not have any."""
+    main: int = 0
+    """The sub-graph that is the model."""
+
+    @property
+    def graph(self) -> SubGraph:
+        """The model itself."""
+        return self.subgraphs[self.main]
+
+    def body(self, number: int) -> SubGraph | None:
+        """A sub-graph that an operator runs; None where there is none, or it is the model itself."""
+        there = 0 <= number < len(self.subgraphs) and number != self.main
+        return self.subgraphs[number] if there else None
 
     def run_by(self, first: int) -> set[int]:
         """A sub-graph and those that its operators run, and theirs."""
@@ -135,8 +147,11 @@ class File:
         return found
 
 
-def parse(data: bytes, where: str) -> File:
-    """The records of a file. CompileError E102, E202 or E302 with everything that is wrong."""
+def parse(data: bytes, where: str, signature: str | None = None) -> File:
+    """The records of a file; signature: which one is the model, of a file that has several (where nothing is
+    said the first sub-graph is). CompileError E102, E202 or E302 with everything that is wrong, E203 when
+    there is no such signature.
+    """
     problems: list[Problem] = []
     try:
         reader = _Reader(data, where, problems)
@@ -152,7 +167,38 @@ def parse(data: bytes, where: str) -> File:
         ) from None
     if problems:
         raise CompileError(dict.fromkeys(problems))
-    return file
+    return file if signature is None else _chosen(file, signature, where)
+
+
+def _chosen(file: File, signature: str, where: str) -> File:
+    number = file.signatures.get(signature, -1)
+    if not 0 <= number < len(file.subgraphs):
+        names = ", ".join(f"'{short(name)}'" for name in file.signatures)
+        raise fail(
+            "E203",
+            f"--signature {short(signature)}: the model has no such signature",
+            where=where,
+            hint=f"it has {names}" if names else "it has none at all",
+        )
+    return replace(file, main=number)
+
+
+def with_first(data: bytes, file: File) -> bytes:
+    """The file with its model as first sub-graph, for runtimes that show no other's tensors. Empty where
+    operators run one of the two that would change places, by their numbers.
+    """
+    if file.main == 0:
+        return data
+    table = tflite.Model.GetRootAs(data, 0)._tab
+    bodies = {body for graph in file.subgraphs for o in graph.operators for body in o.bodies}
+    places = [table.Vector(table.Offset(8)) + 4 * k for k in (0, file.main)]
+    tables = [place + int.from_bytes(data[place : place + 4], "little") for place in places]
+    if bodies & {0, file.main} or min(tables) <= max(places):
+        return b""
+    swapped = bytearray(data)
+    for place, target in zip(places, reversed(tables), strict=True):
+        swapped[place : place + 4] = (target - place).to_bytes(4, "little")
+    return bytes(swapped)
 
 
 class _Reader:
@@ -202,10 +248,10 @@ class _Reader:
             subgraphs.append(self._subgraph(g, len(subgraphs), kinds))
         if not subgraphs:
             raise ValueError("it has no sub-graph")
-        signatures: dict[int, str] = {}
+        signatures: dict[str, int] = {}
         for s in self.each(model.SignatureDefsLength(), model.SignatureDefs, "signatures"):
             self._signature(s, subgraphs)
-            signatures[s.SubgraphIndex()] = short((s.SignatureKey() or b"").decode("utf-8", "replace"))
+            signatures[(s.SignatureKey() or b"").decode("utf-8", "replace")] = s.SubgraphIndex()
         return File(tuple(subgraphs), signatures)
 
     def _kind(self, code: Any) -> str:

@@ -154,8 +154,8 @@ def _items(file: File, graph: int, tensor: int, seen: set[tuple[int, int]]) -> I
                 before = _BEFORE[o.kind]
                 places = [k - before for k, i in enumerate(o.inputs) if i == t and k >= before]
                 for body in o.bodies:
-                    if 0 < body < len(file.subgraphs):
-                        inside = file.subgraphs[body].inputs
+                    if (inner := file.body(body)) is not None:
+                        inside = inner.inputs
                         waiting += [(body, inside[k]) for k in places if k < len(inside)]
                 if o.kind == "WHILE":
                     waiting += [(g, o.outputs[k]) for k in places if k < len(o.outputs)]

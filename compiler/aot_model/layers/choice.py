@@ -10,8 +10,11 @@ from aot_model.layers.reference import Reference, Tensors
 NAMES = ("onnxruntime", "onnx", "litert")
 
 
-def open_reference(path: Path, format_: str, name: str | None, constants: Tensors) -> Reference:
-    """A reference implementation for a model file; `name` of NAMES, or the best that is installed.
+def open_reference(
+    path: Path, format_: str, name: str | None, constants: Tensors, signature: str | None = None
+) -> Reference:
+    """A reference implementation for a model file, or a signature of it; `name` of NAMES, or the best that is
+    installed.
 
     CompileError E902 when it is not installed, E501 when it is for another format.
     """
@@ -24,7 +27,7 @@ def open_reference(path: Path, format_: str, name: str | None, constants: Tensor
     if format_ == "tflite":
         from aot_model.layers.litert import LiteRT
 
-        return LiteRT(path, constants)
+        return LiteRT(path, constants, signature)
     from aot_model.layers.onnx_reference import OnnxEvaluator, OnnxRuntime
 
     if name != "onnx":

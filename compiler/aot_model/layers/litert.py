@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from aot_model.errors import fail
-from aot_model.frontends.tflite_file import File, parse
+from aot_model.frontends.tflite_file import File, parse, with_first
 from aot_model.frontends.tflite_tensors import Tensor
 from aot_model.ir.types import DType
 from aot_model.layers.litert_process import Died, Process, Request
 from aot_model.layers.reference import FileNode, Key, Tensors, missing
 
 
-def file_nodes(path: Path) -> tuple[FileNode, ...]:
-    """The operators of the main graph."""
-    main = parse(path.read_bytes(), str(path)).subgraphs[0]
+def file_nodes(path: Path, signature: str | None = None) -> tuple[FileNode, ...]:
+    """The operators of the model, or of a signature."""
+    main = parse(path.read_bytes(), str(path), signature).graph
     return tuple(
         FileNode(main.tensors[o.outputs[0]].name if o.outputs else "", o.kind,
                  tuple(i for i in o.inputs if i >= 0), tuple(o.outputs)) for o in main.operators)  # fmt: skip
@@ -55,12 +55,13 @@ def _unwritten(file: File) -> frozenset[Key]:
     """Results of loops that LiteRT leaves without memory: nothing reads them, and the body hands them on as
     they are.
     """
-    main, found = file.subgraphs[0], set[Key]()
+    main, found = file.graph, set[Key]()
     read = {i for o in main.operators for i in o.inputs}.union(main.outputs)
     for o in main.operators:
         body = int(o.options.get("WhileOptions", "BodySubgraphIndex")) if o.kind == "WHILE" else -1
-        if 0 <= body < len(file.subgraphs):
-            kept = zip(o.outputs, file.subgraphs[body].inputs, file.subgraphs[body].outputs, strict=False)
+        inner = file.body(body)
+        if inner is not None:
+            kept = zip(o.outputs, inner.inputs, inner.outputs, strict=False)
             found.update(i for i, given, made in kept if given == made and i not in read)
     return frozenset(found)
 
@@ -70,7 +71,7 @@ class LiteRT:
 
     clamps = True
 
-    def __init__(self, path: Path, constants: Tensors) -> None:
+    def __init__(self, path: Path, constants: Tensors, signature: str | None = None) -> None:
         try:
             import ai_edge_litert  # noqa: F401
         except ImportError:
@@ -80,13 +81,15 @@ class LiteRT:
         self.constants = constants
         self._process = Process()
         data = path.read_bytes()
-        self.nodes = file_nodes(path)
-        file = parse(data, str(path))
-        self.outputs = tuple(file.subgraphs[0].outputs)
+        self.nodes = file_nodes(path, signature)
+        file = parse(data, str(path), signature)
+        self.outputs = tuple(file.graph.outputs)
         self.unwritten = _unwritten(file)
         self._kernels = OPTIMISED if _misread(file) else "BUILTIN_REF"
         self.share = 2.0**-5 if _has_blocks(file) else 0.0
-        self._data = data
+        self._data = with_first(data, file)
+        if not self._data:
+            raise fail("E603", "LiteRT can show the tensors of the first sub-graph only", where=str(path))
 
     @property
     def title(self) -> str:

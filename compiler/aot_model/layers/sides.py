@@ -70,15 +70,17 @@ class Side(Protocol):
 class ReferenceSide:
     """A model's file, run by ONNX Runtime, ONNX's evaluator or LiteRT."""
 
-    def __init__(self, path: Path, name: str | None, constants: Tensors) -> None:
+    def __init__(
+        self, path: Path, name: str | None, constants: Tensors, signature: str | None = None
+    ) -> None:
         kind = model_format(path)
         if (name == "litert") != (kind == "tflite"):
             name = None  # it is the other side's
         self.path = path
         self.channels_last = kind == "tflite"
-        self.reference: Reference = open_reference(path, kind, name, constants)
+        self.reference: Reference = open_reference(path, kind, name, constants, signature)
         self.nodes = self.reference.nodes
-        self.signals, self.shapes = read_signals(path, constants)
+        self.signals, self.shapes = read_signals(path, constants, signature)
 
     @property
     def title(self) -> str:
@@ -106,13 +108,15 @@ class ReferenceSide:
 class ProgramSide:
     """A built program that was compiled with Options.trace."""
 
-    def __init__(self, path: Path, program: HostProgram, constants: Tensors, where: str) -> None:
+    def __init__(
+        self, path: Path, program: HostProgram, constants: Tensors, where: str, signature: str | None = None
+    ) -> None:
         self.path = path
         self.channels_last = model_format(path) == "tflite"
         self.program = program
         self.title = where
-        self.signals, self.shapes = read_signals(path, constants)
-        self.nodes = nodes_of(path)
+        self.signals, self.shapes = read_signals(path, constants, signature)
+        self.nodes = nodes_of(path, signature)
         view = program.view
         self._made = {
             tensor.key:
@@ -153,14 +157,16 @@ class ProgramSide:
 Shapes = Sequence[tuple[str, "np.dtype[np.generic] | None", tuple[int | None, ...]]]
 
 
-def read_signals(path: Path, constants: Mapping[str | int, Array]) -> tuple[Signals, Shapes]:
-    """The signals of a file, and its inputs."""
+def read_signals(
+    path: Path, constants: Mapping[str | int, Array], signature: str | None = None
+) -> tuple[Signals, Shapes]:
+    """The signals of a file, or of a signature of it, and its inputs."""
     if model_format(path) == "tflite":
         from aot_model.frontends.tflite_file import parse
 
-        main = parse(path.read_bytes(), str(path)).subgraphs[0]
+        main = parse(path.read_bytes(), str(path), signature).graph
         tensors = [main.tensors[k] for k in main.inputs]
-        return of_tflite(path), [
+        return of_tflite(path, signature), [
             (t.name, None if t.dtype is None else t.dtype.numpy, t.shape) for t in tensors
         ]
     from aot_model.frontends.onnx_complete import complete_proto
@@ -171,12 +177,12 @@ def read_signals(path: Path, constants: Mapping[str | int, Array]) -> tuple[Sign
     return signals, [one for one in input_types(proto) if one[0] in signals.inputs]
 
 
-def nodes_of(path: Path) -> tuple[FileNode, ...]:
-    """The nodes of a model's file, in their order."""
+def nodes_of(path: Path, signature: str | None = None) -> tuple[FileNode, ...]:
+    """The nodes of a model's file, or of a signature of it, in their order."""
     if model_format(path) == "tflite":
         from aot_model.layers.litert import file_nodes
 
-        return file_nodes(path)
+        return file_nodes(path, signature)
     from aot_model.frontends.onnx_complete import complete_proto
     from aot_model.layers.onnx_reference import file_nodes as onnx_nodes
 

@@ -104,11 +104,11 @@ class Signals:
     axis: in a shape that broadcasts."""
 
 
-def of_tflite(path: Path) -> Signals:
-    """Of the main graph."""
+def of_tflite(path: Path, signature: str | None = None) -> Signals:
+    """Of the model, or of a signature."""
     from aot_model.frontends.tflite_file import parse
 
-    main = parse(path.read_bytes(), str(path)).subgraphs[0]
+    main = parse(path.read_bytes(), str(path), signature).graph
     of: dict[Key, Signal] = {}
     for index in (*main.inputs, *(k for o in main.operators for k in o.outputs)):
         signal, tensor = Signal([index]), main.tensors[index]

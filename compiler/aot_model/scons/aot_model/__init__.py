@@ -17,6 +17,7 @@ arguments:
                     is asked
     offload         targets that take over parts of the model first, in order of preference: docs/targets.md
     target_plugins  Python files that define further targets
+    signature       which signature of a TFLite file with several is the model (default: its first sub-graph)
     dims            extents of the model's symbolic dimensions
     workspace       who owns the workspace: the library, or the caller of <name>_run(): static|caller
     io              where inputs and outputs are: caller|workspace
