@@ -109,7 +109,7 @@ class Importer:
     def run(self) -> Graph:
         self._check_operators()
         main = self.file.graph
-        if len(self.file.signatures) > 1 and not self.signature:
+        if len(self.file.signatures) > 1 and self.signature is None:
             names = ", ".join(f"'{short(name)}'" for name in self.file.signatures)
             first = next((name for name, number in self.file.signatures.items() if number == 0), None)
             self.note(

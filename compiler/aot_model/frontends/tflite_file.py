@@ -141,9 +141,15 @@ class File:
             if number in found or not 0 <= number < len(self.subgraphs):
                 continue
             found.add(number)
-            for o in self.subgraphs[number].operators:
-                with suppress(*DAMAGE):  # what is damaged is told where the operator is read
-                    waiting += o.bodies
+            waiting += self.bodies(number)
+        return found
+
+    def bodies(self, number: int) -> list[int]:
+        """The numbers of the sub-graphs that the operators of one run, which need not exist."""
+        found: list[int] = []
+        for o in self.subgraphs[number].operators:
+            with suppress(*DAMAGE):  # what is damaged is told where the operator is read
+                found += o.bodies
         return found
 
 
@@ -190,7 +196,7 @@ def with_first(data: bytes, file: File) -> bytes:
     if file.main == 0:
         return data
     table = tflite.Model.GetRootAs(data, 0)._tab
-    bodies = {body for graph in file.subgraphs for o in graph.operators for body in o.bodies}
+    bodies = {body for number in range(len(file.subgraphs)) for body in file.bodies(number)}
     places = [table.Vector(table.Offset(8)) + 4 * k for k in (0, file.main)]
     tables = [place + int.from_bytes(data[place : place + 4], "little") for place in places]
     if bodies & {0, file.main} or min(tables) <= max(places):
