@@ -193,7 +193,13 @@ def window_cases(rng: np.random.Generator, d: VectorDialect, count: int) -> list
         cases.append(depthwise_case(_mirrored(s), rng, d, transposed=True))
     cases += [pool_case(random_conv(rng, depthwise=True), rng, d) for _ in range(count)]
     whole = ConvShape(1, 25, 5, 24, 1, 1, 24, 25, 5)
-    return [*cases, pool_case(whole, rng, d), pool_case(whole, rng, d)]
+    cases += [pool_case(whole, rng, d), pool_case(whole, rng, d)]
+    for channels in (2, 3):  # fewer than fill a vector, each an image of its own
+        apart = ConvShape(
+            1, 6, 5, channels, 5, 4, channels, 2, 2, groups=channels, x_strides=(30 * channels, 5, 1, 30)
+        )
+        cases += [depthwise_case(apart, rng, d), *(pool_case(apart, rng, d) for _ in range(4))]
+    return cases
 
 
 @pytest.mark.parametrize("name", HOST_FLAGS)

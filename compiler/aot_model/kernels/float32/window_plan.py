@@ -76,7 +76,7 @@ class WindowPlan:
 
     def channel_loops(self) -> list[tuple[VectorDialect, int, int]]:
         """(dialect, first output channel, number of vectors): whole vectors, then the rest, in one of which
-        some lanes are stored or one by one.
+        some lanes are stored or one by one; all one by one where what they read does not lie side by side.
         """
         s, d = self.shape, self.dialect
         vectors, rest = divmod(s.out_c, d.lanes)
@@ -85,7 +85,7 @@ class WindowPlan:
             vectors, rest = 0, s.out_c
         loops = [(d, 0, vectors)] if vectors else []
         done = vectors * d.lanes
-        if 1 < rest < d.lanes and d.loads_some and self.vector_tail:
+        if 1 < rest < d.lanes and d.loads_some and self.vector_tail and not apart:
             return [*loops, (d.some(rest), done, 1)]
         return loops + ([(SCALAR, done, s.out_c - done)] if done < s.out_c else [])
 
