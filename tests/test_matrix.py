@@ -162,6 +162,7 @@ def test_results_are_found_again(tmp_path: Path) -> None:
         "| column 0 | c | 1 | 4 | 3 | 0 |" in table
         and "| column 1 | c | 1 | 0 | 2 | 1 |" in table
         and "no such compiler" in table
+        and "| all | | 2 | 4 | 5 | 1 | 0 | 0 | 0 |" in table
         and "1 and not 2" in table
     )
 

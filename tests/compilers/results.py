@@ -64,13 +64,13 @@ def markdown(
             right = sum(c.cases - len(c.faults) for c in found if c.status != "unsuitable")
             ran = len(found) - count["unsuitable"]
             left = planned.get((column.name, target), len(found)) - len(found)
-            total.update({"ran": ran, "left": left, "right": right, **count})
+            total.update({"ran": ran, "left": left, "cases": right, **count})
             lines.append(
                 f"| {column.name} | {target} | {ran} | {left} | {right:,} | {count['wrong']} | "
                 f"{count['crash']} | {count['uncompilable']} | {count['unsuitable']} |"
             )
     lines.append(
-        f"| all | | {total['ran']:,} | {total['left']:,} | {total['right']:,} | {total['wrong']} | "
+        f"| all | | {total['ran']:,} | {total['left']:,} | {total['cases']:,} | {total['wrong']} | "
         f"{total['crash']} | {total['uncompilable']} | {total['unsuitable']} |"
     )
     lines += ["", "Faults:" if any(c.status in BAD for c in cells.values()) else "No faults.", ""]
