@@ -190,3 +190,26 @@ def test_commands_take_a_signature(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["report", str(path), *given, "-o", str(tmp_path / "r.html")]) == 0
     page = (tmp_path / "r.html").read_text()
     assert "ABS" in page and "NEG" not in page
+
+
+def test_parameters_of_a_signature(tmp_path: Path) -> None:
+    """Those of a retrained model are of the signature that is said."""
+    weights = np.asarray([1, 2, 3, 4, 5, 6], np.float32).reshape(2, 3)
+
+    def file(factor: float) -> Path:
+        scaled = G(
+            [*PAIR, T("w", (2, 3), FLOAT32, (), data=weights * np.float32(factor))],
+            [Op("MUL", (0, 2), (1,), "MulOptions")],
+            [0],
+            [1],
+        )
+        return save(tmp_path, _model(scaled, infer=0, scale=1))
+
+    given = ["--signature", "scale"]
+    out = tmp_path / "out"
+    made = ["compile", str(file(1)), *given, "-o", str(out), "--target", "c", "--params", "external"]
+    assert main(made) == 0
+    new, json = tmp_path / "new.params", out / "model.json"
+    assert main(["params", str(file(3)), *given, "--for", str(json), "-o", str(new)]) == 0
+    assert (3 * weights).tobytes() in new.read_bytes()
+    assert main(["params", str(file(3)), "--for", str(json), "-o", str(new)]) != 0

@@ -96,7 +96,7 @@ def add_params(commands: Commands) -> None:
         "write the parameters of a retrained model for a library built with --params external",
     )
     command.add_argument("model", type=Path, metavar="MODEL", help="ONNX or TFLite file")
-    add_keywords(command, "dims", "constants", "bounds")
+    add_keywords(command, "signature", "dims", "constants", "bounds")
     add_plugins(command)
     command.add_argument(
         "--for", type=Path, required=True, dest="library", metavar="JSON", help="<name>.json of the library"
