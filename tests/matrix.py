@@ -105,8 +105,8 @@ def work(
 
 @dataclass(frozen=True)
 class Choice:
-    """What the command line asks for. columns, units, code: shell patterns, with commas. turn: of the units
-    the k-th of n parts. part: of the cells the k-th of n parts, counted from 0.
+    """What the command line asks for. columns, units: shell patterns, with commas; code: with
+    semicolons. turn, part: of the units, and of the cells, the k-th of n parts, counted from 0.
     """
 
     columns: str = "*"
@@ -130,16 +130,14 @@ class Choice:
         return _matches(label, self.units) and _drawn(label, self.turn)
 
     def has_cell(self, label: str, column: str, code: str) -> bool:
-        return any(fnmatch.fnmatch(code, pattern) for pattern in self.code.split(";")) and _drawn(
-            f"{label} {column} {code}", self.part
-        )
+        return _matches(code, self.code, ";") and _drawn(f"{label} {column} {code}", self.part)
 
 
 def chosen(
     rows: Iterable[Unit], present: Sequence[Column], choice: Choice
 ) -> Iterator[tuple[Unit, str, list[Column]]]:
-    """Units, the code, and the columns to build it in; kinds of units in turn, so that a run that is ended
-    early has seen some of each.
+    """Units, the code, and the columns to build it in; units in an order that is drawn, so that a run that is
+    ended early has seen some of each kind.
     """
     wanted = [c for c in present if choice.has_column(c.name)]
     for unit in sorted(rows, key=lambda u: hashlib.sha256(f"{choice.order} {u.label}".encode()).digest()):
@@ -157,15 +155,17 @@ def chosen(
 def drawn(
     rows: Sequence[Unit], made: Iterable[Column], seed: str
 ) -> Iterator[tuple[Unit, str, list[Column]]]:
-    """For columns of random flags: one unit each, for code that fits."""
+    """For columns of random flags: one unit each, for all code that fits: that for a host is often nothing
+    but that for `c`.
+    """
     rng = random.Random(seed)
     for column in made:
         unit = rng.choice([u for u in rows if not (u.little_endian and column.big_endian)])
-        yield unit, rng.choice(column.targets), [column]
+        yield from ((unit, code, [column]) for code in column.targets)
 
 
-def _matches(name: str, patterns: str) -> bool:
-    return any(fnmatch.fnmatch(name, pattern) for pattern in patterns.split(","))
+def _matches(name: str, patterns: str, between: str = ",") -> bool:
+    return any(fnmatch.fnmatch(name, pattern) for pattern in patterns.split(between))
 
 
 def _drawn(name: str, part: tuple[int, int]) -> bool:

@@ -244,7 +244,8 @@ def test_random_flags_are_drawn_from_what_the_compilers_list() -> None:
     assert len(switches(lists.column.command)) > 300 and "-fno-ivopts" in switches(lists.column.command)
     rows = [Unit("group", f"{k}", lambda target, folder: None, little_endian=k > 0) for k in range(4)]
     found = list(drawn(rows, first, "a"))
-    assert [fitting for _, _, fitting in found] == [[c] for c in first]
+    assert [(code, fitting) for _, code, fitting in found] == [(t, [c]) for c in first for t in c.targets]
+    assert all(len({u.label for u, _, (of,) in found if of == c}) == 1 for c in first)
     assert all(code in c.targets and not (u.little_endian and c.big_endian) for u, code, (c,) in found)
 
 

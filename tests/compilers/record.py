@@ -48,8 +48,8 @@ def add(cells: Iterable[Cell], path: Path = PATH) -> int:
     """
     new = {key(c): c for c in cells if c.status in SETTLED}
     now = {(c.unit, c.target): c.digest for c in new.values()}
-    old = {key(c): c for c in read(path) if now.get((c.unit, c.target), c.digest) == c.digest}
-    kept = [c for k, c in sorted((old | new).items()) if now.get((c.unit, c.target), c.digest) == c.digest]
+    all_of_them = {key(c): c for c in read(path)} | new
+    kept = [c for _, c in sorted(all_of_them.items()) if now.get((c.unit, c.target), c.digest) == c.digest]
     columns = sorted({c.column for c in kept})
     place = {column: 1 << k for k, column in enumerate(columns)}
     sets: dict[tuple[str, str, str], dict[str, int]] = {}

@@ -113,6 +113,12 @@ def test_the_signature_that_is_said(name: str, graph: G, tmp_path: Path) -> None
     np.testing.assert_array_equal(_runs(path, tmp_path / "built", name, X), litert(alone, [X])[0])
 
 
+def test_what_the_first_sub_graph_runs_need_not_be_known(tmp_path: Path) -> None:
+    first = UNKNOWN.tensors, UNKNOWN.operators, UNKNOWN.inputs, UNKNOWN.outputs
+    path = save(tmp_path, build(*first, KNOWN, signatures={"one": 1}))
+    np.testing.assert_array_equal(_runs(path, tmp_path / "built", "one", X), np.abs(X))
+
+
 def test_branches_of_a_signature_are_those_that_it_numbers(tmp_path: Path) -> None:
     """The numbers of sub-graphs are the file's, the first one's too."""
     path = save(tmp_path, _model(CHOICE, KNOWN, SCALED, infer=0, choose=1))

@@ -197,7 +197,7 @@ def with_first(data: bytes, file: File) -> bytes:
         return data
     table = tflite.Model.GetRootAs(data, 0)._tab
     bodies = {body for number in range(len(file.subgraphs)) for body in file.bodies(number)}
-    places = [table.Vector(table.Offset(8)) + 4 * k for k in (0, file.main)]
+    places = [table.Vector(table.Offset(8)) + 4 * k for k in (0, file.main)]  # 8: the field `subgraphs`
     tables = [place + int.from_bytes(data[place : place + 4], "little") for place in places]
     if bodies & {0, file.main} or min(tables) <= max(places):
         return b""
