@@ -24,7 +24,7 @@ import numpy as np
 import onnx
 import onnx.defs
 import onnx.shape_inference
-from near_samples import ELEMENTS, OPEN_IN_TYPES, OTHER_NUMBERS, TYPES, converted, near
+from near_samples import ELEMENTS, OPEN_FORMS_IN_TYPES, OPEN_IN_TYPES, OTHER_NUMBERS, TYPES, converted, near
 from oracles import ONNX_RUNTIME, OWN, Expected, expected
 from rows import OPSET, RUNTIME, Row, label_of, onnx_model, rows_of
 from variants import others
@@ -58,6 +58,7 @@ def _votes_twice(row: Row) -> bool:
 
 
 NO_ORACLE: dict[str, Callable[[Row], bool]] = {
+    **OPEN_FORMS_IN_TYPES,
     "com.microsoft.GroupQueryAttention": _is_shorter_than_its_cache,
     # ONNX Runtime packs weights with their scales, and gives zeros where only the weights are constants.
     "com.microsoft.MatMulNBits": lambda row: (
@@ -65,7 +66,7 @@ NO_ORACLE: dict[str, Callable[[Row], bool]] = {
     ),
     "ai.onnx.ml.TreeEnsembleRegressor": _votes_twice,
 }
-"""Forms for which what ONNX Runtime gives does not count."""
+"""Forms for which what others give does not count."""
 
 
 @cache
