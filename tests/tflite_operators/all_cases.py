@@ -16,6 +16,7 @@ import lists
 import others
 import rnn
 import speech
+import tensorflow_operators
 import unequal_quantisation
 import unusual_forms
 import windows
@@ -39,5 +40,6 @@ CASES = [
     *integer_lstm.CASES,
     *zero_scales.CASES,
     *lists.CASES,
+    *tensorflow_operators.CASES,
     *unusual_forms.CASES,
 ]

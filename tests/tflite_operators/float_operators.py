@@ -4,8 +4,6 @@ they were quantised.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from case import OpCase, draw, network, one, plain
 
@@ -99,28 +97,4 @@ CASES += [
         )
         for bits, low in ((8, -2.7), (4, 0.0), (16, -1.3), (8, 0.6), (2, -3.1))
     ),
-]
-
-_flex = draw(9, low=-0.9, high=0.9)
-CASES += [
-    one(
-        name,
-        f"CUSTOM:Flex{name}",
-        [x],
-        [plain("y", (9,), FLOAT32)],
-        oracle="numpy",
-        expected=(np.asarray([function(v) for v in x], np.float32),),
-    )  # LiteRT's package has none of TensorFlow's own
-    for name, x, function in (
-        ("Acos", _flex, math.acos),
-        ("Acosh", np.abs(_flex) + 1, math.acosh),
-        ("Asin", _flex, math.asin),
-        ("Asinh", _flex, math.asinh),
-        ("Atan", _flex * 3, math.atan),
-        ("Atanh", _flex, math.atanh),
-        ("Cosh", _flex, math.cosh),
-        ("Erf", _flex * 3, math.erf),
-        ("Sinh", _flex, math.sinh),
-        ("Tan", _flex, math.tan),
-    )
 ]

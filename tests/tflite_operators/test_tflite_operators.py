@@ -15,6 +15,7 @@ import pytest
 import tflite
 from all_cases import CASES
 from case import OpCase
+from tensorflow_operators import FLOAT64, node
 
 from aot_model.errors import CompileError
 from aot_model.frontends import tflite as _frontend  # noqa: F401  # registers the rules
@@ -24,7 +25,7 @@ from aot_model.frontends.tflite_conversion import RULES
 from aot_model.ops.registry import MAX_TABLES
 from aot_model.pipeline import Request, compile_model
 from batch import Case, Outcome, run_cases
-from tflite_models import Op, T, build
+from tflite_models import FLOAT32, INT32, Op, T, build, ints
 from tflite_reference import litert, tflm
 
 pytestmark = pytest.mark.xdist_group("tflite-operators")
@@ -123,7 +124,7 @@ def test_what_no_runtime_computes_is_refused(kind: str, reason: str) -> None:
 
 def test_a_list_that_grows_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.tflite"
-    grows = b"\x11TensorListSetItem*$\n\x1cresize_if_index_out_of_bounds\x12\x02\x28\x01"
+    grows = node("TensorListSetItem", resize_if_index_out_of_bounds=True)
     path.write_bytes(lists.loop(5, 5, custom=grows).model)
     with pytest.raises(CompileError, match=r"a list that grows is not supported \[E202\]"):
         compile_model(Request(path, "m", "c"))
@@ -174,3 +175,52 @@ def test_what_a_loop_hands_on_is_not_copied(tmp_path: Path) -> None:
     path = tmp_path / "m.tflite"
     path.write_bytes(lists.loop(1, 200).model)
     assert compile_model(Request(path, "m", "c")).view.workspace_size < 200 * 2 * 3 * 4 // 4
+
+
+_CUBE = {"ksize": (1, 2, 2, 2, 1), "strides": (1, 2, 2, 2, 1), "padding": "VALID", "data_format": "NDHWC"}
+_TILE = {"ksizes": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "VALID"}
+
+
+def _cube(**other: object) -> bytes:
+    return node("", **(_CUBE | other))
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "custom", "reason"),
+    [
+        ("MaxPool3D", (1, 4, 4, 4, 2), _cube(data_format="NCDHW"), r"channels first .*E202"),
+        ("MaxPool3D", (1, 4, 4, 4, 2), _cube(padding="EXPLICIT"), r"padding 'EXPLICIT'.*E102"),
+        ("MaxPool3D", (1, 4, 4, 4, 2), _cube(ksize=(2, 2, 2, 2, 1)), r"over batch.*E202"),
+        ("AvgPool3D", (1, 4, 4, 4, 2), _cube(ksize=(1, 2, 2, 1)), r"'ksize' is .*E102"),
+        ("AvgPool3D", (1, 4, 4, 4, 2), _cube(strides=(1, 0, 2, 2, 1)), r"'strides' is .*E102"),
+        ("AvgPool3D", (1, 4, 4, 4, 2), b"", r"'ksize' is \[\].*E102"),
+        ("AvgPool3D", (1, 4, 4, 4, 2), _cube()[:-9], r"attributes are not those .*E102"),
+        ("AvgPool3D", (4, 4, 4, 2), _cube(), r"not the input of 3-D pooling"),
+        ("Cast", (4,), node("", Truncate=True), r"Truncate.*E202"),
+        ("ExtractImagePatches", (1, 4, 4, 2), node("", **_TILE | {"ksizes": (1, 5, 2, 1)}), r"larger than"),
+        ("ExtractImagePatches", (1, 64, 64, 1), node("", **_TILE | {"ksizes": (1, 33, 32, 1)}), r"overlap"),
+        ("Erfc", (4,), b"", r"E202"),
+    ],
+)
+def test_forms_of_tensorflow_that_are_refused(
+    kind: str, shape: tuple[int, ...], custom: bytes, reason: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "m.tflite"
+    of = INT32 if kind == "Erfc" else FLOAT64 if kind == "Cast" else FLOAT32
+    tensors = [T("x", shape, of, scale=()), T("y", shape, FLOAT32, scale=())]
+    path.write_bytes(build(tensors, [Op(f"CUSTOM:Flex{kind}", (0,), (1,), custom=custom)], [0], [1]))
+    with pytest.raises(CompileError, match=reason):
+        read_model(path, Bindings({}, {}, {}, 64), "tflm")
+
+
+def test_a_roll_needs_an_axis_for_each_shift(tmp_path: Path) -> None:
+    path = tmp_path / "m.tflite"
+    tensors = [
+        T("x", (3, 4), FLOAT32, scale=()),
+        ints("shift", np.asarray([1, 2], np.int32)),
+        ints("axis", np.asarray([2], np.int32)),
+        T("y", (3, 4), FLOAT32, scale=()),
+    ]
+    path.write_bytes(build(tensors, [Op("CUSTOM:FlexRoll", (0, 1, 2), (3,))], [0], [3]))
+    with pytest.raises(CompileError, match=r"shifts \(1, 2\) along axes \(2,\)"):
+        read_model(path, Bindings({}, {}, {}, 64), "tflm")

@@ -30,6 +30,7 @@ from aot_model.frontends import (  # noqa: F401  (rules of operators, which are 
     tflite_signal,
     tflite_spectra,
     tflite_speech,
+    tflite_tensorflow,
     tflite_types,
     tflite_unary,
     tflite_windows,

@@ -7,7 +7,6 @@ run that reads or writes beyond the ends of a list; here such an index is that o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from aot_model.frontends.tflite_conversion import Conversion, rule
 from aot_model.frontends.tflite_file import File, FileOperator
+from aot_model.frontends.tflite_tensorflow import FLEX, Attributes
 from aot_model.frontends.tflite_tensors import Tensor
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType, elements_beside
@@ -25,11 +25,9 @@ from aot_model.ops.slices import SliceAt, UpdateAt
 
 KIND = "VARIANT"
 """The type of a list in the file."""
-_FLEX = "CUSTOM:FlexTensorList"
+_FLEX = f"{FLEX}TensorList"
 _BEFORE = {"WHILE": 0, "IF": 1, "CALL": 0}
 """Operators that hand lists to sub-graphs, and how many inputs of theirs come before what they hand on."""
-_GROWS = re.compile(rb"resize_if_index_out_of_bounds\x12\x02\x28\x01")
-"""In the attributes of TensorListSetItem, a NodeDef: true."""
 
 
 def check_readers(operator: FileOperator, tensors: tuple[Tensor | None, ...]) -> None:
@@ -83,7 +81,7 @@ def from_tensor(n: Conversion) -> Value:
 @rule(f"{_FLEX}SetItem")
 def set_item(n: Conversion) -> Value:
     items, item = _list(n), n.x(2)
-    if _GROWS.search(n.operator.custom):
+    if Attributes(n).flag("resize_if_index_out_of_bounds"):
         raise OperatorError("a list that grows is not supported", "E202")
     if (item.dtype, item.shape) != (items.dtype, items.shape[1:]):
         raise OperatorError(

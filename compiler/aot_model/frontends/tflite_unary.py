@@ -68,17 +68,6 @@ def one(n: Conversion) -> Value:
     return _float_table(n, function, towards_zero=n.operator.kind == "SQRT")
 
 
-_FLEX = ("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Erf", "Sinh", "Tan")
-"""Operators of TensorFlow itself which converters leave where the format has none: on floats alone."""
-
-
-@rule(*(f"CUSTOM:Flex{name}" for name in _FLEX))
-def flex(n: Conversion) -> Value:
-    if n.quantised() or not n.x().dtype.is_float:
-        raise OperatorError(f"{n.x().type} is not supported", "E202")
-    return n.add(n.operator.kind.removeprefix("CUSTOM:Flex"), n.x())
-
-
 def _root_of_words(n: Conversion) -> Value:
     """Square roots of int16, in single precision and without what is behind the point, as LiteRT computes
     them; of negative numbers, which it refuses when it runs, 0.
