@@ -13,9 +13,11 @@ import lists
 import numpy as np
 import pytest
 import tflite
+import tflite_page
 from all_cases import CASES
 from case import OpCase
 from tensorflow_operators import FLOAT64, node
+from tflite_page import ELSEWHERE, operators_of
 
 from aot_model.errors import CompileError
 from aot_model.frontends import tflite as _frontend  # noqa: F401  # registers the rules
@@ -32,15 +34,6 @@ pytestmark = pytest.mark.xdist_group("tflite-operators")
 """All cases are compiled together: by one worker."""
 
 NAMES = [c.name for c in CASES]
-ELSEWHERE = {
-    **dict.fromkeys(
-        ("IF", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"),
-        "tests/frontends/test_tflite_control_flow.py",
-    ),
-    "DENSIFY": "tests/frontends/test_tflite.py",
-    "CUSTOM:TFLite_Detection_PostProcess": "models of the corpus",
-}
-"""Operators that need more than one run or graph, and what tests them."""
 
 
 @cache
@@ -85,19 +78,6 @@ def test_constants_stay_as_small_as_they_are_in_the_file(name: str, tmp_path: Pa
     assert sum(constants) <= hybrid.PACKED[name] + 64 * 4 + 64, constants
 
 
-def operators_of(model: bytes) -> set[str]:
-    """The operators in a file, all sub-graphs."""
-    file = tflite.Model.GetRootAs(model, 0)
-    names = {v: k for k, v in vars(tflite.BuiltinOperator).items() if isinstance(v, int)}
-    codes = [file.OperatorCodes(k) for k in range(file.OperatorCodesLength())]
-    return {
-        f"CUSTOM:{c.CustomCode().decode()}"
-        if c.CustomCode()
-        else names[max(c.BuiltinCode(), c.DeprecatedBuiltinCode())]
-        for c in codes
-    }
-
-
 def test_every_rule_of_the_frontend_has_a_case() -> None:
     """Rules for names that the schema does not have cannot be reached."""
     run = set().union(*(operators_of(c.model) for c in CASES))
@@ -106,6 +86,10 @@ def test_every_rule_of_the_frontend_has_a_case() -> None:
         f"operators that nothing tests: {sorted(wanted - run - set(ELSEWHERE))}"
     )
     assert not run & set(ELSEWHERE), f"they have cases now: {sorted(run & set(ELSEWHERE))}"
+
+
+def test_the_page_of_operators_is_current() -> None:
+    assert tflite_page.PAGE.read_text() == tflite_page.page(), "run tests/tflite_operators/tflite_page.py"
 
 
 def test_names_are_unique() -> None:
