@@ -174,8 +174,7 @@ def _variadic(op: str, *counts: int) -> onnx.ModelProto:
 def test_inputs_of_one_node(op: str, tmp_path: Path) -> None:
     """An expression is as deep as they are many."""
     assert len(compiled(_variadic(op, *[128] * 4), tmp_path).texts["m.c"]) < 100_000
-    with pytest.raises(CompileError, match="3000 inputs, more than 128"):
-        compiled(_variadic(op, 3000), tmp_path)
+    assert len(compiled(_variadic(op, 3000), tmp_path).texts["m.c"]) < 400_000
 
 
 # --- messages -----------------------------------------------------------------------------------------------

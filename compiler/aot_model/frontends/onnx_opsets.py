@@ -14,6 +14,7 @@ import onnx
 
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.values import Value, constant
+from aot_model.ops.elementwise import MAX_INPUTS, op
 from aot_model.ops.registry import Build, normal_axis
 from aot_model.ops.resample import Resize
 from aot_model.ops.views import ReshapeTo
@@ -236,6 +237,21 @@ def _only_axis(attributes: Attributes, inputs: Inputs) -> None:
         attributes["axis"] = 0
 
 
+def _in_turn(name: str, inputs: Inputs, build: Build) -> tuple[str, Inputs]:
+    """A node of many inputs (the sum of a thousand trees' votes) as several, one after the other: that is the
+    order in which it adds them up.
+    """
+    mean = name == "Mean"
+    one = op("Sum" if mean else name)
+    x, at = inputs[0], 1
+    while at < len(inputs):
+        end = at + MAX_INPUTS - 1
+        x, at = build(one, x, *inputs[at:end]), end
+    if mean and x is not None:
+        return "Div", [x, constant("count", np.asarray(len(inputs), x.dtype.numpy))]
+    return "Identity", [x]
+
+
 def modernise(
     domain: str, name: str, version: int, attributes: Attributes, inputs: Inputs, outputs: int, build: Build
 ) -> tuple[str, Attributes, Inputs]:
@@ -262,6 +278,8 @@ def modernise(
         given = _scales(name, attributes, inputs)
         x, given = _shrunk(attributes, inputs[0], given, build)
         inputs, name = [x, None, given], "Resize"
+    if name in ("Sum", "Mean", "Max", "Min") and len(inputs) > MAX_INPUTS and None not in inputs:
+        name, inputs = _in_turn(name, inputs, build)
     if name == "Split" and version <= 17 and len(inputs) < 2:
         attributes.setdefault("num_outputs", outputs)
     return name, attributes, inputs
