@@ -49,7 +49,7 @@ _FUNCTIONS = (
     ("Erfc", _x * 3, math.erfc),
     ("Expm1", np.asarray([-90, -3, -1e-6, -0.0, 1e-7, 0.3, 2, 5, 9], np.float32), math.expm1),
     ("Inv", _x, lambda v: 1 / v),
-    ("Log1p", np.asarray([-0.99, -0.5, -1e-6, 0, 1e-7, 0.49, 0.5, 3, 1e30], np.float32), math.log1p),
+    ("Log1p", np.asarray([-0.9999999, -0.5, -1e-6, 0, 1e-7, 0.49, 0.5, 3, 1e30], np.float32), math.log1p),
     ("Reciprocal", _x, lambda v: 1 / v),
     ("Rint", np.asarray([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49, -7.9, 1e9], np.float32), round),
     ("Selu", _x * 3, lambda v: 1.0507009873554805 * (v if v > 0 else 1.6732632423543772 * math.expm1(v))),

@@ -16,6 +16,7 @@ import tflite
 import tflite_page
 from all_cases import CASES
 from case import OpCase
+from flatbuffers import flexbuffers
 from tensorflow_operators import FLOAT64, node
 from tflite_page import ELSEWHERE, operators_of
 
@@ -27,7 +28,7 @@ from aot_model.frontends.tflite_conversion import RULES
 from aot_model.ops.registry import MAX_TABLES
 from aot_model.pipeline import Request, compile_model
 from batch import Case, Outcome, run_cases
-from tflite_models import FLOAT32, INT32, Op, T, build, ints
+from tflite_models import FLOAT32, INT8, INT32, Op, T, build, ints
 from tflite_reference import litert, tflm
 
 pytestmark = pytest.mark.xdist_group("tflite-operators")
@@ -165,6 +166,10 @@ _CUBE = {"ksize": (1, 2, 2, 2, 1), "strides": (1, 2, 2, 2, 1), "padding": "VALID
 _TILE = {"ksizes": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "VALID"}
 
 
+_CUT = bytes(flexbuffers.Dumps(["", "*\x04\n\x03ab"]))
+"""An attribute whose name would be longer than the attribute."""
+
+
 def _cube(**other: object) -> bytes:
     return node("", **(_CUBE | other))
 
@@ -175,6 +180,8 @@ def _cube(**other: object) -> bytes:
         ("MaxPool3D", (1, 4, 4, 4, 2), _cube(data_format="NCDHW"), r"channels first .*E202"),
         ("MaxPool3D", (1, 4, 4, 4, 2), _cube(padding="EXPLICIT"), r"padding 'EXPLICIT'.*E102"),
         ("MaxPool3D", (1, 4, 4, 4, 2), _cube(ksize=(2, 2, 2, 2, 1)), r"over batch.*E202"),
+        ("MaxPool3D", (1, 4, 4, 4, 2), _cube(ksize=(1, 2, 2, 2, 2)), r"over batch or channels.*E202"),
+        ("MaxPool3D", (1, 4, 4, 4, 2), _CUT, r"attributes are not those.*E102"),
         ("AvgPool3D", (1, 4, 4, 4, 2), _cube(ksize=(1, 2, 2, 1)), r"'ksize' is .*E102"),
         ("AvgPool3D", (1, 4, 4, 4, 2), _cube(strides=(1, 0, 2, 2, 1)), r"'strides' is .*E102"),
         ("AvgPool3D", (1, 4, 4, 4, 2), b"", r"'ksize' is \[\].*E102"),
@@ -182,29 +189,33 @@ def _cube(**other: object) -> bytes:
         ("AvgPool3D", (4, 4, 4, 2), _cube(), r"not the input of 3-D pooling"),
         ("Cast", (4,), node("", Truncate=True), r"Truncate.*E202"),
         ("ExtractImagePatches", (1, 4, 4, 2), node("", **_TILE | {"ksizes": (1, 5, 2, 1)}), r"larger than"),
+        ("ExtractImagePatches", (1, 4, 4, 2), node("", **_TILE | {"ksizes": (1, 2, 5, 1)}), r"larger than"),
         ("ExtractImagePatches", (1, 64, 64, 1), node("", **_TILE | {"ksizes": (1, 33, 32, 1)}), r"overlap"),
-        ("Erfc", (4,), b"", r"E202"),
+        ("Selu", (4,), b"", r"E202"),
+        ("ExtractImagePatches", (1, 4, 5, 2), node("", **_TILE), r"patches of .* are not supported .E202"),
     ],
 )
 def test_forms_of_tensorflow_that_are_refused(
     kind: str, shape: tuple[int, ...], custom: bytes, reason: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "m.tflite"
-    of = INT32 if kind == "Erfc" else FLOAT64 if kind == "Cast" else FLOAT32
-    tensors = [T("x", shape, of, scale=()), T("y", shape, FLOAT32, scale=())]
+    of = INT32 if kind == "Selu" else FLOAT64 if kind == "Cast" else FLOAT32
+    x = T("x", shape, INT8, (0.5,), (3,)) if shape == (1, 4, 5, 2) else T("x", shape, of, scale=())
+    tensors = [x, T("y", shape, FLOAT32, scale=())]
     path.write_bytes(build(tensors, [Op(f"CUSTOM:Flex{kind}", (0,), (1,), custom=custom)], [0], [1]))
     with pytest.raises(CompileError, match=reason):
         read_model(path, Bindings({}, {}, {}, 64), "tflm")
 
 
-def test_a_roll_needs_an_axis_for_each_shift(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("shifts", "axis"), [([1, 2], 1), ([1], 2), ([1], -3)])
+def test_a_roll_needs_an_axis_for_each_shift(shifts: list[int], axis: int, tmp_path: Path) -> None:
     path = tmp_path / "m.tflite"
     tensors = [
         T("x", (3, 4), FLOAT32, scale=()),
-        ints("shift", np.asarray([1, 2], np.int32)),
-        ints("axis", np.asarray([2], np.int32)),
+        ints("shift", np.asarray(shifts, np.int32)),
+        ints("axis", np.asarray([axis], np.int32)),
         T("y", (3, 4), FLOAT32, scale=()),
     ]
     path.write_bytes(build(tensors, [Op("CUSTOM:FlexRoll", (0, 1, 2), (3,))], [0], [3]))
-    with pytest.raises(CompileError, match=r"shifts \(1, 2\) along axes \(2,\)"):
+    with pytest.raises(CompileError, match=r"shifts .* along axes .* of float32\[3,4\]"):
         read_model(path, Bindings({}, {}, {}, 64), "tflm")
