@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from aot_model.installation import include_dir
 from batch import split
 from translation_unit import Generated, given_bytes, write_unit
 
 from .judge import Expectation
 
 MAIN = ("main.c", "unit.c")
+_INCLUDE = re.compile(rb'^ *#include "(aot_model/[\w./]+)"', re.MULTILINE)
+
+
+def _included(text: bytes) -> set[str]:
+    """The headers of the runtime that C includes, and those that they include."""
+    found: set[str] = set()
+    new = {name.decode() for name in _INCLUDE.findall(text)}
+    while new:
+        found |= new
+        texts = [(Path(include_dir()) / name).read_bytes() for name in new]
+        new = {name.decode() for t in texts for name in _INCLUDE.findall(t)} - found
+    return found
 
 
 @dataclass(frozen=True)
@@ -62,10 +76,15 @@ class Program:
     def digest(self) -> str:
         """Of everything that decides what it computes."""
         result = hashlib.sha256(self.given(False))
+        headers: set[str] = set()
         for file in sorted(
             f for f in self.folder.iterdir() if f.suffix in (".c", ".h") and f.name != "startup.c"
         ):
-            result.update(file.name.encode() + file.read_bytes())
+            text = file.read_bytes()
+            result.update(file.name.encode() + text)
+            headers |= _included(text)
+        for header in sorted(headers):
+            result.update(header.encode() + (Path(include_dir()) / header).read_bytes())
         return result.hexdigest()[:16]
 
     def _little(self, data: bytes) -> bytes:

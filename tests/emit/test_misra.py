@@ -17,6 +17,7 @@ from aot_model.pipeline import Request, compile_model, write
 from corpus import MODELS
 from emit_models import FAMILIES
 from onnx_models import save, small_cnn
+from qemu import BOARDS
 
 DOC = (Path(__file__).parents[2] / "docs" / "misra.md").read_text()
 RULES = set(re.findall(r"^\| (\d+\.\d+) \|", DOC, re.MULTILINE))
@@ -99,20 +100,38 @@ def test_clang_tidy(sample: str, target: str, tmp_path: Path) -> None:
     assert re.findall(r"(?:warning|error): .*", done.stdout) == [] and done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(("sample", "target"), [s for s in SAMPLES if s[1] == "c"])
-def test_no_equality_of_floats_and_no_idle_macro(sample: str, target: str, tmp_path: Path) -> None:
+CAREFUL = """-Wall -Wextra -Wpedantic -Wconversion -Warith-conversion -Wshadow -Wundef -Wdouble-promotion
+-Wfloat-equal -Wcast-align=strict -Wcast-qual -Wbad-function-cast -Wpointer-arith -Wwrite-strings -Wvla
+-Wmissing-prototypes -Wmissing-declarations -Wstrict-prototypes -Wold-style-definition -Wredundant-decls
+-Wnested-externs -Wswitch-default -Wswitch-enum -Wnull-dereference -Wlogical-op -Wduplicated-cond
+-Wduplicated-branches -Wformat=2 -Winit-self -Wstrict-overflow=2 -Wunused-macros -Wdate-time
+-Werror""".split()
+"""What projects turn on beyond our own flags."""
+COMPILERS = {
+    "c": ["gcc", "-std=c99"],
+    "host": ["gcc", "-std=c99", "-mavx2", "-mfma"],
+    **{core: ["arm-none-eabi-gcc", "-std=c99", *BOARDS[core.removeprefix("cortex-")].flags]
+       for core in ("cortex-m4", "cortex-m55")},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sample", "target"), [(s, t) for s in dict.fromkeys(s for s, _ in SAMPLES) for t in COMPILERS]
+)
+def test_warnings_of_careful_projects(sample: str, target: str, tmp_path: Path) -> None:
+    compiler = COMPILERS[target]
+    if shutil.which(compiler[0]) is None:
+        pytest.skip(f"no {compiler[0]}")
     file = generated(sample, target, tmp_path)
-    flags = [
-        "-std=c99",
-        "-Wall",
-        "-Wextra",
-        "-Wfloat-equal",
-        "-Wunused-macros",
-        "-Werror",
-        "-DAOT_MODEL_NO_ADVICE",
-        f"-I{include_dir()}",
-    ]
-    subprocess.run(["gcc", *flags, "-c", str(file), "-o", "m.o"], cwd=tmp_path, check=True)
+    flags = [*CAREFUL, "-O2", "-DAOT_MODEL_NO_ADVICE", f"-I{include_dir()}"]
+    done = subprocess.run(
+        [*compiler, *flags, "-c", str(file), "-o", "m.o"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[:3000]
 
 
 @pytest.mark.parametrize("io", ["caller", "workspace"])

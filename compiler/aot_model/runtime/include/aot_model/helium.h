@@ -35,16 +35,20 @@
         return same;                                                                                                             \
     }
 #endif
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wcast-qual" /* of GCC, for which an array of const has no const to lose */
 AOT_MODEL_HELIUM_POINTERS(int8_t)
 AOT_MODEL_HELIUM_POINTERS(uint8_t)
 AOT_MODEL_HELIUM_POINTERS(int16_t)
 AOT_MODEL_HELIUM_POINTERS(uint16_t)
 AOT_MODEL_HELIUM_POINTERS(int32_t)
 AOT_MODEL_HELIUM_POINTERS(uint32_t)
-
 #if __ARM_FEATURE_MVE & 2
 AOT_MODEL_HELIUM_POINTERS(float)
+#endif
+#pragma GCC diagnostic pop
 
+#if __ARM_FEATURE_MVE & 2
 typedef float32x4_t aot_model_four_floats __attribute__((aligned(4), may_alias));
 
 AOT_MODEL_INLINE float32x4_t aot_model_load_f32(const float *p)
