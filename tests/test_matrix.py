@@ -188,6 +188,25 @@ def test_what_was_right_is_recorded(tmp_path: Path) -> None:
     assert {record.key(c) for c in record.read(path)} == {record.key(c) for c in [other, *first[3:]]}
 
 
+def test_a_program_is_known_by_its_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that its C includes, and those that they include; no other."""
+    include, folder = tmp_path / "include" / "aot_model", tmp_path / "program"
+    include.mkdir(parents=True)
+    folder.mkdir()
+    (folder / "unit.c").write_text('#include "aot_model/near.h"\nint x;\n')
+    texts = {"near.h": '#include "aot_model/far.h"\n', "far.h": "", "other.h": ""}
+    for name, text in texts.items():
+        (include / name).write_text(text)
+    monkeypatch.setattr("compilers.program.include_dir", lambda: tmp_path / "include")
+    program = Program(folder, ("unit.c",))
+    before = program.digest()
+    for name, text in texts.items():
+        (include / name).write_text(text + "int y;\n")
+        assert (program.digest() == before) == (name == "other.h"), name
+        (include / name).write_text(text)
+    assert program.digest() == before
+
+
 def test_parts_are_the_whole() -> None:
     """Every cell is in one of the parts; another order has the same cells."""
     rows = [Unit("group", f"{k:03}", lambda target, folder: None, little_endian=k > 5) for k in range(9)]

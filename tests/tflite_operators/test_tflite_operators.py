@@ -179,6 +179,7 @@ def _cube(**other: object) -> bytes:
     [
         ("MaxPool3D", (1, 4, 4, 4, 2), _cube(data_format="NCDHW"), r"channels first .*E202"),
         ("MaxPool3D", (1, 4, 4, 4, 2), _cube(padding="EXPLICIT"), r"padding 'EXPLICIT'.*E102"),
+        ("MaxPool3D", (1, 4, 4, 4, 2), _cube(padding="\x1b[2J\n"), r"padding '\?\[2J\?'.*E102"),
         ("MaxPool3D", (1, 4, 4, 4, 2), _cube(ksize=(2, 2, 2, 2, 1)), r"over batch.*E202"),
         ("MaxPool3D", (1, 4, 4, 4, 2), _cube(ksize=(1, 2, 2, 2, 2)), r"over batch or channels.*E202"),
         ("MaxPool3D", (1, 4, 4, 4, 2), _CUT, r"attributes are not those.*E102"),

@@ -241,15 +241,14 @@ def _in_turn(name: str, inputs: Inputs, build: Build) -> tuple[str, Inputs]:
     """A node of many inputs (the sum of a thousand trees' votes) as several, one after the other: that is the
     order in which it adds them up.
     """
-    mean = name == "Mean"
+    count, mean = len(inputs), name == "Mean"
     one = op("Sum" if mean else name)
-    x, at = inputs[0], 1
-    while at < len(inputs):
-        end = at + MAX_INPUTS - 1
-        x, at = build(one, x, *inputs[at:end]), end
-    if mean and x is not None:
-        return "Div", [x, constant("count", np.asarray(len(inputs), x.dtype.numpy))]
-    return "Identity", [x]
+    while len(inputs) > (1 if mean else MAX_INPUTS):
+        inputs = [build(one, *inputs[:MAX_INPUTS]), *inputs[MAX_INPUTS:]]
+    (x, *_) = inputs
+    if not mean or x is None:
+        return name, inputs
+    return "Div", [x, constant("count", np.asarray(count, x.dtype.numpy))]
 
 
 def modernise(

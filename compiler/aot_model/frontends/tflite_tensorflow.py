@@ -16,6 +16,7 @@ from flatbuffers import flexbuffers
 from aot_model.frontends.tflite_conversion import Conversion, rule
 from aot_model.frontends.tflite_custom import DAMAGED, MAX_OPTIONS
 from aot_model.frontends.tflite_movement import slices
+from aot_model.frontends.tflite_tensors import short
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -23,7 +24,6 @@ from aot_model.ops.channels_first import resolved_pads
 from aot_model.ops.conversion import Cast
 from aot_model.ops.movement import Concat, Pad
 from aot_model.ops.pool import Pool
-from aot_model.ops.registry import bounded
 
 FLEX = "CUSTOM:Flex"
 
@@ -85,8 +85,9 @@ class Attributes:
         return bool(self._of.get(name, {}).get(_FLAG, 0) == 1)
 
     def text(self, name: str, default: str) -> str:
+        """A word, safe to show."""
         found = self._of.get(name, {}).get(_TEXT, default.encode())
-        return found.decode(errors="replace") if isinstance(found, bytes) else default
+        return short(found.decode(errors="replace")) if isinstance(found, bytes) else default
 
     def integers(self, name: str, count: int) -> tuple[int, ...]:
         """So many positive numbers."""
@@ -100,7 +101,7 @@ class Attributes:
                     while at < len(value):
                         each, at = _varint(value, at)
                         found.append(each)
-        except (*DAMAGED,):
+        except DAMAGED:
             raise OperatorError(f"attribute '{name}' cannot be read", "E102") from None
         if len(found) != count or not all(0 < v < 1 << 31 for v in found):
             raise OperatorError(f"attribute '{name}' is {found[:9]}, not {count} positive numbers", "E102")
@@ -216,7 +217,6 @@ def patches(n: Conversion) -> Value:
     high, wide = ((d - a) // s + 1 for d, a, s in zip(image, reach, strides, strict=True))
     if high < 1 or wide < 1:
         raise OperatorError(f"the window {kernel} is larger than the image {x.type}")
-    bounded(batch * high * wide * math.prod(kernel) * c)
     if (strides, rates) == (kernel, (1, 1)):  # they lie side by side
         kh, kw = kernel
         whole = slices(n, x, [(0, batch, 1), (0, high * kh, 1), (0, wide * kw, 1), (0, c, 1)])
