@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -90,14 +91,20 @@ def model_program(group: str, file: str, target: str, folder: Path) -> Program:
         folder,
         [item],
         [inputs],
-        [Expectation(file, tuple(oracles), tuple(rule(file, w) for w in wanted), _rounds(texts["m0.c"]))],
+        [Expectation(file, tuple(oracles), tuple(rule(file, w) for w in wanted), rounds(texts["m0.c"]))],
         macs=view.macs,
     )
 
 
-def _rounds(text: str) -> bool:
+TO_INTEGERS = re.compile(
+    r"aot_model_(quantise_r|four_(quantised|rounded)|rint_|round_(by|quotient|sum)|float(16|32|64)_to_u?int)"
+)
+"""Functions of floats that become integers: divided by a number or not, with or without saturation."""
+
+
+def rounds(text: str) -> bool:
     """Whether C makes integers of floats."""
-    return "aot_model_quantise_r" in text
+    return TO_INTEGERS.search(text) is not None
 
 
 def _arguments(group: str, file: str) -> tuple[dict[str, str], dict[str, int]]:
