@@ -13,7 +13,7 @@ import pytest
 from onnx import helper
 
 from batch import Case, generate
-from compilers import record, results
+from compilers import models, record, results
 from compilers.cells import Cell, run_cell
 from compilers.columns import Column, columns, missing
 from compilers.groups import Unit, program_of_cases
@@ -252,6 +252,31 @@ def test_floats_behind_quantised_numbers_may_be_off_where_floats_are_wide() -> N
         assert bool(expectation.difference((near,), wide_floats=True)) is not rounds
         assert expectation.difference((near,))
         assert expectation.difference((far,), wide_floats=True)
+
+
+@pytest.mark.parametrize(
+    "operator, rounds",
+    [("QuantizeLinear", True), ("DynamicQuantizeLinear", True), ("Cast", True), ("Tanh", False)],
+)
+def test_it_is_known_whether_floats_become_integers(tmp_path: Path, operator: str, rounds: bool) -> None:
+    """By what is called, whatever the scale is: a constant, an input, a result."""
+    inputs = {"QuantizeLinear": ["x", "by"], "Cast": ["x"]}.get(operator, ["x"])
+    results = ["q", "scale", "zero"] if operator == "DynamicQuantizeLinear" else ["q"]
+    attributes = {"to": onnx.TensorProto.UINT8} if operator == "Cast" else {}
+    kind = onnx.TensorProto.UINT8 if rounds else onnx.TensorProto.FLOAT
+    for n, scale in enumerate((0.5, 0.3, None)):
+        feeds = {"x": (2, 3), "by": ()} if "by" in inputs and scale is None else {"x": (2, 3)}
+        fixed = {"by": np.float32(scale)} if "by" in inputs and scale is not None else {}
+        net = model(
+            [helper.make_node(operator, inputs, results, **attributes)],
+            [tensor(name, shape, onnx.TensorProto.FLOAT) for name, shape in feeds.items()],
+            [tensor("q", (2, 3), kind)],
+            fixed,
+        )
+        values = tuple(np.full(shape, 0.5, np.float32) for shape in feeds.values())
+        for target in ("c", "host,vector=v4"):
+            made = generate(tmp_path, 2 * n + (target == "c"), Case("case", net, values), target)
+            assert models.rounds(made.source) is rounds, made.source
 
 
 def test_random_flags_are_drawn_from_what_the_compilers_list() -> None:
