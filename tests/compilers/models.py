@@ -39,8 +39,8 @@ class LeftOut(Exception):
 
 
 def model_units() -> Iterator[tuple[str, str]]:
-    """(group, file) of all models."""
-    yield from (("models", file) for file, row in sorted(corpus.index().items()) if row["status"] == "run")
+    """(group, file) of all models that have vectors."""
+    yield from (("models", file) for file, row in sorted(corpus.index().items()) if row["vectors"])
     yield from (("foreign", file) for file in sorted(_foreign()))
 
 
@@ -57,7 +57,7 @@ def model_program(group: str, file: str, target: str, folder: Path) -> Program:
     """The program of a model's first vector. LeftOut when the compiler refuses the model, or its C is too
     long.
     """
-    path = (_FOREIGN if group == "foreign" else corpus.MODELS or Path()) / file
+    path = _path(group, file)
     options, dims = _arguments(group, file)
     try:
         compiled = compile_model(Request(path, "m0", target, options, dims, library=Options()))
@@ -107,13 +107,26 @@ def rounds(text: str) -> bool:
     return TO_INTEGERS.search(text) is not None
 
 
+def _path(group: str, file: str) -> Path:
+    return (_FOREIGN if group == "foreign" else corpus.MODELS or Path()) / file
+
+
 def _arguments(group: str, file: str) -> tuple[dict[str, str], dict[str, int]]:
     """Options of the target, and dimensions."""
     if group == "models":
         # Where TensorFlow Lite Micro cannot run a model, its vectors are those of LiteRT's reference kernels.
+        row = corpus.index()[file]
+        with np.load(_path(group, file + ".npz")) as data:
+            given = [data[f"in_{k}"][0].shape for k in range(len(row["inputs"]))]
         return (
-            {"arithmetic": "litert-ref"} if (corpus.index()[file].get("tflm") or {}).get("error") else {}
-        ), {}
+            {"arithmetic": "litert-ref"} if (row.get("tflm") or {}).get("error") else {},
+            {
+                axis: length
+                for i, shape in zip(row["inputs"], given, strict=True)
+                for axis, length in zip(i["shape"], shape, strict=True)
+                if isinstance(axis, str)
+            },
+        )
     words = _foreign()[file]["verify"]
     pairs = list(zip(words[::2], words[1::2], strict=True))
     options = dict(text.split("=", 1) for flag, text in pairs if flag == "--option")
@@ -124,7 +137,7 @@ def _arguments(group: str, file: str) -> tuple[dict[str, str], dict[str, int]]:
 
 def _tolerance_of_model(file: str, want: np.ndarray) -> Tolerance:
     """As the tests of the corpus have it (tests/test_models.py): integers of TFLite exactly, quantised ONNX
-    within a step.
+    within a step; float16 as `aot-model verify` has it.
     """
     extent = float(np.max(np.abs(want), initial=0.0)) if want.dtype.kind in "fiub" else 0.0
     quantised = any(
@@ -134,7 +147,8 @@ def _tolerance_of_model(file: str, want: np.ndarray) -> Tolerance:
     if file.endswith(".tflite"):
         return Tolerance(0.0, 1e-3 * max(extent, 1e-9)) if want.dtype.kind == "f" else Tolerance()
     if not quantised:
-        return Tolerance(1e-3, max(1e-4 * extent, NOISE))
+        step = 2.0**-10 if want.dtype == np.float16 else 1e-4
+        return Tolerance(1e-3, max(step * extent, NOISE))
     gaps = np.diff(np.unique(want.ravel())) if want.dtype.kind == "f" else np.ones(1)
     gaps = gaps[gaps > 1e-7]
     step = float(gaps.min()) if gaps.size else extent or 1.0

@@ -85,3 +85,19 @@ def test_a_pad_of_what_is_left() -> None:
         assert outcome.status == status, outcome.message
         if status == "ok":
             assert outcome.outputs[0].tolist() == [4, 4, 4]
+
+
+@pytest.mark.parametrize("zero", [np.uint64(2**64 - 1), np.int32(300), np.float32(1e30)])
+@pytest.mark.parametrize(
+    ("operator", "number", "at"),
+    [("MatMulIntegerToFloat", 1, 4), ("MatMulIntegerToFloat", 3, 5), ("DynamicQuantizeMatMul", 2, 3)],
+)
+def test_zero_points_of_another_type(operator: str, number: int, at: int, zero: np.generic) -> None:
+    """Nothing checks the types of com.microsoft's operators but they themselves; what is no byte is no zero
+    point of bytes, and may be beyond all that is computed of it.
+    """
+    row = rows_of(OPERATORS["com.microsoft", operator])[number]
+    given = list(row.sample.inputs)
+    given[at] = np.asarray(zero)
+    outcome = _outcome(row, inputs=tuple(given), constants=row.sample.constants | {at})
+    assert outcome.status == "refused" and "is not of the type of" in outcome.message, outcome

@@ -26,6 +26,9 @@ def scaled_product(
     """(x - x_zero) (w - w_zero) * (x_scale * w_scale)."""
     if not (x_scale.dtype.is_float and w_scale.dtype.is_float):
         raise OperatorError(f"the scales are {x_scale.type} and {w_scale.type}, no floats")
+    for operand, zero in ((x, x_zero), (w, w_zero)):
+        if zero is not None and zero.dtype != operand.dtype:
+            raise OperatorError(f"zero point {zero.type} is not of the type of {operand.type}")
     total = a(MatMulInteger(), x, w, x_zero, w_zero)
     return a.mul(
         a.cast(total, x_scale.dtype),
