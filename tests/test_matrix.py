@@ -279,6 +279,14 @@ def test_it_is_known_whether_floats_become_integers(tmp_path: Path, operator: st
             assert models.rounds(made.source) is rounds, made.source
 
 
+@pytest.mark.parametrize("ties", ["rint", "round"])
+def test_every_function_that_makes_integers_of_floats_is_known(ties: str) -> None:
+    """Those of divisor.h and saturate.h; shifts of integers are none."""
+    for name in (f"quantise_{ties}", f"{ties}_by", f"{ties}_quotient", f"{ties}_sum"):
+        assert models.rounds(f"y = aot_model_{name}(x);"), name
+    assert not models.rounds("aot_model_round_up(x); aot_model_rounding_shift(x, 3);")
+
+
 def test_random_flags_are_drawn_from_what_the_compilers_list() -> None:
     """The same ones for a seed, others for another; nothing of another language."""
     first, again, other = (list(random_columns(seed, 6)) for seed in ("a", "a", "b"))

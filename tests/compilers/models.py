@@ -96,9 +96,7 @@ def model_program(group: str, file: str, target: str, folder: Path) -> Program:
     )
 
 
-TO_INTEGERS = re.compile(
-    r"aot_model_(quantise_r|four_(quantised|rounded)|rint_|round_(by|quotient|sum)|float(16|32|64)_to_u?int)"
-)
+TO_INTEGERS = re.compile(r"aot_model_(quantise_r|rint_|round_(by|quotient|sum)|float(16|32|64)_to_u?int)")
 """Functions of floats that become integers: divided by a number or not, with or without saturation."""
 
 

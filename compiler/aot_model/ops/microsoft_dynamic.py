@@ -16,6 +16,7 @@ from aot_model.ops.composition import Algebra, Composition, present
 from aot_model.ops.integer_products import MatMulInteger
 from aot_model.ops.microsoft_activation import drawn
 from aot_model.ops.microsoft_attention import Projected
+from aot_model.ops.quantised_linear import check_zero_point
 from aot_model.ops.quantised_onnx import DynamicQuantizeLinear
 from aot_model.ops.registry import Build, operator, required
 
@@ -26,9 +27,8 @@ def scaled_product(
     """(x - x_zero) (w - w_zero) * (x_scale * w_scale)."""
     if not (x_scale.dtype.is_float and w_scale.dtype.is_float):
         raise OperatorError(f"the scales are {x_scale.type} and {w_scale.type}, no floats")
-    for operand, zero in ((x, x_zero), (w, w_zero)):
-        if zero is not None and zero.dtype != operand.dtype:
-            raise OperatorError(f"zero point {zero.type} is not of the type of {operand.type}")
+    check_zero_point(x, x_zero)
+    check_zero_point(w, w_zero)
     total = a(MatMulInteger(), x, w, x_zero, w_zero)
     return a.mul(
         a.cast(total, x_scale.dtype),

@@ -47,6 +47,12 @@ def parameter_index(value: Value, x: Value, axis: int, block: int, index: Index)
     return (index[a],)
 
 
+def check_zero_point(x: Value, zero: Value | None) -> None:
+    """OperatorError where a zero point has another type than what it belongs to."""
+    if zero is not None and zero.dtype is not x.dtype:
+        raise OperatorError(f"zero point {zero.type} is not of the type of {x.type}")
+
+
 def check_parameters(x: Value, scale: Value, zero: Value | None, axis: int, block: int) -> None:
     """OperatorError when scales or zero points do not fit the tensor."""
     for value in (scale, zero):
@@ -279,8 +285,7 @@ class DequantizeLinear(Operator):
         zero = inputs[2] if len(inputs) > 2 else None
         if not (x.dtype.is_integer or x.dtype.storage) or not scale.dtype.is_float:
             raise OperatorError(f"cannot dequantise {x.type} with scale {scale.type}")
-        if zero is not None and zero.dtype is not x.dtype:
-            raise OperatorError(f"zero point {zero.type} is not of the type of {x.type}")
+        check_zero_point(x, zero)
         check_parameters(x, scale, zero, self.axis, self.block_size)
         return [TensorType(self._to(scale), x.shape)]
 
