@@ -20,8 +20,8 @@ from onnx_models import model, save, small_cnn, tensor, unary
 node = helper.make_node
 
 
-def compiled(proto: onnx.ModelProto, tmp_path: Path) -> Compiled:
-    return compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", "c"))
+def compiled(proto: onnx.ModelProto, tmp_path: Path, target: str = "c") -> Compiled:
+    return compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", target))
 
 
 def _cell(op: str, gates: int, *names: str, directions: int = 1) -> onnx.ModelProto:
@@ -150,17 +150,23 @@ def test_tile_of_nothing(shape: tuple[int, ...], repeats: tuple[int, ...], tmp_p
     assert "4.5f" in found.texts["m.c"] and "% 0" not in found.texts["m.c"]
 
 
-def test_a_long_axis_takes_no_longer(tmp_path: Path) -> None:
-    """Windows that lie inside are one case, however many there are."""
+def _long_axis(kind: str) -> onnx.ModelProto:
+    """One node over 2^27 places or more."""
+    if kind == "windows":
+        nodes = [node("MaxPool", ["x"], ["y"], kernel_shape=[3], pads=[1, 1])]
+        return model(nodes, [tensor("x", [1, 1, 2**27])], [tensor("y", None)])
+    values = {"s": np.float32(0.1), "z": np.int8(0), "w": np.ones((1, 1), np.int8)}
+    nodes = [node("QLinearMatMul", ["x", "s", "z", "w", "s", "z", "s", "z"], ["y"])]
+    ends = [tensor("x", [2**30, 1], TensorProto.INT8)], [tensor("y", None, TensorProto.INT8)]
+    return model(nodes, *ends, values)
+
+
+@pytest.mark.parametrize("target", ["c", "host", "cortex-m0", "cortex-m4", "cortex-m55"])
+@pytest.mark.parametrize("kind", ["windows", "rows"])
+def test_a_long_axis_takes_no_longer(kind: str, target: str, tmp_path: Path) -> None:
+    """Windows that lie inside are one case, however many there are; rows are cut to what a cache holds."""
     began = time.process_time()
-    compiled(
-        model(
-            [node("MaxPool", ["x"], ["y"], kernel_shape=[3], pads=[1, 1])],
-            [tensor("x", [1, 1, 2**27])],
-            [tensor("y", None)],
-        ),
-        tmp_path,
-    )
+    compiled(_long_axis(kind), tmp_path, target)
     assert time.process_time() - began < 10
 
 

@@ -42,11 +42,17 @@ from aot_model.errors import CompileError
 from aot_model.host.program import SANITIZE, STRICT, build
 from aot_model.installation import include_dir
 from aot_model.pipeline import Compiled, Request, compile_model
+from qemu import BOARDS
+from qemu import COMPILER as CROSS_COMPILER
 
 SECONDS, BYTES = 15, 2 << 30
 """For each case: of the processor (ten times as many on the clock, for machines that do other things too),
 and of memory.
 """
+TARGETS = ("c", "host", "cortex-m4", "cortex-m55")
+"""For half of the cases the first, for the others one of the rest."""
+FLAGS = {"host": ("-march=native",)}
+RUN = ("c", "host")
 BATCH, RUN_EVERY = 50, 20
 MAX_RUN_BYTES = 1 << 22
 """Of inputs and outputs together, of a case that is run."""
@@ -59,6 +65,7 @@ class Case:
 
     name: str
     data: bytes
+    target: str = "c"
     why: str = ""
     status: str = ""
 
@@ -75,11 +82,17 @@ def case_of(seed: str, number: int) -> Case:
     """The case of that number; always the same one."""
     rng = random.Random(f"{seed}:{number}")
     name, data = rng.choice(seeds())
+    target = rng.choice(TARGETS[1:]) if rng.random() < 0.5 else TARGETS[0]
     if name.endswith(".tflite"):
-        return Case(f"{number}-{name}", mutated_tflite(data, rng))
+        return Case(f"{number}-{name}", mutated_tflite(data, rng), target)
     proto = onnx.ModelProto()
     proto.ParseFromString(data)
-    return Case(f"{number}-{name}", mutated_onnx(proto, rng))
+    return Case(f"{number}-{name}", mutated_onnx(proto, rng), target)
+
+
+def of_files(paths: Sequence[Path]) -> list[Case]:
+    """These models, each for all targets."""
+    return [Case(p.name, p.read_bytes(), target) for p in paths for target in TARGETS]
 
 
 # --- in the child -------------------------------------------------------------------------------------------
@@ -90,7 +103,7 @@ def _compile(case: Case, folder: Path, name: str) -> Compiled | None:
     path = folder / ("case.tflite" if case.name.endswith(".tflite") else "case.onnx")
     path.write_bytes(case.data)
     try:
-        compiled = compile_model(Request(path, name, "c", library=Options(metadata="none")))
+        compiled = compile_model(Request(path, name, case.target, library=Options(metadata="none")))
     except CompileError as error:
         text = str(error)
         assert len(text) < MAX_MESSAGE and all(c.isprintable() or c == "\n" for c in text), (
@@ -168,7 +181,7 @@ def run_batch(cases: list[Case], folder: Path) -> tuple[int, int]:
     _check_syntax(cases, good, folder)
     ran = 0
     for k in good:
-        if cases[k].status == "ok" and (folder / f"run{k}").exists():
+        if cases[k].status == "ok" and cases[k].target in RUN and (folder / f"run{k}").exists():
             ran += _sanitized(cases[k], folder / f"run{k}", k)
     return len(good), ran
 
@@ -205,25 +218,33 @@ def _fork(cases: list[Case], first: int, folder: Path) -> int:
     return at + 1
 
 
+def _compiler(target: str) -> list[str] | None:
+    """The command that compiles for it; None where the machine has none."""
+    core = target.removeprefix("cortex-")
+    if core not in BOARDS:
+        return ["gcc", *FLAGS.get(target, ())]
+    return [CROSS_COMPILER, *BOARDS[core].flags] if shutil.which(CROSS_COMPILER) else None
+
+
 def _check_syntax(cases: list[Case], good: list[int], folder: Path) -> None:
-    command = ["gcc", *STRICT, "-fsyntax-only", f"-I{include_dir()}"]
-    if (
-        good
-        and subprocess.run(
-            [*command, *(f"m{k}.c" for k in good)], cwd=folder, capture_output=True, check=False
-        ).returncode
-    ):
-        for k in good:
-            done = subprocess.run(
-                [*command, f"m{k}.c"],
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                check=False,
-            )
-            if done.returncode:
-                cases[k].status, cases[k].why = "failed", done.stderr[:3000]
+    def said(command: list[str], numbers: list[int]) -> str:
+        done = subprocess.run(
+            [*command, *STRICT, "-fsyntax-only", f"-I{include_dir()}", *(f"m{k}.c" for k in numbers)],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        return done.stderr[:3000] or "the compiler failed" if done.returncode else ""
+
+    for target in TARGETS:
+        command, those = _compiler(target), [k for k in good if cases[k].target == target]
+        if command is None or not those or not said(command, those):
+            continue
+        for k in those:
+            if why := said(command, [k]):
+                cases[k].status, cases[k].why = "failed", why
 
 
 def _sanitized(case: Case, folder: Path, k: int) -> bool:
@@ -232,7 +253,8 @@ def _sanitized(case: Case, folder: Path, k: int) -> bool:
         compiled = _compile(case, folder, f"m{k}")
         if compiled is None:
             return False
-        program = build(compiled.view, compiled.texts, folder, ("-O1", *SANITIZE))
+        flags = ("-O1", *SANITIZE, *FLAGS.get(case.target, ()))
+        program = build(compiled.view, compiled.texts, folder, flags)
         program.run(_hostile(compiled, random.Random(k)), timeout=120)
     except subprocess.TimeoutExpired:
         return True  # loops whose count is data may take long
@@ -255,7 +277,7 @@ def smaller(case: Case, folder: Path) -> bytes:
     def fails(proto: onnx.ModelProto) -> bool:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        again = Case(case.name, proto.SerializeToString())
+        again = Case(case.name, proto.SerializeToString(), case.target)
         run_batch([again], folder)
         return again.status == "failed"
 
@@ -294,7 +316,7 @@ def campaign(cases: list[Case] | None, seed: str, most: int, seconds: float, kee
             )
             for case in (c for c in batch if c.status == "failed"):
                 tally.failed.append(case)
-                print(f"FAILED {case.name}: {case.why[-1500:]}", flush=True)
+                print(f"FAILED {case.name} ({case.target}): {case.why[-1500:]}", flush=True)
                 if keep is not None:
                     keep.mkdir(parents=True, exist_ok=True)
                     (keep / f"{seed[:12]}-{case.name}".replace("/", "_")).write_bytes(
@@ -331,7 +353,7 @@ def main() -> int:
         if importlib.util.find_spec("atheris") is None:
             parser.error("--engine atheris: pip install atheris")
         os.execv(sys.executable, [sys.executable, str(Path(__file__).with_name("guided.py")), *sys.argv[1:]])
-    cases = [Case(p.name, p.read_bytes()) for p in arguments.files] if arguments.files else None
+    cases = of_files(arguments.files) if arguments.files else None
     tally = campaign(cases, arguments.seed, arguments.cases, arguments.seconds, arguments.keep)
     print(
         f"seed {arguments.seed}: {tally.cases:,} cases, {tally.compiled:,} compiled, {tally.ran:,} run under "

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import random
 import struct
 from collections.abc import Callable
 
+import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
@@ -260,7 +262,16 @@ def mutated_onnx(proto: onnx.ModelProto, rng: random.Random) -> bytes:
 
 
 def mutated_tflite(data: bytes, rng: random.Random) -> bytes:
-    """Bits and words of a flatbuffer changed: lengths, offsets, enumerations and values alike."""
+    """Bits and words of a flatbuffer changed: lengths, offsets, enumerations and values alike. Or its
+    structure, where what reads the format is installed.
+    """
+    if rng.random() < 0.5 and importlib.util.find_spec("ai_edge_litert"):
+        from exchanged import changed
+
+        try:
+            return changed(data, np.random.default_rng(rng.randrange(2**32)))
+        except (struct.error, IndexError, ValueError, TypeError, AttributeError):
+            pass  # it is no flatbuffer any more: guided by coverage, mutations follow each other
     if rng.random() < 0.3:
         return _bytes(data, rng)
     buffer = bytearray(data)

@@ -25,7 +25,7 @@ MAX_BYTES = 8000
 @cache
 def seeds() -> tuple[tuple[str, bytes], ...]:
     """(name, content of the file); .tflite or .onnx by the name."""
-    from layers import CASES as layers
+    from all_cases import CASES
     from rows import onnx_model, registry_rows
 
     from onnx_models import small_cnn
@@ -37,7 +37,7 @@ def seeds() -> tuple[tuple[str, bytes], ...]:
     found += [
         (f"{row.label}.onnx", onnx_model(row).SerializeToString()) for row in registry_rows() if row.in_onnx
     ]
-    found += [(f"{case.name}.tflite", case.model) for case in layers]
+    found += [(f"{case.name}.tflite", case.model) for case in CASES]
     return tuple((name, data) for name, data in found if len(data) <= MAX_BYTES)
 
 

@@ -8,6 +8,7 @@ on.
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import os
 import subprocess
 import sys
@@ -34,16 +35,18 @@ def test_mutated_models() -> None:
 
 
 def test_what_failed_once() -> None:
-    tally = campaign.campaign(
-        [campaign.Case(p.name, p.read_bytes()) for p in CORPUS], SEED, len(CORPUS), 10**9, None
-    )
+    cases = campaign.of_files(CORPUS)
+    tally = campaign.campaign(cases, SEED, len(cases), 10**9, None)
     assert not tally.failed, told(tally)
-    assert tally.cases == len(CORPUS)
+    assert tally.cases == len(CORPUS) * len(campaign.TARGETS)
 
 
 def test_seeds_compile(tmp_path: Path) -> None:
     """Mutations begin at models that compile: of every kind, and most of them."""
-    chosen = [campaign.Case(name, data) for name, data in seeds()[::12]]
+    targets = itertools.cycle(campaign.TARGETS)
+    chosen = [
+        campaign.Case(n, data, target) for (n, data), target in zip(seeds()[::12], targets, strict=False)
+    ]
     tally = campaign.campaign(chosen, SEED, len(chosen), 10**9, None)
     assert not tally.failed, told(tally)
     assert tally.compiled > len(chosen) * 0.9 and tally.ran

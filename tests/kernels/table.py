@@ -25,6 +25,7 @@ from int16_layers import integer_convolutions, integer_products, integer_transpo
 from large_layers import columns_of_floats, large_int8, large_pools
 from layer import Layer, Step
 from pooling_layers import integer_pools, pools
+from single_windows import single_windows
 from strided_products import strided_products
 
 from aot_model.ir.graph import Graph
@@ -49,7 +50,9 @@ def samples_of(name: str) -> list[Layer]:
 
 
 _MADE: dict[str, Callable[[], list[Layer]]] = {
-    "integer convolution": lambda: integer_convolutions() + sums_of_channels(np.int16),
+    "integer convolution": lambda: (
+        integer_convolutions() + sums_of_channels(np.int16) + single_windows(np.int16)
+    ),
     "integer transposed convolution": integer_transposed,
     "integer matrix product": lambda: integer_products() + strided_products(),
     "int8 convolution": lambda: (
@@ -60,11 +63,14 @@ _MADE: dict[str, Callable[[], list[Layer]]] = {
         + window_sums()
         + sums_of_channels(np.int8)
         + sums_of_channels(np.uint8)
+        + single_windows(np.int8, np.uint8)
     ),
     "int8 transposed convolution": int8_transposed,
     "int8 matrix product": int8_products,
     "int8 pooling": lambda: integer_pools() + large_pools(),
-    "float32 convolution": lambda: float_convolutions(False) + layers_before_floats() + wide_windows(True),
+    "float32 convolution": lambda: (
+        float_convolutions(False) + layers_before_floats() + wide_windows(True) + single_windows(np.float32)
+    ),
     "float32 transposed convolution": partial(float_convolutions, True),
     "float32 pooling": lambda: (
         pools(("max", np.float32), ("average", np.float32)) + columns_of_floats() + wide_windows(False)

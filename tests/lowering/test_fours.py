@@ -66,3 +66,32 @@ def test_rows_of_any_length(kind: str, board: str | None) -> None:
     for outcome, expected in zip(outcomes, wanted, strict=True):
         apart = np.abs(outcome.outputs[0] - expected)
         assert apart.max() <= (kind == "PRelu") and (apart > 0).mean() < 0.005  # its slopes are rounded
+
+
+@pytest.mark.parametrize("kind", ["border", "rows"])
+@pytest.mark.parametrize("board", [None, "m4"])
+def test_four_times_the_same(board: str | None, kind: str) -> None:
+    """What pads a tensor that is quantised behind, and what is the same along a row: the byte is named once,
+    before the loop that stores it.
+    """
+    x = np.random.default_rng(3).normal(0, 1, (5, 8) if kind == "border" else (7, 1)).astype(np.float32)
+    constants = {"scale": np.float32(0.0235173), "zero": np.int8(-102)}
+    if kind == "border":
+        constants["pads"] = np.int64([2, 4, 1, 3])
+        wide, made = np.pad(x, ((2, 1), (4, 3))), helper.make_node("Pad", ["x", "pads"], ["wide"])
+    else:
+        constants["shape"] = np.int64([7, 12])
+        wide, made = np.repeat(x, 12, 1), helper.make_node("Expand", ["x", "shape"], ["wide"])
+    nodes = [made, helper.make_node("QuantizeLinear", ["wide", "scale", "zero"], ["y"])]
+    network = model(nodes, [tensor("x", x.shape)], [tensor("y", wide.shape, TensorProto.INT8)], constants)
+    (outcome,) = run_cases(
+        [Case(kind, network, (x,))],
+        "cortex-m4",
+        board=board,
+        sanitize=board is None,
+        make=for_any_processor if board is None else None,
+    )
+    assert (outcome.status, outcome.message) == ("ok", "")
+    wanted = np.rint(wide / constants["scale"]) - 102
+    assert np.array_equal(outcome.outputs[0], np.clip(wanted, -128, 127))
+    assert outcome.made is not None and "t0, t0, t0, t0" in outcome.made.source

@@ -57,7 +57,15 @@ def _votes_twice(row: Row) -> bool:
     return given.get("n_targets", 1) == 1 and len(set(votes)) < len(votes)
 
 
+def _leaves_its_rows(row: Row) -> bool:
+    """Indices that no row has: errors for Gather, zeros of ONNX Runtime for its own."""
+    data, indices = (np.asarray(x) for x in row.sample.inputs[:2])
+    extent = data.shape[row.sample.attributes.get("gather_axis", 0)] if data.ndim else 0
+    return bool(((indices < -extent) | (indices >= extent)).any())
+
+
 NO_ORACLE: dict[str, Callable[[Row], bool]] = {
+    "com.microsoft.GatherBlockQuantized": _leaves_its_rows,
     **OPEN_FORMS_IN_TYPES,
     "com.microsoft.GroupQueryAttention": _is_shorter_than_its_cache,
     # ONNX Runtime packs weights with their scales, and gives zeros where only the weights are constants.

@@ -17,9 +17,9 @@ from functools import cache, partial
 import numpy as np
 import onnx
 import onnx.shape_inference
+from changes import changed
 from oracles import EVALUATOR, ONNX_RUNTIME, Expected, expected
 from rows import RUNTIME, Row, label_of, onnx_model, registry_rows
-from test_refusals import changed
 from verdict import ERRS, verdict
 
 from aot_model.ir.types import DType

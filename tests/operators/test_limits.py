@@ -17,6 +17,8 @@ from aot_model.ir.index import Index, dense_position, index_variables
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value, constant
+from aot_model.kernels.arguments import scratch_buffer
+from aot_model.kernels.base import Scratch
 from aot_model.ops.composition import Algebra
 from aot_model.ops.detection import overlap
 from aot_model.ops.filter_bank import FilterBank
@@ -55,6 +57,16 @@ def test_outputs_whose_windows_are_partly_in_the_padding(
         check_windows((7,), (3,), (stride,), (begin, end), (1,))
     except OperatorError as error:
         assert not fits and str(MAX_BORDER) in str(error)
+    else:
+        assert fits
+
+
+@pytest.mark.parametrize(("size", "fits"), [((1 << 31) - 1, True), (1 << 31, False)])
+def test_memory_of_a_kernel_is_indexed_by_int32(size: int, fits: bool) -> None:
+    try:
+        scratch_buffer("plane", Scratch("plane", size))
+    except OperatorError as error:
+        assert not fits and error.code == "E202" and "2,147,483,648" in str(error)
     else:
         assert fits
 

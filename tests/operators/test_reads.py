@@ -11,8 +11,8 @@ import warnings
 from collections.abc import Iterator
 
 import numpy as np
+from changes import changed
 from rows import Row, graph, label_of, registry_rows
-from test_refusals import changed
 
 from aot_model.errors import CompileError
 from aot_model.ir.evaluate import evaluate

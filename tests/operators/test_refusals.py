@@ -16,82 +16,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from changes import other_values, resized, variants
 from rows import Row, graph, label_of, registry_rows, rows_of_sequences
 
 from aot_model.errors import CompileError
 from aot_model.ir.operator import Inputs, Operator, OperatorError
-from aot_model.ir.types import DType, TensorType
-from aot_model.ir.values import Value, constant
+from aot_model.ir.types import DType
+from aot_model.ir.values import constant
 from aot_model.ops.registry import Build
 
 FILE = Path(__file__).with_name("refusals.json")
 QUANTISED = {"QLinearSoftmax", "QLinearSigmoid", "QLinearAdd", "QLinearGlobalAveragePool", "QLinearConcat"}
-MOST_NUMBERS = 100
-"""Of a constant that says something about lengths, axes or scales; more are weights."""
 MOST_ELEMENTS = 1 << 16
 """Of an input that is made larger."""
-OTHER_TYPES = {"f": np.int8, "i": np.float32, "u": np.float32, "b": np.float32, "S": np.int64}
-
-
-def changed(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Shapes that are near: an axis more in front, one fewer in front, an extent more or fewer at the end,
-    any other one more.
-    """
-    yield (1, *shape)
-    if shape:
-        yield shape[1:]
-        yield (*shape[:-1], shape[-1] + 1)
-        yield (*shape[:-1], max(shape[-1] - 1, 1))
-        yield (shape[0] + 1, *shape[1:])
-        yield (*shape, 1)
-    for k in range(1, max(len(shape) - 1, min(len(shape), 2))):
-        yield (*shape[:k], shape[k] + 1, *shape[k + 1 :])
-
-
-def _value(value: Value, shape: tuple[int, ...], dtype: DType) -> Value:
-    if value.data is not None:
-        return constant(value.name, np.resize(value.data, shape).astype(dtype.numpy))
-    return Value(
-        value.name,
-        TensorType(dtype, shape),
-        state=value.state,
-        initial=None if value.initial is None else np.resize(value.initial, shape).astype(dtype.numpy),
-    )
-
-
-def _other_numbers(value: Value) -> Iterator[Value]:
-    """A constant whose numbers are all zero, of the other sign, or larger, as no length, axis, scale or
-    table is.
-    """
-    data = value.data
-    if data is None or data.dtype.kind not in "iuf" or data.size > MOST_NUMBERS:
-        return
-    with np.errstate(over="ignore"):
-        for numbers in (np.zeros_like(data), -data, data + data.dtype.type(7)):
-            yield constant(value.name, numbers)
-
-
-def _variants(value: Value) -> Iterator[Value]:
-    for shape in changed(value.shape):
-        yield _value(value, shape, value.dtype)
-    other = OTHER_TYPES.get(value.dtype.numpy.kind)
-    if other is not None:
-        yield _value(value, value.shape, DType.of(np.dtype(other)))
-    yield from _other_numbers(value)
-
-
-def _other_values(value: object, model: bool) -> Iterator[object]:
-    """What an attribute may be instead. model: the number may come from a file as it is; those of our own
-    operators are made by frontends and passes.
-    """
-    if isinstance(value, (list, tuple)):
-        if value and all(isinstance(v, (int, float)) for v in value):
-            yield from ((), value[1:], (*value, value[-1]))
-            yield from (tuple(factor * v + more for v in value) for factor, more in ((-1, 0), (0, 0), (1, 7)))
-    elif isinstance(value, float):
-        yield from (-value, value + 7, *((0.0, float("nan"), float("inf")) if model else ()))
-    elif isinstance(value, int) and not isinstance(value, bool):
-        yield from (-1, value + 7, *((0,) if model else ()))
 
 
 def _other_inputs(inputs: Inputs) -> Iterator[Inputs]:
@@ -112,7 +49,9 @@ def _together(inputs: Inputs) -> Iterator[Inputs]:
         for other in (extent + 1, 2 * extent + 2):
             shapes = [v and tuple(other if e == extent else e for e in v.shape) for v in inputs]
             if all(shape is None or np.prod(shape) <= MOST_ELEMENTS for shape in shapes):
-                yield [v and _value(v, shape or (), v.dtype) for v, shape in zip(inputs, shapes, strict=True)]
+                yield [
+                    v and resized(v, shape or (), v.dtype) for v, shape in zip(inputs, shapes, strict=True)
+                ]
 
 
 def outcomes(row: Row) -> str:
@@ -139,11 +78,11 @@ def outcomes(row: Row) -> str:
 
     letters = ""
     for k, value in enumerate(node.inputs):
-        for variant in _variants(value) if value is not None else ():
+        for variant in variants(value) if value is not None else ():
             letters += letter(lambda: row.operator, [*node.inputs[:k], variant, *node.inputs[k + 1 :]])
     letters += "|"
     for f in fields(row.kind):
-        for other in _other_values(getattr(row.operator, f.name), row.kind.domain != "aot"):
+        for other in other_values(getattr(row.operator, f.name), row.kind.domain != "aot"):
             changed = {**row.sample.attributes, f.name: other}
             letters += letter(partial(row.kind, **changed), node.inputs)
     letters += "|"

@@ -124,7 +124,10 @@ def expected(number: int) -> Expected:
             if not found:
                 return Expected(None, None, None, tuple(runtime), "what is quantised is not a number")
             continue
-        if not found and _beyond_floats(values[o] for node in n.meaning for o in node.output):
+        divided = [values[i] for node in n.meaning if node.op_type == "Div" for i in node.input]
+        if not found and (
+            _beyond_floats(values[o] for node in n.meaning for o in node.output) or _lost(divided)
+        ):
             return Expected(None, None, None, tuple(runtime), "what is computed is beyond floats of 32 bits")
         found.append([values[o].astype(np.float64) for o in n.outputs])
     with np.errstate(all="ignore"):
@@ -137,6 +140,12 @@ def _beyond_floats(values: Iterable[Array]) -> bool:
     """Whether sums of such numbers may be infinite in float32, and differences of these no numbers."""
     sizes = (np.abs(v) for v in values if v.dtype == np.float64)
     return any(bool(((s > 1e36) & (s < np.inf)).any()) for s in sizes)
+
+
+def _lost(values: Iterable[Array]) -> bool:
+    """Whether a float of 32 bits is 0 where such a number is not: 0 / 0 is no number, 1e-47 / 0 is."""
+    sizes = (np.abs(v) for v in values if v.dtype == np.float64)
+    return any(bool(((s > 0) & (s < np.finfo(np.float32).smallest_subnormal)).any()) for s in sizes)
 
 
 def verdict(n: Fragment, want: Expected, outcome: Outcome, target: str) -> str | None:

@@ -139,6 +139,12 @@ def _wraps(n: Extreme, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> boo
     return x.scale[0] * max(w.scale) / n.tensors[outputs[0]].scale[0] * most >= 2.0**31
 
 
+def _far_root(n: Extreme, x: int, y: int) -> bool:
+    """Whether a result's scale is so large that RSQRT shifts by more than the 31 bits that there are."""
+    factor = 1 / (np.sqrt(n.tensors[x].scale[0]) * n.tensors[y].scale[0])
+    return bool(np.frexp(factor)[1] - 20 < -31)
+
+
 def network(number: int) -> Drawn:
     for again in range(100):
         rng = np.random.default_rng([number, again, 7])
@@ -188,6 +194,7 @@ def _drawn(n: Extreme) -> Drawn | None:
         return None
     model = build(n.tensors, n.operators, given, list(dict.fromkeys(outputs)))
     wraps = any(_wraps(n, tuple(op.inputs), tuple(op.outputs)) for op in n.operators if op.kind in LAYERS)
+    wraps |= any(_far_root(n, op.inputs[0], op.outputs[0]) for op in n.operators if op.kind == "RSQRT")
     return Drawn(model, tuple(fed), tuple(op.kind for op in n.operators), n.remembers, wraps)
 
 

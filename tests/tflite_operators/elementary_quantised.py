@@ -166,6 +166,10 @@ def _integers() -> list[OpCase]:
         )
     alpha = T("a", (1, 1, 3), INT8, (0.01,), (4,), np.asarray([-90, 30, 120], np.int8).reshape(1, 1, 3))
     found += quantised("PRELU", [(SMALL, 0.07, -5)], SMALL.shape, 0.08, 6, None, None, [alpha])
+    for scale in (0.0014, 0.0028):  # 7 eighths of a step in floats, in doubles a little less, or more
+        found += quantised(
+            "PRELU", [(SMALL, scale, -5)], SMALL.shape, scale / 0.875, 6, None, None, [alpha], tag=f"-{scale}"
+        )
     slopes = T("a", (1, 50), INT8, (0.02,), (0,), whole(-127, 127, 1, 50, dtype="int8"))  # to 2.54
     for scale in (0.0004, 0.00003):
         found += quantised(

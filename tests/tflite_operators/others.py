@@ -19,12 +19,13 @@ def _function(
     scales: tuple[float, float],
     zeros: tuple[int, int] = (0, 0),
     x: np.ndarray = _every16,
+    tag: str = "",
     **fields: object,
 ) -> OpCase:
     type_ = INT16 if x.dtype == np.int16 else INT8
     tensors = [T("x", x.shape, type_, scales[:1], zeros[:1]), T("y", x.shape, type_, scales[1:], zeros[1:])]
     op = Op(kind, (0,), (1,), f"{kind.capitalize()}Options", fields) if fields else Op(kind, (0,), (1,))
-    label = "".join(f"-{v}" for v in fields.values())
+    label = tag + "".join(f"-{v}" for v in fields.values())
     return network(f"{kind}-{x.dtype}{label}", tensors, [op], [0], [1], (x,))
 
 
@@ -218,6 +219,7 @@ CASES: list[OpCase] = [
     ),
     _function("EXP", (0.0001, 0.0009)),
     _function("LOG", (0.0002, 0.0003)),
+    _function("LOG", (0.112, 0.00025), tag="-steep"),  # of a softplus of Keras: beside 0 the slope wraps
     _function("RSQRT", (0.0004, 0.0005), x=_every16[_every16 > 0].reshape(1, -1)),
     _function("GELU", (0.0002, 0.0001), Approximate=False),
     _function("GELU", (0.0002, 0.0002), Approximate=True),

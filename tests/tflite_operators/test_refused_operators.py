@@ -14,6 +14,7 @@ from aot_model.pipeline import Request, compile_model
 from tflite_models import INT4, Op, T, build, floats, ints
 
 pytest.importorskip("ai_edge_litert.interpreter")
+schema = pytest.importorskip("ai_edge_litert.schema_py_generated")
 
 
 def _option(name: str, value: int) -> Callable[[Any], None]:
@@ -39,6 +40,13 @@ def _zero(tensor: str, zero: int) -> Callable[[Any], None]:
     return change
 
 
+def _type(number: int, kind: int) -> Callable[[Any], None]:
+    def change(graph: Any) -> None:
+        graph.tensors[number].type = kind
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("name", "change", "said"),
     [
@@ -52,6 +60,9 @@ def _zero(tensor: str, zero: int) -> Callable[[Any], None]:
         ("CONV_2D-int8", _scale("y", 1e-20), r"the result's scale is too small.*2\^30"),
         ("PRELU-int8-values-litert", _scale("y", 1e-20), "the result's scale is too small"),
         ("L2_NORMALIZATION", _option("fusedActivationFunction", 1), "activation RELU is not supported"),
+        ("DIV-int8-values0-litert", _type(1, schema.TensorType.INT16), "different types: int8.*int16"),
+        ("SELECT_V2", _type(2, schema.TensorType.INT32), "inputs have different types: float32.*int32"),
+        ("FLOOR_MOD", _type(1, schema.TensorType.FLOAT32), "inputs have different types: int32.*float32"),
         ("SOFTMAX-int8-values-litert", _scale("y", 2), "SOFTMAX has 0.00390625 and -128"),
         ("SOFTMAX-int16-values-litert", _scale("y", 2), "SOFTMAX has 3.05176e-05 and 0"),
         ("LOG_SOFTMAX-int8-values-litert", _scale("y", 2), "LOG_SOFTMAX has 0.0625 and 127"),
@@ -92,3 +103,28 @@ def test_no_permutation(perm: list[int], tmp_path: Path) -> None:
     path.write_bytes(build(tensors, [Op("TRANSPOSE", (0, 1), (2,))], [0], [2]))
     with pytest.raises(CompileError, match=r"is out of range for rank 3|is not a permutation"):
         compile_model(Request(path, "m", "c"))
+
+
+@pytest.mark.parametrize("bias", [2**31 - 1, -(2**31), 2**31 - 2**14])
+@pytest.mark.parametrize("target", ["c", "cortex-m4", "cortex-m55"])
+def test_a_bias_that_leaves_sums_no_room(bias: int, target: str, tmp_path: Path) -> None:
+    """LiteRT's accumulators of an LSTM overflow, as ours would, and C says nothing of what that is. The
+    largest that no sum of its six or thirteen products takes beyond is taken.
+    """
+    from all_cases import CASES
+    from drawn_operators import form_of
+
+    path = tmp_path / "m.tflite"
+    for number in (bias, 2**31 - 2**18):
+        form = form_of(next(c for c in CASES if c.name == "LSTM-int8-beyond-litert"))
+        biases = [t for t in form.graph.tensors if t.type == schema.TensorType.INT32 and t.buffer]
+        buffer = form.model.buffers[biases[0].buffer]
+        numbers = np.frombuffer(bytes(bytearray(buffer.data)), np.int32).copy()
+        numbers[3] = number
+        buffer.data = np.frombuffer(numbers.tobytes(), np.uint8)
+        path.write_bytes(form.packed())
+        if number == bias:
+            with pytest.raises(CompileError, match=r"is not from -21473\d+ to 21473\d+, on which"):
+                compile_model(Request(path, "m", target))
+        else:
+            assert compile_model(Request(path, "m", target))

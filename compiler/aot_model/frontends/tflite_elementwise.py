@@ -14,6 +14,7 @@ from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Mod
 from aot_model.ops.quantised import QuantisedMul, QuantisedPRelu, QuantisedSum
 from aot_model.ops.quantised_div import QuantisedDiv
+from aot_model.ops.registry import alike
 
 f32 = np.float32
 
@@ -84,6 +85,7 @@ def div(n: Conversion) -> Value:
             "E202",
             "let the quantiser leave the division in floats",
         )
+    alike(n.x(0), n.x(1))
     factor = rescale(float(f32(n.scale(0)) / (f32(n.scale(1)) * f32(n.scale_out()))), n.zero_out())
     return n.build(
         QuantisedDiv(n.zero(0), n.zero(1), factor, *n.limits(activation(n, "DivOptions")), n.out_dtype()),
@@ -197,8 +199,9 @@ def prelu(n: Conversion) -> Value:
             "for slopes of int8",
             "E302",
         )
-    y = n.scale_out()
-    positive, negative = rescale(n.scale(0) / y, n.zero_out()), rescale(n.scale(0) * n.scale(1) / y)
+    real = f32 if n.host.arithmetic == "litert-ref" else np.float64
+    scale, slope, y = (real(v) for v in (n.scale(0), n.scale(1), n.scale_out()))
+    positive, negative = rescale(float(scale / y), n.zero_out()), rescale(float(scale * slope / y))
     return n.build(QuantisedPRelu(n.zero(0), n.zero(1), positive, negative), x, alpha)
 
 

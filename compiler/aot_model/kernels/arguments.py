@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from aot_model.ir.admissible import ANYTHING, beyond_type
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.program import Access, Buffer, Param, Role
 from aot_model.ir.strided import Strided
 from aot_model.ir.types import DType, TensorType
@@ -27,8 +29,25 @@ def written(name: str, value: Value) -> Argument:
 
 
 def scratch_buffer(name: str, piece: Scratch) -> Buffer:
-    """Memory that is used during one call."""
+    """Memory that is used during one call. OperatorError when it is too large to be indexed by int32."""
+    if piece.nbytes > DType.INT32.limits[1]:
+        raise OperatorError(f"{piece.nbytes:,} bytes of memory while it runs are too many", "E202")
     return Buffer(name, TensorType(DType.UINT8, (piece.nbytes,)), Role.WORKSPACE, align=piece.align)
+
+
+def _safe(piece: Packed) -> Packed:
+    """OperatorError where a constant is not what its code relies on; a file of parameters with it is refused
+    when it is opened.
+    """
+    dtype = DType.of(piece.data.dtype)
+    for r in beyond_type(piece.admissible or ANYTHING, dtype) if dtype.is_integer else ():
+        if not r.holds(piece.data):
+            raise OperatorError(
+                f"a number of its {piece.name} is not from {r.low} to {r.high}, on which its code relies",
+                "E302",
+                "quantise the model again",
+            )
+    return piece
 
 
 def bound(
@@ -38,7 +57,7 @@ def bound(
     prefix: str,
 ) -> tuple[tuple[Param, ...], tuple[Buffer, ...]]:
     """Parameters and buffers. place: memory of a value; pack: memory of a constant, by a name that begins
-    with `prefix`.
+    with `prefix`. OperatorError when a constant is not what its code relies on, or memory is too large.
     """
     params: list[Param] = []
     buffers: list[Buffer] = []
@@ -49,7 +68,7 @@ def bound(
             buffers.append(scratch_buffer(f"{prefix}_{a.name}", m))
         elif isinstance(m, Packed):
             params.append(Param(a.name, DType.of(m.data.dtype), Access.READ))
-            buffers.append(pack(f"{prefix}_{a.name}", m))
+            buffers.append(pack(f"{prefix}_{a.name}", _safe(m)))
         else:
             params.append(Param(a.name, m.dtype if isinstance(m, Value) else m.source.dtype, a.access))
             buffers.append(place(m))

@@ -85,13 +85,16 @@ class ConvShape:
 
     @property
     def pointwise(self) -> bool:
-        """1x1, stride 1, images of one size: without padding, output pixel i is made of input pixel i."""
-        return self.kernel_h == self.kernel_w == self.stride_h == self.stride_w == 1 and self.keeps_size
+        """Whether output pixel i is made of input pixel i: 1x1, stride 1, images of one size, no padding (one
+        window may lie beside the image).
+        """
+        one = self.kernel_h == self.kernel_w == self.stride_h == self.stride_w == 1
+        return one and self.keeps_size and self.inside
 
     @property
     def in_place(self) -> bool:
         """Whether output pixel i is made of input pixel i, whose channels lie one behind the other."""
-        return self.pointwise and self.dense and self.inside
+        return self.pointwise and self.dense
 
     @property
     def one_row(self) -> bool:
@@ -114,6 +117,11 @@ class ConvShape:
     def wide(self) -> int:
         """Columns of a window."""
         return (self.kernel_w - 1) * self.dilation_w + 1
+
+    @property
+    def fits(self) -> bool:
+        """Whether a window is no larger than the image."""
+        return self.tall <= self.in_h and self.wide <= self.in_w
 
     @property
     def inside(self) -> bool:
@@ -178,9 +186,9 @@ class Tail(Protocol):
 class Packed:
     """A constant that the kernel reads through the parameter `name`.
 
-    admissible: what its elements must be for the code to be safe, where they are read from a file of
-    parameters that somebody else may have made; ANYTHING for mere data. None: integers are between the least
-    and the greatest of `data`.
+    admissible: what its elements must be for the code to be safe, here and where they are read from a file
+    of parameters that somebody else may have made; ANYTHING for mere data. None: integers are between the
+    least and the greatest of `data`.
     """
 
     name: str

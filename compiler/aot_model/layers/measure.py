@@ -22,10 +22,13 @@ from aot_model.host.comparison import Comparison, Tolerance, compare
 from aot_model.host.program import HostProgram
 from aot_model.ir.graph import Node
 from aot_model.ir.values import ModelTensor, Value, constant
+from aot_model.layers.growth import grown, rounds
 from aot_model.layers.reference import FileNode, Key, Reference, Tensors
 from aot_model.passes.fold_constants import compute
 
 Array = np.ndarray
+MOST_GROWN = 16
+"""Layers of which is asked whether a step in between grew: it takes runs of the reference."""
 
 
 @dataclass(frozen=True)
@@ -47,24 +50,19 @@ class Layer:
     """Whether differences are steps of a quantised tensor: integers of 8 or 16 bits. Wider ones are exact."""
     inherited: Comparison
     own: Comparison | None
+    grown: bool = False
+    """Whether a step of what the layer rounds in between makes as many of its result."""
 
     @property
     def status(self) -> str:
         """ "off": the layer itself is; "rounding": by a step of an integer for each rounding that it is made
-        of; "inherited": only its inputs are.
+        of, or by what such a step becomes; "inherited": only its inputs are.
         """
         judged = self.own or self.inherited
         if judged.differing:
-            return "rounding" if self.steps and judged.worst <= max(1, self._roundings) else "off"
+            few = judged.worst <= max(1, sum(rounds(node) for node in self.nodes))
+            return "rounding" if self.steps and (few or self.grown) else "off"
         return "inherited" if self.inherited.differing else "ok"
-
-    @property
-    def _roundings(self) -> int:
-        """Nodes that round to integers: each may fall to the other side, as a float sum before it goes."""
-        return sum(
-            node.kind in ("QuantizeLinear", "DynamicQuantizeLinear") or node.kind.startswith("QLinear")
-            for node in self.nodes
-        )
 
 
 @dataclass(frozen=True)
@@ -171,7 +169,8 @@ def measure(
         else []
     )
     groups = fused_nodes(reference.nodes, set(keys_fit))
-    layers = []
+    layers: list[Layer] = []
+    asked = 0
     for key in keys_fit:
         tensor = known[key]
         got = _finite(reference, np.stack([o[key] for o in ours]))
@@ -183,21 +182,42 @@ def measure(
             if len(alone) == len(got)
             else None
         )
-        layers.append(
-            Layer(
-                key,
-                tensor.label,
-                _type(got),
-                groups[key],
-                tensor.functions,
-                tensor.calls,
-                got.dtype.kind in "iu" and got.dtype.itemsize <= 2,
-                compare(tensor.label, tensor.type, got, want, allowed),
-                own,
-            )
+        layer = Layer(
+            key,
+            tensor.label,
+            _type(got),
+            groups[key],
+            tensor.functions,
+            tensor.calls,
+            got.dtype.kind in "iu" and got.dtype.itemsize <= 2,
+            compare(tensor.label, tensor.type, got, want, allowed),
+            own,
         )
+        if own is not None and layer.status == "off" and asked < MOST_GROWN:
+            asked += 1
+            given = [{k: o[k] for k in keys_fit} for o in ours]
+            layer = replace(layer, grown=_grown(reference, layer, inputs, given, got, alone))
+        layers.append(layer)
     refused = tuple(known[k].label for k in keys if k not in fits)
     return Measured(reference.title, len(rows), tuple(layers), len(set(produced)) - len(keys), refused)
+
+
+def _grown(
+    reference: Reference,
+    layer: Layer,
+    inputs: Sequence[Sequence[Array]],
+    given: Sequence[Tensors],
+    got: Array,
+    alone: Sequence[Array],
+) -> bool:
+    """Whether a step of what the layer rounds in between explains all that it is off."""
+    if not layer.steps:
+        return False
+    for vector, tensors, ours, theirs in zip(inputs, given, got, alone, strict=True):
+        steps = grown(reference, layer.nodes, layer.key, vector, tensors)
+        if steps is None or bool((np.abs(ours.astype(np.int64) - theirs.astype(np.int64)) > steps).any()):
+            return False
+    return True
 
 
 def _type(stack: Array) -> str:

@@ -99,9 +99,10 @@ def _written(part: Section, to: DType, names: dict[Value, str], dialect: str, tu
     short = short and not is_better_whole(loops[-1], element, position)
     fours = short and turns == len(LANES) and to in BYTES and step_of(position, loops[-1]) == 1
     waiting: list[tuple[str, str, str]] = []
+    uncast = fours and loops[-1] in walk(element)  # what is the same in all turns has a name as it is
 
     def store(element: Expr, position: Expr) -> None:
-        wide = element.args[0] if fours and isinstance(element, Call) and element.op == "cast" else element
+        wide = element.args[0] if uncast and isinstance(element, Call) and element.op == "cast" else element
         wide = wide if wide.dtype is DType.INT32 else element
         writer.compute(wide)
         waiting.append((writer.text(position), writer.text(wide), writer.text(element)))

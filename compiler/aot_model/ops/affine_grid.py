@@ -26,7 +26,7 @@ class AffineGrid(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         theta, size = required(inputs), self._size(inputs)
         d = len(size) - 2
-        if d not in (2, 3) or theta.shape != (size[0], d, d + 1):
+        if d not in (2, 3) or theta.shape != (size[0], d, d + 1) or min(size) < 0:
             raise OperatorError(f"theta {theta.type} does not fit the size {list(size)}")
         if self.align_corners and 1 in size[2:]:
             raise OperatorError(

@@ -14,7 +14,7 @@ from aot_model.ir.expr import Expr, Index, call, cast, const
 from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
-from aot_model.ops.registry import Build, ints, operator, required, static
+from aot_model.ops.registry import Build, alike, ints, operator, required, static
 
 
 @operator("Shape", shape_only=True, strings=True)
@@ -103,11 +103,14 @@ class Range(Operator):
         if any(v is None or v.size != 1 for v in (start, limit, delta)):
             raise OperatorError("start, limit or delta is missing, or not one number")
         first, last, step = (float(np.asarray(v).reshape(-1)[0]) for v in (start, limit, delta))
+        if not np.isfinite([first, last, step]).all():
+            raise OperatorError("start, limit or delta is not finite", "E302")
         if step == 0:
             raise OperatorError("delta is 0")
         return max(math.ceil((last - first) / step), 0)
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
+        alike(*inputs)
         return [TensorType(required(inputs).dtype, (self._count(inputs),))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:

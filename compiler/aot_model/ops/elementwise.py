@@ -17,7 +17,7 @@ from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, S
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise_samples import samples
 from aot_model.ops.powers import power
-from aot_model.ops.registry import OPERATORS, broadcast, broadcast_index, operator, required
+from aot_model.ops.registry import OPERATORS, alike, broadcast, broadcast_index, operator, required
 
 
 def one(x: Expr, value: float) -> Expr:
@@ -214,8 +214,10 @@ class Elementwise(Operator):
                 f"make it nodes of at most {MAX_INPUTS} inputs, one after the other",
             )
         values = [required(inputs, i) for i in range(len(inputs))]
-        if self.name != "Pow" and len({v.dtype for v in values}) != 1:
-            raise OperatorError(f"inputs have different types: {', '.join(str(v.type) for v in values)}")
+        if not values:
+            raise OperatorError("takes one input or more, not 0")
+        if self.name != "Pow":
+            alike(*values)
         x = values[0].dtype
         if (self.name in _REAL and not x.is_float) or (self.name in _LOGICAL and x is not DType.BOOL):
             raise OperatorError(f"{self.name} of {values[0].type} is not supported", "E202")
@@ -320,6 +322,7 @@ class Mod(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         a, b = required(inputs, 0), required(inputs, 1)
+        alike(a, b)
         return [TensorType(a.dtype, broadcast(a.shape, b.shape))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
@@ -412,6 +415,9 @@ class Where(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         c, x, y = (required(inputs, i) for i in range(3))
+        alike(x, y)
+        if c.dtype is not DType.BOOL:
+            raise OperatorError(f"chooses by booleans, not {c.type}")
         return [TensorType(x.dtype, broadcast(c.shape, x.shape, y.shape))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:

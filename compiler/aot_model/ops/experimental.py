@@ -101,7 +101,7 @@ class ImageScaler(Composition):
         a, x = Algebra(build), _image(inputs)
         if len(self.bias) != x.shape[1]:
             raise OperatorError(f"{len(self.bias)} biases for {x.shape[1]} channels")
-        bias = build.constant(np.asarray(self.bias, x.dtype.numpy).reshape(-1, 1, 1))
+        bias = build.constant([[[b]] for b in self.bias], x.dtype)
         return [a.add(a.mul(x, self.scale), bias)]
 
     @classmethod

@@ -12,8 +12,8 @@ from aot_model.ir.expr import Expr, Index, call, cast, const, select
 from aot_model.ir.index import sub
 from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.movement import bounded
-from aot_model.ops.registry import axis_of, normal_axis, operator, required, static
+from aot_model.ops.movement import safe_index
+from aot_model.ops.registry import axis_of, counts, normal_axis, operator, required, static, whole
 from aot_model.ops.views import ramp
 
 
@@ -30,6 +30,7 @@ class GatherElements(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, indices = required(inputs, 0), required(inputs, 1)
+        counts(indices)
         if x.type.rank != indices.type.rank:
             raise OperatorError(f"indices {indices.type} and data {x.type} differ in rank")
         axis = axis_of(x, self.axis)
@@ -40,7 +41,7 @@ class GatherElements(Operator):
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, indices = required(inputs, 0), required(inputs, 1)
         a = normal_axis(self.axis, x.type.rank)
-        picked = bounded(at(indices, index), x.shape[a])
+        picked = safe_index(at(indices, index), x.shape[a])
         return at(x, (*index[:a], picked, *index[a + 1 :]))
 
     @classmethod
@@ -61,6 +62,7 @@ class GatherND(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, indices = required(inputs, 0), required(inputs, 1)
+        counts(indices)
         b = self.batch_dims
         if (
             not indices.shape
@@ -75,7 +77,7 @@ class GatherND(Operator):
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x, indices = required(inputs, 0), required(inputs, 1)
         b, k, lead = self.batch_dims, indices.shape[-1], indices.type.rank - 1
-        picked = tuple(bounded(at(indices, (*index[:lead], const(n))), x.shape[b + n]) for n in range(k))
+        picked = tuple(safe_index(at(indices, (*index[:lead], const(n))), x.shape[b + n]) for n in range(k))
         return at(x, (*index[:b], *picked, *index[lead:]))
 
     @classmethod
@@ -96,9 +98,9 @@ class OneHot(Operator):
 
     def _depth(self, inputs: Inputs) -> int:
         depth = static(inputs, 1, "the depth")
-        if depth is None or depth.size != 1 or int(depth.reshape(-1)[0]) < 0:
+        if depth is None or depth.size != 1 or not depth.reshape(-1)[0] >= 0:
             raise OperatorError("the depth must be one number that is not negative")
-        return int(depth.reshape(-1)[0])
+        return whole(depth, "the depth")
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         indices, values = required(inputs, 0), required(inputs, 2)

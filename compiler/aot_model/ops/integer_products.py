@@ -14,7 +14,8 @@ from aot_model.ops.composition import present
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import op
 from aot_model.ops.matmul import MatMul
-from aot_model.ops.registry import OPERATORS, Build, operator, required
+from aot_model.ops.quantised_linear import check_zero_point
+from aot_model.ops.registry import OPERATORS, Build, counts, operator, ranked, required
 from aot_model.ops.volumes import convolved, unfolded_first
 from aot_model.ops.zero_points import middle, ones, row_sums
 
@@ -25,6 +26,7 @@ def _zero_point(value: Value | None) -> int | None:
     """The constant zero point of all elements; 0 when absent; None when it is something else."""
     if value is None:
         return 0
+    counts(value)
     if value.data is None or not value.data.size or value.data.min() != value.data.max():
         return None
     return int(value.data.reshape(-1)[0])
@@ -135,6 +137,8 @@ class ConvInteger(Windowed):
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x, w = required(inputs, 0), required(inputs, 1)
+        for value, zero in ((x, present(inputs, 2)), (w, present(inputs, 3))):
+            check_zero_point(value, zero and ranked(zero, 0, 1))
         x_zero, w_zero = _zero_point(present(inputs, 2)), _zero_point(present(inputs, 3))
         inner = self.convolution()._inner(x, w)
         zero = present(inputs, 2)

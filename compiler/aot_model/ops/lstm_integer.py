@@ -212,7 +212,10 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
     wide = site.input(0).dtype is DType.INT16
     kind = np.int64 if wide else np.int32
     # Zero points are folded: sum((x - z) * w) = sum(x * w) - z * sum(w).
-    bias_x = (b.astype(np.int64) - scales.x_zero_point * w.astype(np.int64).sum(axis=2)).astype(kind)
+    # Beyond the type they stay beyond what sums have room for, and are refused.
+    ends = np.iinfo(kind)
+    bias_x = b.astype(np.int64) - scales.x_zero_point * w.astype(np.int64).sum(axis=2)
+    bias_x = np.clip(bias_x, ends.min, ends.max).astype(kind)
     bias_h = (-scales.output.zero_point * r.astype(np.int64).sum(axis=2)).astype(kind)
     factors = np.asarray(
         [[v for k in range(4) for v in (s[k].multiplier, s[k].shift)] for s in (scales.x, scales.h)],

@@ -37,9 +37,9 @@ def joined(a: Algebra, x: Value) -> Value:
 
 def prolonged(a: Algebra, past: Value | None, new: Value) -> Value:
     """Keys or values (B, N, S, H) behind those of the past."""
-    if past is None or past.shape[2] == 0:
+    if past is None or ranked(past, 4).shape[2] == 0:
         return new
-    if past.type.rank != 4 or past.shape[:2] + past.shape[3:] != new.shape[:2] + new.shape[3:]:
+    if past.shape[:2] + past.shape[3:] != new.shape[:2] + new.shape[3:]:
         raise OperatorError(f"the past {past.type} does not fit {new.type}")
     return a.concat(2, past, new)
 
@@ -126,7 +126,7 @@ class Projected:
         self, a: Algebra, qkv: Value, mask: Value | None, past: Value | None, bias: Value | None
     ) -> list[Value]:
         """[result, present]: keys and values as one tensor (2, B, N, T, H)."""
-        columns = qkv.shape[-1]
+        columns = ranked(qkv, 3).shape[-1]
         sizes = self.sizes or (columns // 3,) * 3
         if len(sizes) != 3 or sum(sizes) != columns or sizes[0] != sizes[1]:
             raise OperatorError(f"{columns} columns are not queries, keys and values of {sizes}")
@@ -379,6 +379,8 @@ class RotaryEmbedding(Composition):
         if self.is_packed_batching:
             raise _refuse("packed batching")
         flat = ranked(x, 3, 4).type.rank == 3
+        if not ranked(cosine, 2).type.elements or sine.shape != cosine.shape:
+            raise OperatorError(f"caches {cosine.type} and {sine.type} are not of positions and angles")
         count = self.num_heads or (x.shape[-1] // (2 * cosine.shape[-1]) if flat else 0)
         y = heads(a, x, count) if flat else x
         turned = 2 * cosine.shape[-1]

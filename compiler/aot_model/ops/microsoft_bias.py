@@ -16,7 +16,7 @@ from aot_model.ops.activation import Gelu, Swish
 from aot_model.ops.channels_first import channels_first, channels_last
 from aot_model.ops.composition import Algebra, Composition, present
 from aot_model.ops.microsoft_activation import drawn
-from aot_model.ops.registry import OPERATORS, Build, operator, required, static
+from aot_model.ops.registry import OPERATORS, Build, axis_of, operator, required, static
 
 
 @operator("BiasAdd", domain="com.microsoft", inputs=3)
@@ -110,8 +110,9 @@ class BiasSplitGelu(Composition):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         a = Algebra(build)
         y = a.add(required(inputs, 0), required(inputs, 1))
-        axis, half = y.type.rank - 1, y.shape[-1] // 2
-        if y.shape[-1] % 2:
+        axis = axis_of(y, -1)
+        half = y.shape[axis] // 2
+        if y.shape[axis] % 2:
             raise OperatorError(f"{y.type} has no two halves")
         return [a.mul(a.cut(y, axis, 0, half), a(Gelu(), a.cut(y, axis, half, 2 * half)))]
 
@@ -154,7 +155,7 @@ def _group_norm(
 ) -> Value:
     """Normalisation of each group of channels, then by channel gamma and beta, then SiLU."""
     y = channels_first(a.build, x) if last else x
-    if y.type.rank < 3 or groups < 1 or y.shape[1] % groups:
+    if y.type.rank < 3 or groups < 1 or y.shape[1] % groups or not y.type.elements:
         raise OperatorError(f"{groups} groups of the channels of {x.type}")
     flat = a.reshape(y, y.shape[0], groups, y.type.elements // (y.shape[0] * groups))
     apart = a.sub(flat, a.reduced("ReduceMean", flat, 2))

@@ -18,7 +18,7 @@ from aot_model.ops.blocks import BlockMatMul, block_rows
 from aot_model.ops.composition import Algebra, Composition, present
 from aot_model.ops.microsoft_activation import drawn
 from aot_model.ops.normalisation import scalar
-from aot_model.ops.registry import Build, operator, required, static
+from aot_model.ops.registry import Build, axis_of, operator, ranked, required, static
 
 
 def unpacked(data: np.ndarray, bits: int) -> np.ndarray:
@@ -40,7 +40,8 @@ def _rounded(a: Algebra, x: Value, block: int) -> Value:
     """x with each block of its last axis rounded to int8, of which 127 stands for the block's largest
     magnitude.
     """
-    k, axis = x.shape[-1], x.type.rank - 1
+    axis = axis_of(x, -1)
+    k = x.shape[axis]
     if k % block:
         x = a.concat(axis, x, a.build.constant(np.zeros((*x.shape[:-1], -k % block), np.float32)))
     parts = a.reshape(x, *x.shape[:-1], x.shape[-1] // block, block)
@@ -289,7 +290,7 @@ class GatherBlockQuantized(Composition):
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         data, given = static(inputs, 0, "the matrix"), static(inputs, 3, "the zero points")
-        scale = required(inputs, 2)
+        scale = ranked(required(inputs, 2), required(inputs).type.rank)
         if (
             data is None
             or DType.of(data.dtype) not in (DType.UINT8, DType.INT4, DType.UINT4)

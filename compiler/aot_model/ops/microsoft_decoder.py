@@ -19,9 +19,9 @@ from aot_model.ops.elementwise import op
 from aot_model.ops.microsoft_activation import drawn
 from aot_model.ops.microsoft_attention import LOWEST, angles, heads, joined, rotated
 from aot_model.ops.microsoft_normalisation import simplified
-from aot_model.ops.movement import bounded
+from aot_model.ops.movement import safe_index
 from aot_model.ops.normalisation import scalar
-from aot_model.ops.registry import Build, operator, ranked, required, static
+from aot_model.ops.registry import Build, bounded, counts, operator, ranked, required, static, whole
 
 
 @operator("CacheAppend", domain="aot")
@@ -35,6 +35,7 @@ class CacheAppend(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         past, new = ranked(required(inputs, 0), 4), ranked(required(inputs, 1), 4)
         lengths = ranked(required(inputs, 2), 1)
+        counts(lengths)
         fits = past.dtype is new.dtype and lengths.shape == new.shape[:1]
         if not fits or past.shape[:2] + past.shape[3:] != new.shape[:2] + new.shape[3:]:
             raise OperatorError(f"a cache {past.type} of lengths {lengths.type} does not take {new.type}")
@@ -45,7 +46,7 @@ class CacheAppend(Operator):
         b, k, t, d = index
         length = at(lengths, (b,))
         behind = call("sub", t, length)
-        old = at(past, (b, k, bounded(call("min", t, const(past.shape[2] - 1)), past.shape[2]), d))
+        old = at(past, (b, k, safe_index(call("min", t, const(past.shape[2] - 1)), past.shape[2]), d))
         most = const(new.shape[2] - 1)
         fresh = at(new, (b, k, call("max", call("min", behind, most), const(0)), d))
         return select(call("lt", t, length, dtype=DType.BOOL), old, fresh)
@@ -136,14 +137,15 @@ class GroupQueryAttention(Composition):
         longest = static(inputs, 6, "the longest length (total_sequence_length)")
         if longest is None:
             raise OperatorError("the longest length is missing")
-        total = int(longest.reshape(-1)[0])
+        total = whole(longest, "the longest length")
+        bounded(total)  # before there is a table of places
         last = a.reshape(required(inputs, 5), batch)
         # The first call has no past, whatever the lengths are: shorter rows are padded behind.
         length = a.mul(last, 0) if total == rows else a.sub(last, rows - 1)
         if self.do_rotary:
             query, key = self._turned(a, inputs, query, key, length)
         past = present(inputs, 3), present(inputs, 4)
-        before = 0 if past[0] is None else past[0].shape[2]
+        before = 0 if past[0] is None else ranked(past[0], 4).shape[2]
         room = max(total, before)
         if before and past[0] is not None and past[1] is not None:
             key, value = (

@@ -14,7 +14,7 @@ from aot_model.ops.indexing import GatherElements
 from aot_model.ops.microsoft_activation import drawn
 from aot_model.ops.normalisation import scalar
 from aot_model.ops.ordering import TopK
-from aot_model.ops.registry import Build, operator, required
+from aot_model.ops.registry import Build, axis_of, operator, required
 
 
 @operator("MoE", domain="com.microsoft", inputs=8)
@@ -39,7 +39,7 @@ class MoE(Composition):
         x, ratings = required(inputs, 0), required(inputs, 1)
         if self.use_sparse_mixer:
             raise OperatorError("a sparse mixer is not supported", "E202", "export the model without it")
-        if ratings.type.rank != 2 or x.type.elements != ratings.shape[0] * x.shape[-1]:
+        if ratings.type.rank != 2 or x.type.elements != ratings.shape[0] * x.shape[axis_of(x, -1)]:
             raise OperatorError(f"ratings {ratings.type} do not fit rows {x.type}")
         a, rows = Algebra(build), ratings.shape[0]
         flat = a.reshape(x, 1, rows, x.shape[-1])

@@ -23,7 +23,7 @@ from aot_model.ops.microsoft_dynamic import scaled_product
 from aot_model.ops.normalisation import scalar
 from aot_model.ops.quantised_onnx import DynamicQuantizeLinear
 from aot_model.ops.recurrent import RecurrentAttributes
-from aot_model.ops.registry import Build, operator, required
+from aot_model.ops.registry import Build, operator, ranked, required
 
 _DEFAULTS = ("Sigmoid", "Tanh", "Tanh")
 _NAMES = {
@@ -104,7 +104,7 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         a, x, w, r = Algebra(build), *(required(inputs, k) for k in range(3))
         directions, activations = self._directions(), self._activations()
-        units = r.shape[1]
+        units = ranked(r, 3).shape[1]
         if (
             x.type.rank != 3
             or not x.type.elements

@@ -14,7 +14,7 @@ from aot_model.ops.channels_first import channels_first, channels_last
 from aot_model.ops.composition import Algebra, Composition, present
 from aot_model.ops.microsoft_activation import drawn
 from aot_model.ops.movement import Pad
-from aot_model.ops.registry import OPERATORS, Build, ints, operator, required, static
+from aot_model.ops.registry import OPERATORS, Build, ints, operator, required, static, whole
 
 Ints = tuple[int, ...]
 
@@ -48,7 +48,7 @@ class ExpandDims(Composition):
         x, axis = required(inputs), static(inputs, 1, "the axis")
         if axis is None:
             raise OperatorError("the axis is missing")
-        k = ints(axis)[0]
+        k = whole(axis, "the axis")
         if not -x.type.rank - 1 <= k <= x.type.rank:
             raise OperatorError(f"axis {k} is out of range for rank {x.type.rank}")
         # A negative axis counts from behind the new one.

@@ -16,7 +16,7 @@ from aot_model.ops.composition import Algebra, Composition, present
 from aot_model.ops.microsoft_activation import drawn
 from aot_model.ops.normalisation import LayerNormalization
 from aot_model.ops.quantised_linear import DequantizeLinear, check_positive
-from aot_model.ops.registry import Build, normal_axis, operator, required
+from aot_model.ops.registry import Build, normal_axis, operator, ranked, required
 
 
 def simplified(a: Algebra, x: Value, scale: Value, epsilon: float, axis: int = -1) -> tuple[Value, Value]:
@@ -126,7 +126,7 @@ def _positions(a: Algebra, given: Value | None, length: int, table: Value) -> Va
     """The embeddings of the positions: those given, else 0, 1, 2 …"""
     if given is not None:
         return a.gather(table, given)
-    if length > table.shape[0]:
+    if length > ranked(table, 2).shape[0]:
         raise OperatorError(f"{length} positions are more than the {table.shape[0]} of the table")
     return a.cut(table, 0, 0, length)
 
@@ -196,7 +196,7 @@ class QEmbedLayerNormalization(Composition):
     epsilon: float = 1e-12
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        ids, words = required(inputs, 0), required(inputs, 2)
+        ids, words = required(inputs, 0), ranked(required(inputs, 2), 2)
         return [
             TensorType(DType.FLOAT32, (*ids.shape, words.shape[-1])),
             TensorType(DType.INT32, ids.shape[:1]),

@@ -24,7 +24,7 @@ from aot_model.ops.elementwise import op
 from aot_model.ops.ml_linear import affine
 from aot_model.ops.ml_scores import as_float, label_type, labels, matrix, transformed
 from aot_model.ops.movement import Concat
-from aot_model.ops.registry import OPERATORS, Build, operator, required
+from aot_model.ops.registry import OPERATORS, Build, operator, ranked, required
 from aot_model.ops.views import ReshapeTo
 
 
@@ -41,7 +41,11 @@ class _Machine(Operator):
 
     def vectors(self, features: int, count: int) -> np.ndarray:
         """[vectors, features]"""
-        if len(self.support_vectors) != count * features or len(self.kernel_params) not in (0, 3):
+        if (
+            count < 0
+            or len(self.support_vectors) != count * features
+            or len(self.kernel_params) not in (0, 3)
+        ):
             raise OperatorError(
                 f"{len(self.support_vectors)} values of support vectors for {count} of {features} features"
             )
@@ -265,7 +269,7 @@ class PairwiseCoupling(Operator):
     classes: int
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(DType.FLOAT32, (required(inputs).shape[0], self.classes))]
+        return [TensorType(DType.FLOAT32, (ranked(required(inputs), 2).shape[0], self.classes))]
 
     def lower(self, site: Site) -> None:
         x, n = site.input(0), self.classes

@@ -17,6 +17,7 @@ from aot_model.ops.registry import (
     axis_of,
     broadcast,
     broadcast_index,
+    counts,
     ints,
     listed,
     normal_axis,
@@ -124,7 +125,7 @@ class Concat(Operator):
     axis: int = 0
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        values = [required(inputs, i) for i in range(len(inputs))]
+        values = [required(inputs, i) for i in range(max(len(inputs), 1))]
         first = values[0]
         a = axis_of(first, self.axis)
         for v in values[1:]:
@@ -343,7 +344,7 @@ class Pad(Operator):
                 *(case((1, -1, -1, 2), mode) for mode in ("edge", "reflect", "wrap")), *more]  # fmt: skip
 
 
-def bounded(i: Expr, extent: int) -> Expr:
+def safe_index(i: Expr, extent: int) -> Expr:
     """An index read from memory made safe: negative ones count from the end, what is out of range is
     clamped. Those of constants that can be counted are.
     """
@@ -372,6 +373,7 @@ class Gather(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, indices = required(inputs, 0), required(inputs, 1)
+        counts(indices)
         a = axis_of(x, self.axis)
         return [TensorType(x.dtype, x.shape[:a] + indices.shape + x.shape[a + 1 :])]
 
@@ -379,7 +381,7 @@ class Gather(Operator):
         x, indices = required(inputs, 0), required(inputs, 1)
         a = normal_axis(self.axis, x.type.rank)
         picked = at(indices, index[a : a + indices.type.rank])
-        return at(x, (*index[:a], bounded(picked, x.shape[a]), *index[a + indices.type.rank :]))
+        return at(x, (*index[:a], safe_index(picked, x.shape[a]), *index[a + indices.type.rank :]))
 
     @classmethod
     def samples(cls) -> list[Sample]:

@@ -11,7 +11,7 @@ from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Scratch
 from aot_model.kernels.site import Site
 from aot_model.ops.dynamic import clear_rest, put_shape, shape_type
-from aot_model.ops.registry import operator, required
+from aot_model.ops.registry import operator, required, whole
 
 
 @operator("NonMaxSuppression", stores_itself=True)
@@ -29,7 +29,7 @@ class NonMaxSuppression(Operator):
         spatial = required(inputs).shape[1]
         if limit is None:
             return 0
-        return spatial if limit.data is None else max(min(int(limit.data.reshape(-1)[0]), spatial), 0)
+        return spatial if limit.data is None else max(min(whole(limit.data, "the most boxes"), spatial), 0)
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         boxes, scores = required(inputs, 0), required(inputs, 1)

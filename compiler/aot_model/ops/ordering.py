@@ -21,7 +21,7 @@ from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Scratch
 from aot_model.kernels.site import Site
 from aot_model.ops.indexing import OneHot
-from aot_model.ops.registry import Build, ints, normal_axis, operator, required, static
+from aot_model.ops.registry import Build, ints, normal_axis, operator, required, static, whole
 from aot_model.ops.scatter import update_text
 
 
@@ -49,9 +49,9 @@ class TopK(Operator):
 
     def _count(self, inputs: Inputs) -> int:
         data = static(inputs, 1, "k")
-        if data is None or data.size != 1:
+        if data is None:
             raise OperatorError("k must be one number")
-        return int(data.reshape(-1)[0])
+        return whole(data, "k")
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, k = required(inputs), self._count(inputs)

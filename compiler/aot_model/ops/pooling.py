@@ -315,7 +315,7 @@ class Col2Im(Operator):
         d = len(h)
         strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
         pads = padding(self.pads, d)
-        if len(k) != d or min(*h, *k, 1) < 0 or 0 in k:
+        if len(k) != d or min((*h, *k, 1)) < 0 or 0 in k:
             raise OperatorError(f"a window {list(k)} does not fit an image {list(h)}")
         counts = tuple(
             (h[i] + pads[i] + pads[d + i] - dilations[i] * (k[i] - 1) - 1) // strides[i] + 1 for i in range(d)

@@ -18,7 +18,7 @@ from aot_model.ops.composition import Algebra, Composition
 from aot_model.ops.microsoft_activation import drawn
 from aot_model.ops.normalisation import scalar
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
-from aot_model.ops.registry import OPERATORS, Build, operator, required, static
+from aot_model.ops.registry import OPERATORS, Build, broadcast, operator, required, static
 
 QONNX = "qonnx.custom_op.general"
 _WIDEST = 32
@@ -32,6 +32,13 @@ _MAKERS: dict[str, Callable[[Algebra, Value], Value]] = {
     "HALF_UP": lambda a, x: a.mul(a.of("Sign", x), a.of("Floor", a.add(a.of("Abs", x), 0.5))),
     "HALF_DOWN": lambda a, x: a.mul(a.of("Sign", x), a.of("Ceil", a.sub(a.of("Abs", x), 0.5))),
 }
+
+
+def _for_each(x: Value, *parameters: np.ndarray) -> None:
+    """Each is one number, or numbers along axes of x: what is computed of several is no larger."""
+    for one in parameters:
+        if broadcast(x.shape, one.shape) != x.shape:
+            raise OperatorError(f"a parameter of shape {one.shape} does not belong to x of shape {x.shape}")
 
 
 def _maker(mode: str) -> Callable[[Algebra, Value], Value]:
@@ -69,6 +76,8 @@ def _line(scale: Value, x: Value) -> tuple[Value, int] | None:
     """A scale as QuantizeLinear takes it, with its axis: one number, or one for each place of one axis."""
     if scale.type.elements == 1:
         return scale, 0
+    if not scale.type.elements:
+        return None
     axes = [k for k, extent in enumerate(scale.shape) if extent > 1]
     if scale.type.rank != x.type.rank or len(axes) != 1 or scale.shape[axes[0]] != x.shape[axes[0]]:
         return None
@@ -263,12 +272,14 @@ class Trunc(Composition):
         low, high = _limits(np.asarray(after, np.float64), self.signed, self.narrow)
         _limits(np.asarray(before, np.float64), self.signed, self.narrow)
         if len(inputs) == 5:
+            _for_each(x, before, after)
             factor = np.exp2(np.asarray(before, np.float64) - after)
             y = rounded(a, a.div(y, build.constant(factor, x.dtype)))
             return [a.mul(a.sub(y, zero), scale)]
         first, last = static(inputs, 1, "scale"), static(inputs, 4, "out_scale")
         if first is None or last is None or not ((first > 0).all() and (last > 0).all()):
             raise OperatorError("a scale is not a positive number", "E302", "quantise the model again")
+        _for_each(x, first, last)
         divisor = build.constant(np.exp2(np.rint(np.log2(last / first))), x.dtype)
         y = rounded(a, _clamped(a, a.div(y, divisor), low, high))
         return [a.mul(a.sub(y, a.div(zero, divisor)), required(inputs, 4))]

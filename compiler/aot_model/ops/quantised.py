@@ -260,6 +260,8 @@ class QuantisedPRelu(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, alpha = required(inputs, 0), required(inputs, 1)
+        if any(not v.dtype.is_integer or v.dtype.bits > 16 for v in (x, alpha)):
+            raise OperatorError(f"cannot multiply {x.type} by slopes {alpha.type}")
         return [TensorType(x.dtype, broadcast(x.shape, alpha.shape))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:

@@ -21,7 +21,7 @@ from aot_model.ops.elementwise import Clip, op
 from aot_model.ops.extremes import Extremes
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear, check_positive
-from aot_model.ops.registry import Build, operator, required
+from aot_model.ops.registry import Build, only, operator, required
 
 Ints = tuple[int, ...]
 
@@ -139,11 +139,12 @@ def integer_bias(build: Build, bias: Value | None, x_scale: Value, w_scale: Valu
         return None
     if x_scale.data is None or w_scale.data is None:
         raise OperatorError("scales that are computed at run time are not supported", "E203")
-    product = (x_scale.data.reshape(-1) * w_scale.data.reshape(-1)).astype(np.float32)
+    step = only(x_scale.data, "the scale of x")
+    product = (step * w_scale.data.reshape(-1)).astype(np.float32)
     return build(
         DequantizeLinear(axis=0),
         bias,
-        build.constant(product if product.size > 1 else product[0], DType.FLOAT32),
+        build.constant(product.reshape(()) if product.size == 1 else product, DType.FLOAT32),
     )
 
 

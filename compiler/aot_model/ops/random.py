@@ -138,6 +138,8 @@ def numbers(build: Build, shape: tuple[int, ...], seed: float | None, normal: bo
 
 def _scaled(build: Build, kind: TensorType, source: Value, factor: float, shift: float) -> list[Value]:
     """source * factor + shift in the type of the result."""
+    if not kind.dtype.is_float:
+        raise OperatorError(f"random numbers are floats, not {kind}: say which in dtype")
     x = build(op("Mul"), build(Cast(kind.dtype), source), build.constant(factor, kind.dtype))
     return [build(op("Add"), x, build.constant(shift, kind.dtype))]
 

@@ -34,10 +34,12 @@ class Interval:
 
 
 Ranges = dict[Value, Interval]
+MOST = 1 << 20
+"""Channels of a value: of more nothing is known."""
 
 
 def channel_ranges(graph: Graph) -> Ranges:
-    """The interval of every integer value of rank 1 or more."""
+    """The interval of every integer value of rank 1 or more, and of MOST channels at most."""
     ranges: Ranges = {}
     for value in graph.inputs:
         _set(ranges, value, None)
@@ -52,7 +54,7 @@ def channel_ranges(graph: Graph) -> Ranges:
 
 
 def _set(ranges: Ranges, value: Value, found: Interval | None) -> None:
-    if not value.dtype.is_integer or not value.shape or value.dtype.bits > 32:
+    if not value.dtype.is_integer or not value.shape or value.dtype.bits > 32 or value.shape[-1] > MOST:
         return
     low, high = value.dtype.limits
     full = Interval(np.full(value.shape[-1], low, np.int64), np.full(value.shape[-1], high, np.int64))

@@ -27,7 +27,7 @@ from aot_model.kernels.site import Site
 from aot_model.ops.activation import Elu, HardSigmoid, LeakyRelu, ThresholdedRelu
 from aot_model.ops.elementwise import one, op, relu
 from aot_model.ops.recurrent_call import INPUTS, RESULTS, call_recurrent, packed_weights
-from aot_model.ops.registry import operator, required
+from aot_model.ops.registry import alike, operator, required
 
 _Scalar = Callable[[Expr, float, float], Expr]
 
@@ -142,6 +142,7 @@ class _Recurrence(RecurrentAttributes):
             raise OperatorError(
                 f"W {w.type} and R {r.type} do not fit {d} directions, {n} inputs and {h} units"
             )
+        alike(*(v for k, v in enumerate(inputs) if k != 4))  # that has the lengths
         if not x.dtype.is_float:
             raise OperatorError(f"takes floats, not {x.dtype.label}", "E202")
         self._activations(0, x.dtype)

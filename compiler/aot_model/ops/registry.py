@@ -114,7 +114,11 @@ class Build:
         return self.many(op, *inputs, outputs=(output,) if output else ())[0]
 
     def constant(self, data: Any, dtype: DType | None = None, name: str = "") -> Value:
-        array = np.asarray(data) if dtype is None else np.asarray(data, dtype=dtype.numpy)
+        """A constant. OperatorError when numbers are none of the type: beyond it, or NaN as an integer."""
+        try:
+            array = np.asarray(data) if dtype is None else np.asarray(data, dtype=dtype.numpy)
+        except (OverflowError, ValueError):
+            raise OperatorError(f"{str(data)[:80]} is no {dtype}") from None
         self._count += 1
         return constant(name or f"{self.prefix}.const{self._count}", array)
 
@@ -140,6 +144,8 @@ def static(inputs: Inputs, index: int, what: str) -> np.ndarray | None:
     return value.data
 
 
+MAX_RANK = 32
+"""Of a tensor: as many as numpy's iterators take."""
 MAX_TABLES = 1 << 22
 """Numbers of all the tables that an operator makes of sizes and attributes, beyond four for each number that
 it is given: a small file may ask for as many as its result has elements. Of four bytes each they are 16 MiB,
@@ -161,8 +167,25 @@ def bounded(numbers: int, given: int = 0) -> None:
 
 
 def ints(values: object) -> tuple[int, ...]:
-    """The elements of a constant as Python integers."""
-    return tuple(int(v) for v in np.asarray(values).ravel())
+    """The elements of a constant as Python integers. OperatorError when one is none."""
+    array = np.asarray(values)
+    if array.dtype.kind == "f" and not (np.isfinite(array) & (array == np.floor(array))).all():
+        raise OperatorError("a number of lengths, axes or places is no integer", "E302")
+    return tuple(int(v) for v in array.ravel())
+
+
+def only(values: object, what: str) -> Any:
+    """The element of a constant that has one. OperatorError when it has more, or none."""
+    array = np.asarray(values)
+    if array.size != 1:
+        raise OperatorError(f"{what} has {array.size} numbers, not one")
+    return array.item()
+
+
+def whole(values: object, what: str) -> int:
+    """The element of a constant that is one integer. OperatorError when it is not."""
+    only(values, what)
+    return ints(values)[0]
 
 
 def listed(values: Sequence[object], most: int = 16) -> str:
@@ -206,10 +229,27 @@ def axis_of(x: Value, axis: int) -> int:
 
 def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """The common shape under numpy's rules. OperatorError when there is none."""
+    most = max(map(len, shapes), default=0)
+    if most > MAX_RANK:
+        raise OperatorError(f"{most} dimensions are more than {MAX_RANK}", "E202")
     try:
         return tuple(int(d) for d in np.broadcast_shapes(*shapes))
     except ValueError:
         raise OperatorError(f"shapes {' and '.join(map(str, shapes))} do not broadcast") from None
+
+
+def alike(*values: Value | None) -> None:
+    """OperatorError unless those that are there have one element type."""
+    if len({v.dtype for v in values if v is not None}) > 1:
+        types = ", ".join(str(v.type) for v in values if v is not None)
+        raise OperatorError(f"inputs have different types: {types}")
+
+
+def counts(*values: Value | None) -> None:
+    """OperatorError unless those that are there, indices, lengths or zero points, are integers."""
+    for value in values:
+        if value is not None and not value.dtype.is_integer:
+            raise OperatorError(f"indices, lengths and zero points are integers, not {value.type}")
 
 
 def shared_shape(inputs: Inputs, count: int) -> tuple[int, ...]:

@@ -256,6 +256,8 @@ class Resize(Operator):
             wanted = ints(sizes)
             if len(wanted) != len(axes):
                 raise OperatorError(f"{len(wanted)} sizes for {len(axes)} axes")
+            if not all(x.shape[a] for a in axes):
+                raise OperatorError(f"{x.type} has no elements to be resized")
             ratios = [m / x.shape[a] for m, a in zip(wanted, axes, strict=True)]
             if self.keep_aspect_ratio_policy == "stretch":
                 return {a: (m, r) for a, m, r in zip(axes, wanted, ratios, strict=True)}
@@ -342,7 +344,8 @@ class Resize(Operator):
         if self.exclude_outside:
             weights = np.where((positions < 0) | (positions >= n), 0.0, weights)
         if self.antialias or self.exclude_outside:
-            weights = weights / weights.sum(axis=1, keepdims=True)
+            with np.errstate(invalid="ignore"):  # of what is outside nothing is left
+                weights = weights / weights.sum(axis=1, keepdims=True)
         used = np.flatnonzero((weights != 0).any(axis=0))
         keep = slice(int(used[0]), int(used[-1]) + 1) if used.size else slice(0, 1)
         return np.clip(positions, 0, n - 1)[:, keep].astype(np.int32), weights[:, keep]

@@ -17,8 +17,8 @@ from aot_model.ir.expr import Expr, Index, call, cast, const, fresh, logical_and
 from aot_model.ir.index import add, less, mul
 from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.movement import bounded
-from aot_model.ops.registry import ints, operator, required, static
+from aot_model.ops.movement import safe_index
+from aot_model.ops.registry import alike, counts, ints, operator, required, static
 
 FAR = float(1 << 22)
 """Places further out than this are as good as at it; it is exact in float32."""
@@ -223,6 +223,8 @@ class RoiAlign(Operator):
         x, rois, batch = (required(inputs, k) for k in range(3))
         if x.type.rank != 4 or rois.type.rank != 2 or rois.shape[1] != 4 or batch.shape != rois.shape[:1]:
             raise OperatorError(f"boxes {rois.type} and batch indices {batch.type} do not fit {x.type}")
+        alike(x, rois)
+        counts(batch)
         if self.sampling_ratio < 1:
             raise OperatorError(
                 "a sampling_ratio of 0 (as many samples as the box is large) is not supported", "E202"
@@ -263,7 +265,7 @@ class RoiAlign(Operator):
             )
             p = call("min", call("max", tame(p), _num(p, 0)), _num(p, extent - 1))
             axes.append(linear_taps(p))
-        image = bounded(at(batch, (roi,)), x.shape[0])
+        image = safe_index(at(batch, (roi,)), x.shape[0])
 
         def value(chosen: list[Expr], weight: Expr | None) -> Expr:
             assert weight is not None
@@ -306,6 +308,7 @@ class CropAndResize(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, boxes, batch = (required(inputs, k) for k in range(3))
+        counts(batch)
         size = static(inputs, 3, "the size of the crops")
         if x.type.rank != 4 or boxes.type.rank != 2 or boxes.shape[1] != 4 or batch.shape != boxes.shape[:1]:
             raise OperatorError(f"boxes {boxes.type} and batch indices {batch.type} do not fit {x.type}")
@@ -348,7 +351,7 @@ class CropAndResize(Operator):
             p = call("min", call("max", tame(p), _num(p, 0)), _num(p, last))
             nearest = self.mode == "nearest"
             axes.append([Tap(cast(call("round", p), DType.INT32), None)] if nearest else linear_taps(p))
-        image = bounded(at(batch, (roi,)), x.shape[0])
+        image = safe_index(at(batch, (roi,)), x.shape[0])
 
         def value(chosen: list[Expr], weight: Expr | None) -> Expr:
             place = (clamp_index(i, extent) for i, extent in zip(chosen, x.shape[2:], strict=True))

@@ -23,8 +23,8 @@ from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.site import Site
 from aot_model.ops.indexing import int64
-from aot_model.ops.movement import bounded
-from aot_model.ops.registry import normal_axis, operator, required
+from aot_model.ops.movement import safe_index
+from aot_model.ops.registry import counts, normal_axis, operator, required
 from aot_model.ops.views import ramp
 
 
@@ -149,6 +149,7 @@ class ScatterElements(_Scatter):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         self._check()
         x, indices, updates = (required(inputs, k) for k in range(3))
+        counts(indices)
         normal_axis(self.axis, x.type.rank)
         if indices.shape != updates.shape or indices.type.rank != x.type.rank or updates.dtype is not x.dtype:
             raise OperatorError(f"indices {indices.type} and updates {updates.type} do not fit {x.type}")
@@ -206,6 +207,7 @@ class ScatterND(_Scatter):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         self._check()
         x, indices, updates = (required(inputs, k) for k in range(3))
+        counts(indices)
         if updates.dtype is not x.dtype:
             raise OperatorError(f"updates {updates.type} are of another type than {x.type}")
         if (
@@ -367,6 +369,7 @@ class TensorScatter(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         cache, update = required(inputs, 0), required(inputs, 1)
         begin = inputs[2] if len(inputs) > 2 else None
+        counts(begin)
         if self.mode not in ("linear", "circular"):
             raise OperatorError(f"mode is '{self.mode}', not linear or circular")
         a = normal_axis(self.axis, cache.type.rank)
@@ -392,7 +395,7 @@ class TensorScatter(Operator):
         begin = inputs[2] if len(inputs) > 2 else None
         a = normal_axis(self.axis, cache.type.rank)
         extent, count = cache.shape[a], update.shape[a]
-        start = const(0) if begin is None else cast(bounded(at(begin, (index[0],)), extent), DType.INT32)
+        start = const(0) if begin is None else cast(safe_index(at(begin, (index[0],)), extent), DType.INT32)
         place = sub(index[a], start)
         if self.mode == "circular":
             place = select(

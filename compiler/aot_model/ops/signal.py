@@ -18,7 +18,17 @@ from aot_model.ir.values import Value
 from aot_model.ops.composition import present
 from aot_model.ops.elementwise import op
 from aot_model.ops.fast_fourier import LONGEST, SHORTEST, FastFourier
-from aot_model.ops.registry import Build, ints, normal_axis, operator, ranked, required, static
+from aot_model.ops.registry import (
+    Build,
+    bounded,
+    normal_axis,
+    only,
+    operator,
+    ranked,
+    required,
+    static,
+    whole,
+)
 from aot_model.ops.views import ReshapeTo
 
 
@@ -139,12 +149,12 @@ class DFT(Operator):
         given, axis_data = static(inputs, 1, "the length"), static(inputs, 2, "the axis")
         if x.type.rank < 2 or x.shape[-1] not in (1, 2):
             raise OperatorError(f"takes a last axis of 1 (real) or 2 (complex), not {x.type}")
-        axis = normal_axis(-2 if axis_data is None else ints(axis_data)[0], x.type.rank)
+        axis = normal_axis(-2 if axis_data is None else whole(axis_data, "the axis"), x.type.rank)
         if axis == x.type.rank - 1:
             raise OperatorError("the last axis holds real and imaginary parts")
         real = bool(self.inverse and self.onesided)
         length = 2 * (x.shape[axis] - 1) if real else x.shape[axis]
-        length = length if given is None else ints(given)[0]
+        length = length if given is None else whole(given, "the length")
         if length < 1:
             raise OperatorError(f"a transform of {length} elements")
         return axis, length, length if not self.onesided or real else length // 2 + 1, real
@@ -216,11 +226,12 @@ class STFT(Operator):
         window = present(inputs, 2)
         if step is None or (length is None and window is None):
             raise OperatorError("the frame step, or both the frame length and the window, are missing")
-        size = ints(length)[0] if length is not None else window.shape[0] if window is not None else 0
-        x = ranked(required(inputs), 2, 3)
-        if ints(step)[0] < 1 or not 1 <= size <= x.shape[1] or x.shape[2:] not in ((), (1,), (2,)):
-            raise OperatorError(f"frames of {size} every {ints(step)[0]} do not fit {x.type}")
-        return ints(step)[0], size
+        size = window.shape[0] if window is not None and window.shape else 0
+        size = size if length is None else whole(length, "the frame length")
+        x, every = ranked(required(inputs), 2, 3), whole(step, "the frame step")
+        if every < 1 or not 1 <= size <= x.shape[1] or x.shape[2:] not in ((), (1,), (2,)):
+            raise OperatorError(f"frames of {size} every {every} do not fit {x.type}")
+        return every, size
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
@@ -258,14 +269,16 @@ class MelWeightMatrix(Operator):
         given = [static(inputs, k, f"the {name}") for k, name in enumerate(names)]
         if any(v is None for v in given):
             raise OperatorError("an input is missing")
-        bands, length, rate, low, high = (float(np.asarray(v).reshape(-1)[0]) for v in given)
+        count, length = (whole(v, f"the {name}") for v, name in zip(given[:2], names, strict=False))
+        rate, low, high = (float(only(v, f"the {n}")) for v, n in zip(given[2:], names[2:], strict=True))
         if not (0 < rate < np.inf and 0 <= low <= high <= rate):
             raise OperatorError(
                 f"its bands lie between {low:g} and {high:g} Hz, not between 0 and the rate, {rate:g} Hz"
             )
-        count, bins = int(bands), int(length) // 2 + 1
+        bins = length // 2 + 1
         if min(count, length) < 0:
-            raise OperatorError(f"{count} bands of a transform of {length:g} samples")
+            raise OperatorError(f"{count} bands of a transform of {length} samples")
+        bounded(count * bins)
         lowest, highest = (2595 * np.log10(1 + edge / 700) for edge in (low, high))
         # As the reference: the top edge is not part of the division.
         mel = np.arange(count + 2) * ((highest - lowest) / (count + 2)) + lowest

@@ -40,11 +40,15 @@ def reciprocal_table(double: bool) -> Table:
 
 def interpolated(table: Table, x: Expr) -> Expr:
     """A function of int16 x (as int32): the upper 9 bits choose one of 512 pieces, the others interpolate in
-    it.
+    it. Differences of neighbours are int16, as TensorFlow Lite's are: a logarithm beside 0, where they are
+    larger, wraps.
     """
     place = call("add", call("sar", x, const(7)), const(256))
     left, right = (cast(table.at(i), DType.INT32) for i in (place, call("add", place, const(1))))
-    part = call("mul", call("sub", right, left), call("bitand", x, const(127)))
+    slope = call("sub", right, left)
+    if int(np.abs(np.diff(np.asarray(table.values, np.int64))).max()) >= 1 << 15:
+        slope = cast(cast(slope, DType.INT16), DType.INT32)
+    part = call("mul", slope, call("bitand", x, const(127)))
     return call("add", left, call("sar", call("add", part, const(64)), const(7)))
 
 

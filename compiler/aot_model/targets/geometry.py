@@ -46,12 +46,15 @@ def conv_shape(
 ) -> ConvShape:
     """The geometry of a node, 1-D as 2-D with one row; strides where the input is read through a window."""
     d = x.type.rank - 2
+    # a step that is never taken may be larger than the image
+    steps = op.strides if isinstance(op, ConvolutionTranspose) else _taken(op.strides, out.shape[1:-1])
+    dilations = _taken(op.dilations, kernel)
     if d == 3:
-        return _deep(x, out, kernel, op, groups, window)
+        return _deep(x, out, kernel, (steps, dilations, op.pads), groups, window)
     in_h, in_w = planar(x.shape[1:-1], 1)
     out_h, out_w = planar(out.shape[1:-1], 1)
-    (kernel_h, kernel_w), (stride_h, stride_w) = planar(kernel, 1), planar(op.strides, 1)
-    (dilation_h, dilation_w), (pad_top, pad_left) = planar(op.dilations, 1), planar(op.pads[:d], 0)
+    (kernel_h, kernel_w), (stride_h, stride_w) = planar(kernel, 1), planar(steps, 1)
+    (dilation_h, dilation_w), (pad_top, pad_left) = planar(dilations, 1), planar(op.pads[:d], 0)
     strides = None
     if window is not None and window.source is not x:
         s = window.strides
@@ -77,17 +80,23 @@ def conv_shape(
     )
 
 
+def _taken(steps: tuple[int, ...], counts: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of so many windows, or dilations of so many taps, for each axis: 1 where there is only one."""
+    return tuple(step if count > 1 else 1 for step, count in zip(steps, counts, strict=True))
+
+
 def _deep(
     x: Value,
     out: Value,
     kernel: tuple[int, ...],
-    op: Convolution | ConvolutionTranspose | Pool,
+    windows: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]],
     groups: int,
     window: Strided | None,
 ) -> ConvShape:
-    """The geometry of a 3-D convolution."""
+    """The geometry of a 3-D convolution. windows: strides, dilations, pads."""
+    strides, dilations, pads = windows
     s = window.strides if window is not None else strides_of(x.shape)
-    depth = Depth(x.shape[1], out.shape[1], kernel[0], op.strides[0], op.dilations[0], op.pads[0], s[1])
+    depth = Depth(x.shape[1], out.shape[1], kernel[0], strides[0], dilations[0], pads[0], s[1])
     (in_h, in_w, in_c), (out_h, out_w, out_c) = x.shape[2:], out.shape[2:]
     return ConvShape(
         x.shape[0],
@@ -99,12 +108,12 @@ def _deep(
         out_c,
         kernel[1],
         kernel[2],
-        op.strides[1],
-        op.strides[2],
-        op.dilations[1],
-        op.dilations[2],
-        op.pads[1],
-        op.pads[2],
+        strides[1],
+        strides[2],
+        dilations[1],
+        dilations[2],
+        pads[1],
+        pads[2],
         groups,
         (s[0], s[2], s[3], s[4]),
         depth,

@@ -316,9 +316,6 @@ AOT_MODEL_OPAQUE static uint32_t *expand4_int8(
 AOT_MODEL_OPAQUE static const int8_t *run_int8_4x4x3_k6_z3(const int8_t *x, int32_t row, int32_t column,
     int8_t *slot)
 {
-    if (row >= 0 && row < 4 && column >= 0 && column <= -2) {
-        return x + row * 12 + column * 3;
-    }
     memset(slot, 3, 18);
     const int32_t from = column < 0 ? -column : 0;
     const int32_t to = column > -2 ? 4 - column : 6;

@@ -25,7 +25,7 @@ def _gather_row(s: ConvShape, x: Elements, mve: bool) -> tuple[str, str]:
     name = f"taps_{x.dtype}_{key}{'_mve' if mve else ''}"
     _, sy, sx, _ = s.strides
     fast = ""
-    if s.dilation_w == 1:
+    if s.dilation_w == 1 and s.kernel_w <= s.in_w:
         copy = (
             f"    memcpy(to, from, {2 * run}u);"
             if x.size == 2 and x.shift == 0
@@ -112,14 +112,16 @@ def _clipped_gather(s: ConvShape, x: Elements, name: str, outside: int) -> str:
     """The same of neighbouring taps: what lies left of the image, in it, and right of it."""
     _, sy, sx, _ = s.strides
     run, width = s.kernel_w * s.in_c, s.kernel_w
+    whole = f"""\
+    }} else if (column >= 0 && column <= {s.in_w - width}) {{
+        aot_model_take_{x.dtype}(to, x + (row * {sy} + column * {sx}), {x.shift}, {run});
+"""
     return f"""/* {width} x {s.in_c} taps at (row, column); outside of the image: the zero point. */
 AOT_MODEL_OPAQUE static void {name}(const {x.dtype}_t *x, int32_t row, int32_t column, int16_t *to)
 {{
     if (row < 0 || row >= {s.in_h}) {{
         aot_model_fill_int16(to, {outside}, {run});
-    }} else if (column >= 0 && column <= {s.in_w - width}) {{
-        aot_model_take_{x.dtype}(to, x + (row * {sy} + column * {sx}), {x.shift}, {run});
-    }} else {{
+{whole if width <= s.in_w else ""}    }} else {{
         const int32_t left = column >= 0 ? 0 : column < -{width} ? {width} : -column;
         const int32_t inside = {s.in_w} - column;
         const int32_t end = inside < left ? left : inside > {width} ? {width} : inside;

@@ -260,7 +260,8 @@ def _rows_of_pixels(v: TileView, pixels: int) -> TileView:
     def cost(width: int) -> float:
         return count // width * (sum(p * k + k for p, k in split(width, pixels)) + 2)
 
-    widths = [d for d in range(1, count + 1) if count % d == 0 and d * v.pixel * 2 <= TILE_BYTES] or [1]
+    most = min(count, TILE_BYTES // (2 * v.pixel))
+    widths = [d for d in range(1, most + 1) if count % d == 0] or [1]
     width = min(widths, key=lambda d: (cost(d), d))
     height = count // width
     return replace(v, batch=batch, in_h=height, in_w=width, out_h=height, out_w=width,

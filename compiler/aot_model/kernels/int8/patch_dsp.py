@@ -107,11 +107,13 @@ def run_helper(shape: ConvShape, quant: QuantSpec) -> tuple[str, str]:
         key += f"_d{shape.dilation_w}"
     name = f"run_{quant.x_dtype}_{key}"
     if shape.adjacent_taps:
-        body = f"""\
+        whole = f"""\
     if (row >= 0 && row < {h} && column >= 0 && column <= {w - kw}) {{
         return x + row * {w * c} + column * {c};
     }}
-    memset(slot, {quant.x_zero_point}, {kw * c});
+"""
+        body = f"""\
+{whole if kw <= w else ""}    memset(slot, {quant.x_zero_point}, {kw * c});
     const int32_t from = column < 0 ? -column : 0;
     const int32_t to = column > {w - kw} ? {w} - column : {kw};
     if (row >= 0 && row < {h} && from < to) {{

@@ -71,9 +71,7 @@ def patch_copier(shape: ConvShape, fill: int) -> Patch:
     ]
     begin = f"const int8_t *from = x + iy * {row} + ix * {s.in_c};\n{inside}"
     if conditions:
-        # A window larger than the image never lies inside of it.
-        ever = tall <= s.in_h and wide <= s.in_w
-        begin = f"if ({' && '.join(conditions)}) {{\n{begin}return;\n}}\n" if ever else ""
+        begin = f"if ({' && '.join(conditions)}) {{\n{begin}return;\n}}\n" if s.fits else ""
         begin += f"aot_mve_fill(patch, {fill}, {s.kernel_h * s.kernel_w * s.in_c});\n"
         begin += rows_of_taps(
             s,
@@ -205,11 +203,10 @@ def scatter(g: Groups, fill: int, size: int) -> tuple[Patch, Packed]:
     element = np.arange(run * s.in_c * size // unit) * (unit // size)
     tap, channel = element // s.in_c, element % s.in_c
     at = channel // g.channels * g.taps + tap * g.channels + channel % g.channels
-    whole = f"""\
-if (iy < 0 || iy > {s.in_h - s.tall} || ix < 0 || ix > {s.in_w - s.wide}) {{
-    aot_mve_fill((int8_t *)patch, {fill}, {size * g.count * g.taps});
-}}
-"""
+    whole = f"aot_mve_fill((int8_t *)patch, {fill}, {size * g.count * g.taps});\n"
+    if s.fits:  # else all of them lie beside the image, at least in part
+        beside = f"iy < 0 || iy > {s.in_h - s.tall} || ix < 0 || ix > {s.in_w - s.wide}"
+        whole = f"if ({beside}) {{\n    {whole}}}\n"
     units = f"{s.in_c * size // unit}"
 
     def move(tap: str, pixel: str, first: str, count: str) -> str:
