@@ -9,6 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from aot_model.cli import main
+from aot_model.emit import budgets
 from onnx_models import model, save, tensor, unary
 
 Captured = pytest.CaptureFixture[str]
@@ -63,3 +64,35 @@ def test_flash(kind: int, said: bool, tmp_path: Path, capsys: Captured) -> None:
     assert ("32 of them are real numbers" in text) == said and "--params external" in text
     assert main([*command, "--params=external"]) == 1
     assert "--params external" not in hint(capsys, "bytes of flash")
+
+
+@pytest.mark.parametrize("target", ["c", "host", "cortex-m4"])
+def test_memory_beyond_what_a_program_may_have(target: str, tmp_path: Path, capsys: Captured) -> None:
+    """Two tensors of 1.2 GB each: C of 32 bits has no array for both."""
+    shape = (300_000_000,)
+    add = helper.make_node("Add", ["a", "b"], ["y"], name="node")
+    path = save(
+        model([add], [tensor("a", shape), tensor("b", shape)], [tensor("y", shape)]), tmp_path / "m.onnx"
+    )
+    command = ["compile", str(path), "-o", str(tmp_path / "o"), f"--target={target}"]
+    assert main([*command, "--io=workspace"]) == 1
+    error = capsys.readouterr().err
+    assert "2,400,000,000 bytes of memory, 2,147,483,647 are the most that a program may have" in error
+    assert "[E401]" in error and "live at the peak" in error and not (tmp_path / "o").exists()
+    assert main(command) == 0
+
+
+def test_constants_beyond_what_a_program_may_have(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = helper.make_node("Add", ["x", "c"], ["y"], name="node")
+    values = np.arange(8, dtype=np.float32)
+    path = save(
+        model([add], [tensor("x", (1, 8))], [tensor("y", (1, 8))], {"c": values}), tmp_path / "m.onnx"
+    )
+    command = ["compile", str(path), "-o", str(tmp_path / "o")]
+    monkeypatch.setattr(budgets, "MAX_BYTES", 31)
+    assert main(command) == 1
+    assert hint(capsys, "32 bytes of constants, 31 are the most that a program may have") == ""
+    monkeypatch.setattr(budgets, "MAX_BYTES", 32)
+    assert main(command) == 0

@@ -8,8 +8,8 @@ from pathlib import Path
 from rows import Row, graph, registry_rows
 
 from aot_model.errors import CompileError
-from aot_model.frontends.onnx_checks import MAX_BYTES
 from aot_model.ir.operator import Inputs, Operator, OperatorError
+from aot_model.ir.types import MAX_BYTES
 from aot_model.ir.values import Value
 from aot_model.ops.registry import Build
 

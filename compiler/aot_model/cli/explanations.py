@@ -46,8 +46,9 @@ EXPLANATIONS = {
     "operator allows: quantise again, with a newer converter.",
     "E303": "The parameters file is of another structure than the library (other layers, another layout): "
     "make both from the same model with the same options.",
-    "E401": "The tensors that live at the same time do not fit the pools. The table says which: enlarge a "
-    "pool, add one, try --planner optimal or --option optimize=size, make the input smaller.",
+    "E401": "The tensors that live at the same time do not fit the pools, or are more than a program may "
+    "have (2 GB). The table says which: enlarge a pool, add one, try --planner optimal or --option "
+    "optimize=size, make the input smaller.",
     "E402": "--max-ram, --max-flash, --max-stack or --max-cycles is less than what is needed. The table "
     "says where the bytes or the cycles are, the hint what other options need.",
     "E501": "A name is not known, is used twice, or options exclude each other. "

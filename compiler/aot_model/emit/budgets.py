@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from aot_model.emit.report import report
 from aot_model.emit.view import ModelView
-from aot_model.errors import CompileError, Problem
+from aot_model.errors import CompileError, Problem, fail
+from aot_model.ir.types import MAX_BYTES
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,18 @@ class Budgets:
 def check_budgets(
     view: ModelView, budgets: Budgets, alternatives: Callable[[], Mapping[str, ModelView]], where: str = ""
 ) -> None:
-    """CompileError E402 when the workspace or the constants exceed a budget.
+    """CompileError E402 when the workspace or the constants exceed a budget, or the constants what a program
+    may have at all.
 
     alternatives: the model compiled with other options, by the words that ask for them; called when a budget
     is exceeded.
     """
+    where = where or view.source_name
+    if view.constant_bytes > MAX_BYTES:
+        message = (
+            f"{view.constant_bytes:,} bytes of constants, {MAX_BYTES:,} are the most that a program may have"
+        )
+        raise fail("E402", message, where=where)
     measures: list[tuple[str, Callable[[ModelView], int], int | None, Callable[[ModelView], list[str]]]] = [
         ("RAM", lambda v: v.workspace_size, budgets.ram, _ram_hints),
         ("flash for constants", lambda v: v.constant_bytes, budgets.flash, _flash_hints),
@@ -42,9 +50,7 @@ def check_budgets(
             f"`{words}` needs {size(other):,}" for words, other in others.items() if size(other) < size(view)
         ]
         message = f"needs {size(view):,} bytes of {what}, the budget is {limit:,}"
-        problems.append(
-            Problem("E402", message, where or view.source_name, "; ".join([*better, *hints(view)]))
-        )
+        problems.append(Problem("E402", message, where, "; ".join([*better, *hints(view)])))
     if problems:
         last = problems[-1]
         raise CompileError(

@@ -18,12 +18,10 @@ import onnx.helper
 from aot_model.c.names import printable
 from aot_model.errors import CompileError, Problem
 from aot_model.ir.operator import OperatorError
-from aot_model.ir.types import DType, elements_beside
+from aot_model.ir.types import MAX_BYTES, DType, elements_beside
 from aot_model.ir.values import Value
 from aot_model.ops.registry import MAX_RANK, load_all, operator_of
 
-MAX_BYTES = 2**31 - 1
-"""Of one tensor: generated code counts in int32_t."""
 MAX_NODES = 1_000_000
 """Of a model with its functions inlined."""
 MAX_FUNCTION_DEPTH = 100

@@ -20,7 +20,7 @@ from aot_model.frontends.tflite_tensors import Tensor
 from aot_model.frontends.tflite_variables import Key, Variables
 from aot_model.ir.graph import Graph
 from aot_model.ir.operator import Operator, OperatorError
-from aot_model.ir.types import DType, Quantisation, elements_beside
+from aot_model.ir.types import MAX_BYTES, DType, Quantisation, elements_beside
 from aot_model.ir.values import Value, constant
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Transpose
@@ -29,7 +29,6 @@ from aot_model.ops.requantise import Requantise, Rescale
 from aot_model.ops.views import ReshapeTo
 from aot_model.passes.fold_constants import folded
 
-MAX_BYTES = 2**31 - 1
 QUANTISED = (DType.INT8, DType.UINT8, DType.INT16)
 
 Result = Value | Sequence[Value]

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from aot_model.frontends.model import Bindings, given_elements
-from aot_model.frontends.tflite_tensors import MAX_BYTES, Tensor, short
-from aot_model.ir.types import Quantisation, TensorType, elements_beside
+from aot_model.frontends.tflite_tensors import Tensor, short
+from aot_model.ir.types import MAX_BYTES, Quantisation, TensorType, elements_beside
 from aot_model.ir.values import Value, constant
 
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot_model.frontends.tflite_conversion import MAX_BYTES, Conversion, rule
+from aot_model.frontends.tflite_conversion import Conversion, rule
 from aot_model.frontends.tflite_custom import CustomOptions
 from aot_model.frontends.tflite_movement import slices
 from aot_model.ir.operator import OperatorError
-from aot_model.ir.types import DType, elements_beside
+from aot_model.ir.types import MAX_BYTES, DType, elements_beside
 from aot_model.ir.values import Value
 from aot_model.ops.audio_features import AutoScale, ScaledWindow, SpectrumEnergy
 from aot_model.ops.audio_fourier import InverseRealFourier, RealFourier

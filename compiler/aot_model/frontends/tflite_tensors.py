@@ -19,10 +19,9 @@ import tflite
 from flatbuffers.table import Table
 
 from aot_model.frontends.tflite_sparse import dense, sparsity
-from aot_model.ir.types import DType, Quantisation, elements_beside
+from aot_model.ir.types import MAX_BYTES, DType, Quantisation, elements_beside
 
 MAX_RANK = 8
-MAX_BYTES = 2**31 - 1
 NO_QUANTISATION = Quantisation((), ())
 _LEAST_NORMAL = 2.0**-126
 

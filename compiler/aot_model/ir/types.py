@@ -149,6 +149,12 @@ class Quantisation:
     axis: int | None = None
 
 
+MAX_BYTES = 2**31 - 1
+"""Of one tensor, and of all memory and all constants of a program: generated code counts in int32_t, and
+compilers for 32 bits have no larger object.
+"""
+
+
 def elements_beside(shape: Sequence[int]) -> int:
     """Elements of a tensor if each axis without any had one: limits of sizes must not miss the other axes of
     an empty tensor, along which there are tables.

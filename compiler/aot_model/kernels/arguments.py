@@ -9,7 +9,7 @@ from aot_model.ir.admissible import ANYTHING, beyond_type
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.program import Access, Buffer, Param, Role
 from aot_model.ir.strided import Strided
-from aot_model.ir.types import DType, TensorType
+from aot_model.ir.types import MAX_BYTES, DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import Packed, Scratch
 
@@ -30,7 +30,7 @@ def written(name: str, value: Value) -> Argument:
 
 def scratch_buffer(name: str, piece: Scratch) -> Buffer:
     """Memory that is used during one call. OperatorError when it is too large to be indexed by int32."""
-    if piece.nbytes > DType.INT32.limits[1]:
+    if piece.nbytes > MAX_BYTES:
         raise OperatorError(f"{piece.nbytes:,} bytes of memory while it runs are too many", "E202")
     return Buffer(name, TensorType(DType.UINT8, (piece.nbytes,)), Role.WORKSPACE, align=piece.align)
 

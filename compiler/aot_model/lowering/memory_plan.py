@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from aot_model.errors import fail
 from aot_model.ir.program import Access, Branch, Buffer, Call, Loop, Once, Program, Role, Step
 from aot_model.ir.program import Overlap as CallOverlap
+from aot_model.ir.types import MAX_BYTES
 from aot_model.memory import (
     Algorithm,
     Block,
@@ -55,7 +56,8 @@ def plan_memory(
     processor: str = "",
     kept: Mapping[Buffer, tuple[str, int]] | None = None,
 ) -> Addresses:
-    """Offsets of all buffers. CompileError E401 with a table when they do not fit in the pools.
+    """Offsets of all buffers. CompileError E401 with a table when they do not fit in the pools, or when all
+    pools together are larger than a program may have.
 
     processor: name of the target that computes what no other has taken over.
     kept: addresses that buffers have and keep; the others go into the gaps.
@@ -104,6 +106,14 @@ def plan_memory(
         raise fail(
             "E401", str(error), hint="give the pool more bytes, or another pool to spill into"
         ) from None
+    total = sum(answer.pool_sizes.values())
+    if total > MAX_BYTES:
+        raise fail(
+            "E401",
+            f"{total:,} bytes of memory, {MAX_BYTES:,} are the most that a program may have\n"
+            f"{answer.report().rstrip()}",
+            hint="make the input smaller",
+        )
     of = {b: (answer.offsets[ids[b]].pool, answer.offsets[ids[b]].offset) for b in every}
     return Addresses(of, answer, pools, {b: (ranges[b].first, ranges[b].last) for b in every})
 

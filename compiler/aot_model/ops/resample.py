@@ -254,10 +254,8 @@ class Resize(Operator):
         axes = self._axes(x.type.rank)
         if sizes is not None and sizes.size:
             wanted = ints(sizes)
-            if len(wanted) != len(axes):
-                raise OperatorError(f"{len(wanted)} sizes for {len(axes)} axes")
-            if not all(x.shape[a] for a in axes):
-                raise OperatorError(f"{x.type} has no elements to be resized")
+            if len(wanted) != len(axes) or not all(x.shape[a] for a in axes):
+                raise OperatorError(f"{len(wanted)} sizes for {len(axes)} axes of {x.type}")
             ratios = [m / x.shape[a] for m, a in zip(wanted, axes, strict=True)]
             if self.keep_aspect_ratio_policy == "stretch":
                 return {a: (m, r) for a, m, r in zip(axes, wanted, ratios, strict=True)}
