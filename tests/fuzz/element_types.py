@@ -1,4 +1,5 @@
-"""Every input and constant of every operator in every other element type: refused, or C without a warning.
+"""Every input and constant of every operator in every other element type, alone and with all others of its
+type: refused, or C without a warning.
 
     python tests/fuzz/element_types.py [--part 3/60] [--target cortex-m4]
 
@@ -8,9 +9,10 @@ All are 60,000 models for a target and take a quarter of an hour.
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,27 +30,36 @@ TYPES = {
 }  # fmt: skip
 
 
+def retypings(types: Sequence[int], kinds: Iterable[int]) -> Iterator[tuple[tuple[int, ...], int]]:
+    """(places, new type): each place alone, and in twos and all together those that have one type."""
+    together = {t: [k for k, other in enumerate(types) if other == t] for t in types}
+    places = [(k,) for k in range(len(types))]
+    places += [pair for those in together.values() for pair in itertools.combinations(those, 2)]
+    places += [tuple(those) for those in together.values() if len(those) > 2]
+    yield from ((those, to) for those in places for to in kinds if types[those[0]] != to)
+
+
 def _of_onnx(data: bytes) -> Iterator[bytes]:
-    """One input or constant of the graph has another type; results have what follows from it."""
+    """Inputs and constants of the graph have another type; results have what follows from it."""
     base = onnx.load_from_string(data)
-    places = [(g, k) for g in ("input", "initializer") for k in range(len(getattr(base.graph, g)))]
-    for group, k in places:
-        for to, numpy in TYPES.items():
-            model = onnx.ModelProto()
-            model.CopyFrom(base)
-            one: Any = getattr(model.graph, group)[k]
-            now = one.data_type if group == "initializer" else one.type.tensor_type.elem_type
-            if now == to or now == TensorProto.STRING:
+    types = [v.type.tensor_type.elem_type for v in base.graph.input]
+    types += [t.data_type for t in base.graph.initializer]
+    for places, to in retypings(types, TYPES):
+        if any(types[k] == TensorProto.STRING for k in places):
+            continue
+        model = onnx.ModelProto()
+        model.CopyFrom(base)
+        every: list[Any] = [*model.graph.input, *model.graph.initializer]
+        for k in places:
+            if k < len(model.graph.input):
+                every[k].type.tensor_type.elem_type = to
                 continue
-            if group == "initializer":
-                with np.errstate(all="ignore"):
-                    numbers = numpy_helper.to_array(one).astype(numpy)
-                one.CopyFrom(numpy_helper.from_array(numbers, one.name))
-            else:
-                one.type.tensor_type.elem_type = to
-            for output in model.graph.output:
-                output.type.Clear()
-            yield model.SerializeToString()
+            with np.errstate(all="ignore"):
+                numbers = numpy_helper.to_array(every[k]).astype(TYPES[to])
+            every[k].CopyFrom(numpy_helper.from_array(numbers, every[k].name))
+        for output in model.graph.output:
+            output.type.Clear()
+        yield model.SerializeToString()
 
 
 def cases(part: int = 0, parts: int = 1, target: str = TARGETS[0]) -> Iterator[Case]:
@@ -58,7 +69,7 @@ def cases(part: int = 0, parts: int = 1, target: str = TARGETS[0]) -> Iterator[C
 
     for number, (name, data) in enumerate(dict(made).items()):
         if number % parts == part % parts:
-            forms = (other_types if name.endswith(".tflite") else _of_onnx)(data)
+            forms = other_types(data, retypings) if name.endswith(".tflite") else _of_onnx(data)
             yield from (Case(f"{k}-{name}", form, target) for k, form in enumerate(forms))
 
 
@@ -71,9 +82,10 @@ def wrong(forms: list[Case]) -> tuple[int, list[str]]:
     return compiled, [f"{c.name}: {c.why[-1500:]}" for c in forms if c.status == "failed"]
 
 
-def main() -> int:
+def main_of(cases: Callable[[int, int, str], Iterator[Case]], description: str) -> int:
+    """A command that tries the cases of one part for one target."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--part", default="0/1")
     parser.add_argument("--target", choices=TARGETS, default=TARGETS[0])
@@ -86,4 +98,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main_of(cases, __doc__ or ""))

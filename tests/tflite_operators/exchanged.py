@@ -5,7 +5,7 @@ or axis is, and options besides.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import flatbuffers
@@ -185,21 +185,36 @@ def _packed(model: Any) -> bytes:
     return bytes(builder.Output())
 
 
-def other_types(source: bytes) -> Iterator[bytes]:
-    """Files in which one tensor has another type."""
+def other_types(
+    source: bytes, retypings: Callable[[list[int], Iterable[int]], Iterator[tuple[tuple[int, ...], int]]]
+) -> Iterator[bytes]:
+    """Files in which tensors have another type."""
     tensors = schema.ModelT.InitFromPackedBuf(source, 0).subgraphs[0].tensors
-    for k, before in enumerate(tensors):
-        for to in TYPES:
-            if to == before.type:
-                continue
-            model = schema.ModelT.InitFromPackedBuf(source, 0)
+    for places, to in retypings([t.type for t in tensors], TYPES):
+        model = schema.ModelT.InitFromPackedBuf(source, 0)
+        for k in places:
             tensor = model.subgraphs[0].tensors[k]
             array = _numbers(model, tensor)
             tensor.type = to
             if array is not None:
                 with np.errstate(all="ignore"):
                     _keep(model, tensor, array.astype(TYPES[to]))
-            yield _packed(model)
+        yield _packed(model)
+
+
+def with_shapes(
+    source: bytes, others: Callable[[list[tuple[tuple[int, ...], int]]], Iterator[list[tuple[int, ...]]]]
+) -> Iterator[bytes]:
+    """Files in which tensors that are no constants have others than their shapes and bytes per element."""
+    model = schema.ModelT.InitFromPackedBuf(source, 0)
+    tensors = [
+        t for t in model.subgraphs[0].tensors if model.buffers[t.buffer].data is None and t.type in TYPES
+    ]
+    given = [(_shape(t), np.dtype(TYPES[t.type]).itemsize) for t in tensors]
+    for shapes in others(given):
+        for tensor, shape in zip(tensors, shapes, strict=True):
+            tensor.shape, tensor.shapeSignature = np.asarray(shape, np.int32), None
+        yield _packed(model)
 
 
 def changed(source: bytes, rng: Draw) -> bytes:

@@ -187,6 +187,9 @@ _REAL = frozenset(
 """Functions of real numbers: no integer has one as its result."""
 
 _LOGICAL = frozenset(("And", "Or", "Xor", "Not"))
+_BITWISE = frozenset(("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"))
+_OF_BOOLEANS = _LOGICAL | _BITWISE | {"Identity", "Equal"}
+"""A product or a sum of booleans is no boolean."""
 
 
 MAX_INPUTS = 128
@@ -219,7 +222,13 @@ class Elementwise(Operator):
         if self.name != "Pow":
             alike(*values)
         x = values[0].dtype
-        if (self.name in _REAL and not x.is_float) or (self.name in _LOGICAL and x is not DType.BOOL):
+        wrong = (
+            (self.name in _REAL and not x.is_float)
+            or (self.name in _LOGICAL and x is not DType.BOOL)
+            or (self.name in _BITWISE and x.is_float)
+            or (x is DType.BOOL and self.name not in _OF_BOOLEANS)
+        )
+        if wrong:
             raise OperatorError(f"{self.name} of {values[0].type} is not supported", "E202")
         return [TensorType(self.result or values[0].dtype, broadcast(*(v.shape for v in values)))]
 

@@ -191,29 +191,27 @@ class DirectConvolution:
         if s.batch * s.out_h * s.out_w > MANY_OUTPUTS or s.depth:
             return None, None
         size = 1 + sum((e - 1) * t for e, t in zip((s.batch, s.in_h, s.in_w, s.in_c), s.strides, strict=True))
-        reads, begun, ends = [], [], []
-        for n in range(s.batch):
-            for r, c in self.rectangles():
-                y, x = np.divmod(np.arange(r.count * c.count), c.count)
-                read = (
-                    n * n_stride
-                    + (r.first + y * self.rows.in_step) * h
-                    + (c.first + x * self.cols.in_step) * w
-                )
-                if r.taps * c.taps == 0:
-                    read = np.full_like(read, size)
-                row = n * s.out_h + r.out + y * self.rows.out_step
-                end = (row * s.out_w + c.out + x * self.cols.out_step + 1) * s.out_c
-                at = np.arange(0, len(y), block.pixels) if begins is None else begins(len(y))
-                reads.append(np.minimum.reduceat(read, at))
-                ends.append(np.maximum.reduceat(end, at))
-                begun.append(np.minimum.reduceat(end - s.out_c, at))
+        reads, begun, ends = [], [], []  # of one image
+        for r, c in self.rectangles():
+            y, x = np.divmod(np.arange(r.count * c.count), c.count)
+            read = (r.first + y * self.rows.in_step) * h + (c.first + x * self.cols.in_step) * w
+            row = r.out + y * self.rows.out_step
+            end = (row * s.out_w + c.out + x * self.cols.out_step + 1) * s.out_c
+            at = np.arange(0, len(y), block.pixels) if begins is None else begins(len(y))
+            none = r.taps * c.taps == 0
+            reads.append(np.full(len(at), size) if none else np.minimum.reduceat(read, at))
+            ends.append(np.maximum.reduceat(end, at))
+            begun.append(np.minimum.reduceat(end - s.out_c, at))
+        images, image = np.arange(s.batch)[:, None], s.out_h * s.out_w * s.out_c
+        read_first = np.concatenate(reads)
+        every_read = np.where(read_first < size, images * n_stride + read_first, size).ravel()
+        every = (images * image + np.concatenate(ends)).ravel()
+        every_begun = (images * image + np.concatenate(begun)).ravel()
         channel_blocks = s.groups * sum(count for _, count, _ in self.vectors(block))
-        every = np.concatenate(ends)
         reread = reread and channel_blocks > 1
         return (
-            slack(np.concatenate(reads), every, reread=reread, size=size, element=4),
-            slack(np.concatenate(begun), every, reread=True, size=int(every.max()), element=4),
+            slack(every_read, every, reread=reread, size=size, element=4),
+            slack(every_begun, every, reread=True, size=int(every.max()), element=4),
         )
 
     # ---- code
