@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from aot_model.ir.expr import Call, Expr, Load, load, var
+from aot_model.ir.expr import Call, Expr, Load, Reduce, load, var
 from aot_model.ir.operator import Inputs, Operator
+from aot_model.ir.types import DType
 
+NUMBERS = frozenset("add sub mul div min max mod fmod floor_div pow lt le neg abs".split())
+"""Operations that booleans do not have."""
 ALIKE = frozenset(
     "add sub mul div min max mod fmod floor_div pow lt le eq and or bitand bitor bitxor select".split()
 )
@@ -12,8 +15,8 @@ ALIKE = frozenset(
 
 
 def mixed(expression: Expr) -> str:
-    """An operation whose operands have several types, or an index that is no integer; empty where there is
-    none.
+    """An operation whose operands have several types or are no numbers, or an index that is no integer; empty
+    where there is none.
     """
     seen, rest = set[Expr](), [expression]
     while rest:
@@ -27,6 +30,10 @@ def mixed(expression: Expr) -> str:
             operands = one.args[1:] if one.op == "select" else one.args
             if len({v.dtype for v in operands}) > 1:
                 return f"{one.op} of {', '.join(v.dtype.label for v in operands)}"
+        if isinstance(one, Call) and one.op in NUMBERS and one.args[0].dtype is DType.BOOL:
+            return f"{one.op} of bool"
+        if isinstance(one, Reduce) and one.op in ("add", "mul") and one.dtype is DType.BOOL:
+            return f"{one.op} of many bool"
         rest += one.children
     return ""
 

@@ -24,11 +24,18 @@ TYPES = (
 
 
 def _forms(inputs: Inputs) -> Iterator[Inputs]:
+    """One input of another type, and all together that have one."""
     yield inputs
-    for k, value in enumerate(inputs):
+    types = [None if v is None or v.dtype.is_string else v.dtype for v in inputs]
+    places = [{k} for k, t in enumerate(types) if t]
+    together = [{k for k, other in enumerate(types) if other is t} for t in dict.fromkeys(types) if t]
+    for those in [*places, *(t for t in together if len(t) > 1)]:
         for to in TYPES:
-            if value is not None and value.dtype is not to and not value.dtype.is_string:
-                yield [*inputs[:k], resized(value, value.shape, to), *inputs[k + 1 :]]
+            if any(types[k] is not to for k in those):
+                yield [
+                    resized(v, v.shape, to) if v is not None and k in those else v
+                    for k, v in enumerate(inputs)
+                ]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -53,6 +60,7 @@ def test_operands_of_two_types_are_seen() -> None:
     assert mixed(call("neg", call("mul", real, whole))) == "mul of float32, int32"
     assert mixed(call("select", const(True, DType.BOOL), real, whole)) == "select of float32, int32"
     assert not mixed(call("select", const(True, DType.BOOL), real, real))
+    assert mixed(call("cast", call("mul", const(True, DType.BOOL), const(True, DType.BOOL)))) == "mul of bool"
     row = Value("row", TensorType(DType.FLOAT32, (2,)))
     assert mixed(load(row, (const(True, DType.BOOL),))) == "an index of bool"
     assert not mixed(load(row, (const(1),)))

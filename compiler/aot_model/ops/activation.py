@@ -10,10 +10,10 @@ import math
 import numpy as np
 
 from aot_model.ir.expr import Expr, Index, call, cast, select
-from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
+from aot_model.ir.operator import Arrays, At, Inputs, Operator, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise import Unary, clamp, one, relu, sigmoid, tanh
-from aot_model.ops.registry import broadcast_index, operator, required, shared_shape
+from aot_model.ops.registry import alike, broadcast_index, numeric, operator, required, shared_shape
 
 
 @operator("LeakyRelu", elementwise=True)
@@ -163,9 +163,8 @@ class PRelu(Operator):
     """x < 0 ? slope * x : x, slope broadcast to x."""
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        x, slope = required(inputs), required(inputs, 1)
-        if slope.dtype is not x.dtype:
-            raise OperatorError(f"slope {slope.type} and input {x.type} have different types")
+        x, slope = numeric(inputs), required(inputs, 1)
+        alike(x, slope)
         return [TensorType(x.dtype, shared_shape(inputs, 2))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:

@@ -14,7 +14,7 @@ from aot_model.ir.expr import Expr, Index, call, cast, const
 from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
-from aot_model.ops.registry import Build, alike, ints, operator, required, static
+from aot_model.ops.registry import Build, alike, ints, numeric, operator, required, static
 
 
 @operator("Shape", shape_only=True, strings=True)
@@ -111,7 +111,7 @@ class Range(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         alike(*inputs)
-        return [TensorType(required(inputs).dtype, (self._count(inputs),))]
+        return [TensorType(numeric(inputs).dtype, (self._count(inputs),))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         start, delta = (at(v, (const(0),) * v.type.rank) for v in (required(inputs, 0), required(inputs, 2)))

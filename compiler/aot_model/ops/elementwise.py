@@ -17,7 +17,7 @@ from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, S
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise_samples import samples
 from aot_model.ops.powers import power
-from aot_model.ops.registry import OPERATORS, alike, broadcast, broadcast_index, operator, required
+from aot_model.ops.registry import OPERATORS, alike, broadcast, broadcast_index, numeric, operator, required
 
 
 def one(x: Expr, value: float) -> Expr:
@@ -293,7 +293,7 @@ class Unary(Operator, ABC):
     def scalar(self, x: Expr) -> Expr: ...
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [required(inputs).type]
+        return [numeric(inputs).type]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         return self.scalar(at(required(inputs), index))
@@ -330,7 +330,7 @@ class Mod(Operator):
     fmod: int = 0
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        a, b = required(inputs, 0), required(inputs, 1)
+        a, b = numeric(inputs, 0), required(inputs, 1)
         alike(a, b)
         return [TensorType(a.dtype, broadcast(a.shape, b.shape))]
 
@@ -390,7 +390,7 @@ class Clip(Operator):
     """min(max(x, low), high); either bound may be absent."""
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        x = required(inputs)
+        x = numeric(inputs)
         for bound in inputs[1:]:
             if bound is not None and (bound.type.elements != 1 or bound.dtype is not x.dtype):
                 raise OperatorError(f"a bound {bound.type} is not one element of the type of {x.type}")

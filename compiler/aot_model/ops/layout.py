@@ -16,7 +16,7 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.movement import Transpose
-from aot_model.ops.registry import OPERATORS, Build, operator, ranked, required
+from aot_model.ops.registry import OPERATORS, Build, numeric, operator, ranked, required
 from aot_model.ops.views import ReshapeTo
 
 
@@ -352,7 +352,7 @@ class Det(Operator):
     """Determinants of small matrices, by expansion along the first row."""
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        x = required(inputs)
+        x = numeric(inputs)
         if x.type.rank < 2 or x.shape[-1] != x.shape[-2]:
             raise OperatorError(f"takes square matrices, not {x.type}")
         if x.shape[-1] > 5:

@@ -20,7 +20,7 @@ from aot_model.ops.elementwise import Where, op
 from aot_model.ops.normalisation import reduction, scalar
 from aot_model.ops.pooling import draw
 from aot_model.ops.powers import power
-from aot_model.ops.registry import OPERATORS, Build, axis_of, operator, required
+from aot_model.ops.registry import OPERATORS, Build, axis_of, numeric, operator, required
 from aot_model.ops.views import ReshapeTo
 
 MAX_NEIGHBOURS = 1 << 20
@@ -37,7 +37,7 @@ class LRN(Operator):
     bias: float = 1.0
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        x = required(inputs)
+        x = numeric(inputs)
         if x.type.rank < 2 or not 1 <= self.size <= MAX_NEIGHBOURS:
             raise OperatorError(
                 f"takes channels and a size from 1 to {MAX_NEIGHBOURS}, not {x.type} and {self.size}"

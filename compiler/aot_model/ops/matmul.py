@@ -12,7 +12,7 @@ from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import TensorType
 from aot_model.kernels.site import Site
 from aot_model.ops.products import accumulator, product
-from aot_model.ops.registry import broadcast, operator, required
+from aot_model.ops.registry import broadcast, numeric, operator, required
 from aot_model.ops.windows import Ints
 
 
@@ -30,7 +30,7 @@ class MatMul(Operator):
     w_zero_point: int = 0
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        a, b = required(inputs, 0), required(inputs, 1)
+        a, b = numeric(inputs), numeric(inputs, 1)
         sb = b.shape if b.type.rank > 1 else (*b.shape, 1)
         if not a.shape or not b.shape or a.shape[-1] != sb[-2]:
             raise OperatorError(f"cannot multiply {a.type} by {b.type}")

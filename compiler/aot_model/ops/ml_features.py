@@ -18,7 +18,7 @@ from aot_model.ops.elementwise import Where, op
 from aot_model.ops.ml_scores import as_float
 from aot_model.ops.movement import Concat, Gather
 from aot_model.ops.normalisation import reduction
-from aot_model.ops.registry import Build, operator, ranked, required
+from aot_model.ops.registry import Build, numeric, operator, ranked, required
 from aot_model.ops.views import ReshapeTo
 
 
@@ -143,7 +143,7 @@ class Binarizer(Operator):
     threshold: float = 0.0
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [required(inputs).type]
+        return [numeric(inputs).type]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int) -> Expr:
         x = at(required(inputs), index)

@@ -27,7 +27,7 @@ from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Pad
 from aot_model.ops.normalisation import scalar
 from aot_model.ops.pool import Pool
-from aot_model.ops.registry import Build, ints, operator, ranked, required, static
+from aot_model.ops.registry import Build, ints, numeric, operator, ranked, required, static
 from aot_model.ops.scatter import ScatterElements
 from aot_model.ops.views import ReshapeTo
 
@@ -323,7 +323,7 @@ class Col2Im(Operator):
         return h, k, strides, dilations, pads, counts
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        x = required(inputs)
+        x = numeric(inputs)
         h, k, _, _, _, counts = self._shapes(inputs)
         taps = math.prod(k)
         if x.type.rank != 3 or x.shape[1] % taps or x.shape[2] != math.prod(counts):

@@ -12,7 +12,7 @@ import numpy as np
 from aot_model.ir.expr import Expr, Index, call, cast, const, fresh, reduce
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.registry import ints, normal_axis, operator, required, static
+from aot_model.ops.registry import ints, normal_axis, numeric, operator, required, static
 
 _Map = Callable[[Expr], Expr]
 _Finish = Callable[[Expr, int], Expr]
@@ -71,7 +71,8 @@ class Reduction(Operator):
         return frozenset(normal_axis(a, rank) for a in ints(data))
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        x, axes = required(inputs), self.axes(inputs)
+        extreme = type(self).combine in ("max", "min")  # which booleans have, too
+        x, axes = required(inputs) if extreme else numeric(inputs), self.axes(inputs)
         shape = tuple(1 if i in axes else d for i, d in enumerate(x.shape) if self.keepdims or i not in axes)
         return [TensorType(x.dtype, shape)]
 

@@ -238,6 +238,14 @@ def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
         raise OperatorError(f"shapes {' and '.join(map(str, shapes))} do not broadcast") from None
 
 
+def numeric(inputs: Inputs, index: int = 0) -> Value:
+    """An input that is there and holds numbers, which booleans are not. Raises OperatorError."""
+    value = required(inputs, index)
+    if value.dtype is DType.BOOL:
+        raise OperatorError(f"takes numbers, not {value.type}", "E202")
+    return value
+
+
 def alike(*values: Value | None) -> None:
     """OperatorError unless those that are there have one element type."""
     if len({v.dtype for v in values if v is not None}) > 1:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,9 +26,18 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Where
-from aot_model.ops.registry import Build, axis_of, ints, normal_axis, operator, ranked, required, static
-
-Array = np.ndarray
+from aot_model.ops.registry import (
+    Build,
+    axis_of,
+    bounded,
+    ints,
+    normal_axis,
+    operator,
+    ranked,
+    required,
+    static,
+)
+from aot_model.ops.resize_tables import Array, between, cubic, linear, nearest, single
 
 MAX_WRITTEN_OUT = 16
 """Taps that are no loop: what they have in common for a row or a column is then computed once."""
@@ -172,55 +181,6 @@ class Interpolation(Resampling):
         return [y.astype(np.asarray(arrays[2]).dtype)]
 
 
-# --- the tables ---------------------------------------------------------------------------------------------
-
-
-def _cubic(distance: Array, a: float) -> Array:
-    """Keys' kernel."""
-    d = np.abs(distance)
-    near = ((a + 2) * d - (a + 3)) * d * d + 1
-    far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-    weights: Array = np.where(d <= 1, near, np.where(d < 2, far, 0.0))
-    return weights
-
-
-def _linear(distance: Array) -> Array:
-    weights: Array = np.clip(1 - np.abs(distance), 0, 1)
-    return weights
-
-
-def _between(x: Array, n: int) -> tuple[Array, Array]:
-    """The two neighbours of positions in float32, and their weights as ONNX Runtime has them: halves of the
-    last element behind it, which is a sum of other numbers than the element alone.
-    """
-    at = np.clip(x, 0, n - 1).astype(np.float32)
-    first = at.astype(np.int32)
-    second = np.minimum(first + 1, n - 1)
-    beyond = at - first.astype(np.float32)
-    if not beyond.any():
-        return first[:, None], np.ones((len(x), 1))
-    share = np.where(first == second, np.float32(0.5), beyond)
-    near = np.where(first == second, np.float32(0.5), second.astype(np.float32) - at)
-    return np.stack([first, second], 1), np.stack([near, share], 1)
-
-
-def _single(x: float) -> float:
-    """Rounded to float32; what is beyond is infinite."""
-    with np.errstate(over="ignore"):
-        return float(np.float32(x))
-
-
-def nearest(x: Array, mode: str) -> Array:
-    """Rounding of positions."""
-    rules: dict[str, Callable[[Array], Array]] = {
-        "round_prefer_floor": lambda v: np.ceil(v - 0.5), "round_prefer_ceil": lambda v: np.floor(v + 0.5),
-        "floor": np.floor, "ceil": np.ceil,
-    }  # fmt: skip
-    if mode not in rules:
-        raise OperatorError(f"unknown nearest_mode '{mode}'")
-    return np.asarray(rules[mode](x))
-
-
 _FARTHEST = 1 << 20
 """Of a region of interest, in images: places in it are no numbers else, or have no fractions."""
 
@@ -264,7 +224,7 @@ class Resize(Operator):
         if scales is None or scales.size != len(axes):
             raise OperatorError("neither scales nor sizes fit the axes")
         factors = [float(s) for s in scales.reshape(-1)]
-        lengths = [_single(x.shape[a] * s) for a, s in zip(axes, factors, strict=True)]
+        lengths = [single(x.shape[a] * s) for a, s in zip(axes, factors, strict=True)]
         if not all(s > 0 for s in factors) or not np.isfinite(lengths).all():
             raise OperatorError(f"scales {factors} are not positive, or too large")
         return {a: (math.floor(n), s) for a, n, s in zip(axes, lengths, factors, strict=True)}
@@ -287,7 +247,7 @@ class Resize(Operator):
         if not all(m for m, _ in plan.values()):
             return []
         for a, (m, scale) in plan.items():
-            length = _single(_single(scale) * x.shape[a])
+            length = single(single(scale) * x.shape[a])
             if spread and (m > 1 or crop) and length - m > 1e-3:  # less is of float32
                 found.append(
                     f"pixels of axis {a} are spread over its exact length of {length:.6g}, as the standard's "
@@ -305,7 +265,7 @@ class Resize(Operator):
         (resize_downsample_scales_linear_align_corners) and evaluator say so, other than ONNX Runtime.
         """
         i: Array = np.arange(m, dtype=np.float32)
-        factor, exact = _single(scale), _single(_single(scale) * n)
+        factor, exact = single(scale), single(single(scale) * n)
         mode = self.coordinate_transformation_mode
         if mode == "align_corners":
             return i * (n - 1) / (exact - 1) if exact != 1 else np.zeros(m)
@@ -317,7 +277,7 @@ class Resize(Operator):
         if mode == "pytorch_half_pixel":
             return (i + 0.5) / factor - 0.5 if m > 1 else np.zeros(m)
         if mode == "half_pixel_symmetric":
-            offset = _single(n / 2 * (1 - _single(m / exact))) if m else 0.0
+            offset = single(n / 2 * (1 - single(m / exact))) if m else 0.0
             wide = offset + (i.astype(np.float64) + 0.5) / factor - 0.5  # rounded once, other than half_pixel
             return wide.astype(np.float32)
         if mode in ("half_pixel", "tf_half_pixel_for_nn"):
@@ -327,18 +287,19 @@ class Resize(Operator):
     def _taps(self, x: Array, n: int, scale: float) -> tuple[Array, Array]:
         """Positions [out, taps], clamped, and weights."""
         if self.mode == "linear" and not self.antialias and not self.exclude_outside:
-            return _between(x, n)
+            return between(x, n)
         if not math.isfinite(self.cubic_coeff_a):
             raise OperatorError(f"a cubic_coeff_a of {self.cubic_coeff_a}")
         x = x.astype(np.float64)
         shrink = min(scale, 1.0) if self.antialias and x.size else 1.0
         reach = 1 if self.mode == "linear" else 2
         start = math.floor(-reach / shrink) + 1
+        bounded(len(x) * (2 - 2 * start))
         base = np.ceil(x) - 1
         offsets = np.arange(start, 2 - start)
         positions = base[:, None] + offsets
         distance = (offsets - (x - base)[:, None]) * shrink
-        weights = _linear(distance) if self.mode == "linear" else _cubic(distance, self.cubic_coeff_a)
+        weights = linear(distance) if self.mode == "linear" else cubic(distance, self.cubic_coeff_a)
         if self.exclude_outside:
             weights = np.where((positions < 0) | (positions >= n), 0.0, weights)
         if self.antialias or self.exclude_outside:
@@ -363,6 +324,7 @@ class Resize(Operator):
             raise OperatorError(f"the region of interest has {len(roi)} numbers, not two for each axis")
         if far := [v for v in roi if not abs(v) < _FARTHEST]:
             raise OperatorError(f"the region of interest reaches to {far[0]:g} images")
+        bounded(sum(m for m, _ in plan.values()))
         tables: list[Value] = []
         moved: list[int] = []
         outside = np.zeros((1,) * x.type.rank, dtype=bool)

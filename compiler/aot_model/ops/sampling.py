@@ -18,7 +18,7 @@ from aot_model.ir.index import add, less, mul
 from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.movement import safe_index
-from aot_model.ops.registry import alike, counts, ints, operator, required, static
+from aot_model.ops.registry import alike, counts, ints, numeric, operator, required, static
 
 FAR = float(1 << 22)
 """Places further out than this are as good as at it; it is exact in float32."""
@@ -106,7 +106,7 @@ class GridSample(Operator):
     padding_mode: str = "zeros"
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        x, grid = required(inputs, 0), required(inputs, 1)
+        x, grid = numeric(inputs), numeric(inputs, 1)
         d = x.type.rank - 2
         if d < 1 or grid.type.rank != x.type.rank or grid.shape[-1] != d or grid.shape[0] != x.shape[0]:
             raise OperatorError(f"grid {grid.type} does not fit {x.type}")
@@ -220,7 +220,7 @@ class RoiAlign(Operator):
     spatial_scale: float = 1.0
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        x, rois, batch = (required(inputs, k) for k in range(3))
+        x, rois, batch = numeric(inputs), required(inputs, 1), required(inputs, 2)
         if x.type.rank != 4 or rois.type.rank != 2 or rois.shape[1] != 4 or batch.shape != rois.shape[:1]:
             raise OperatorError(f"boxes {rois.type} and batch indices {batch.type} do not fit {x.type}")
         alike(x, rois)
@@ -307,7 +307,7 @@ class CropAndResize(Operator):
     mode: str = "bilinear"
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        x, boxes, batch = (required(inputs, k) for k in range(3))
+        x, boxes, batch = numeric(inputs), required(inputs, 1), required(inputs, 2)
         counts(batch)
         size = static(inputs, 3, "the size of the crops")
         if x.type.rank != 4 or boxes.type.rank != 2 or boxes.shape[1] != 4 or batch.shape != boxes.shape[:1]:

@@ -48,10 +48,10 @@ class Work:
     """Elements of all weights."""
 
 
-def channel_vectors(channels: int, lanes: int, vectors: int) -> list[int]:
-    """Vectors per channel block: full blocks, then the rest in one narrower block."""
-    every = ceil(channels / lanes)
-    return [vectors] * (every // vectors) + ([every % vectors] if every % vectors else [])
+def channel_vectors(channels: int, lanes: int, vectors: int) -> list[tuple[int, int]]:
+    """(vectors of a channel block, how many are so): full blocks, then the rest in one narrower block."""
+    full, rest = divmod(ceil(channels / lanes), vectors)
+    return [(full, count) for full, count in ((vectors, full), (rest, 1)) if full and count]
 
 
 def cost(work: Work, block: Block, dialect: VectorDialect, unroll: int) -> float:
@@ -59,10 +59,10 @@ def cost(work: Work, block: Block, dialect: VectorDialect, unroll: int) -> float
     costs = dialect.costs
     far = costs.near is not None and 4 * work.weights > costs.near
     cycles = 0.0
-    for vectors in channel_vectors(work.channels, dialect.lanes, block.vectors):
+    for vectors, alike in channel_vectors(work.channels, dialect.lanes, block.vectors):
         step = costs.step(block.pixels, vectors, unroll, 4 * dialect.lanes * vectors if far else 0)
         for (pixels, rows, steps), number in work.rectangles.items():
-            blocks = number * ceil(pixels / block.pixels)
+            blocks = alike * number * ceil(pixels / block.pixels)
             finish = block.pixels * (costs.pixel + 4 * vectors)
             cycles += blocks * (rows * (steps * step + costs.call + block.pixels) + finish)
     return cycles

@@ -170,10 +170,10 @@ class DirectConvolution:
         for group in range(self.shape.groups):
             for first, blocks, vectors in self.vectors(block):
                 width = vectors * self.dialect.lanes
-                for i in range(blocks):
-                    begin = group * self.shape.group_out + first + i * width
-                    end = min(begin + width, (group + 1) * self.shape.group_out)
-                    parts.append(np.pad(w[:, begin:end], ((0, 0), (0, width - (end - begin)))).ravel())
+                begin, beyond = group * self.shape.group_out + first, (group + 1) * self.shape.group_out
+                channels = w[:, begin : min(begin + blocks * width, beyond)]
+                channels = np.pad(channels, ((0, 0), (0, blocks * width - channels.shape[1])))
+                parts.append(channels.reshape(len(w), blocks, width).transpose(1, 0, 2).ravel())
         return np.concatenate(parts) if parts else np.zeros(0, np.float32)
 
     # ---- order

@@ -178,7 +178,8 @@ class TiledConvolution(DirectConvolution):
         every = channel_vectors(self.shape.group_out, 1, tiling.channels)
         for (pixels, down, along), number in self.kinds().items():
             cost = {
-                n: sum(self._cycles(n, v, down, along) for v in every) + 30 + 10 * n for n in tiling.sizes
+                n: sum(alike * self._cycles(n, v, down, along) for v, alike in every) + 30 + 10 * n
+                for n in tiling.sizes
             }
             blocks, rest = divmod(pixels, tiling.pixels)
             cycles += number * blocks * cost[tiling.pixels]
@@ -226,8 +227,8 @@ class TiledConvolution(DirectConvolution):
                 with text.loop("s", str(self._cols.number), needed=self._cols.number > 1):
                     self._rectangle(text, tiling)
         body = str(text)
-        widths = dict.fromkeys(channel_vectors(self.shape.group_out, 1, tiling.channels))
-        functions = [self.sums(n, v) for n in tiling.sizes for v in widths]
+        widths = channel_vectors(self.shape.group_out, 1, tiling.channels)
+        functions = [self.sums(n, v) for n in tiling.sizes for v, _ in widths]
         helpers = self.dialect.helpers(body)
         scratch = (
             Scratch("staged", 4 * tiling.pixels * self.staged, 4, "float"),

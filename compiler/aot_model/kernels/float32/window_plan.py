@@ -250,13 +250,13 @@ class WindowPlan:
         ]
         lefts = np.array([col * w if col >= 0 else size for col in columns])
         rights = np.array([(out + n) * s.out_c for out, n in pieces])
-        reads, ends = [], []
-        for n in range(s.batch):
-            for g in self.rows.segments:
-                for i in range(g.count):
-                    top = n * n_stride + (g.first + i * self.rows.in_step) * h
-                    reads.append(np.minimum(lefts + top, size) if g.taps else np.full_like(lefts, size))
-                    row = n * s.out_h + g.out + i * self.rows.out_step
-                    ends.append(row * s.out_w * s.out_c + rights)
+        images, reads, ends = np.arange(s.batch)[:, None, None], [], []
+        for g in self.rows.segments:
+            i = np.arange(g.count)[:, None]
+            top = images * n_stride + (g.first + i * self.rows.in_step) * h
+            reads.append(np.minimum(lefts + top if g.taps else size, np.full_like(lefts + top, size)))
+            row = images * s.out_h + g.out + i * self.rows.out_step
+            ends.append(row * s.out_w * s.out_c + rights)
+        read, end = (np.concatenate(every, axis=1).ravel() for every in (reads, ends))
         vectors = sum(count for _, _, count in self.channel_loops())
-        return slack(np.concatenate(reads), np.concatenate(ends), reread=vectors > 1, size=size, element=4)
+        return slack(read, end, reread=vectors > 1, size=size, element=4)
