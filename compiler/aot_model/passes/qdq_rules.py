@@ -28,6 +28,7 @@ from aot_model.ops.piecewise import fit
 from aot_model.ops.pool import Pool
 from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.reduction import Reduction, WideSum
+from aot_model.ops.registry import MAX_TABLES
 from aot_model.ops.rounded_softmax import RoundedSoftmax
 from aot_model.ops.volumes import convolved, unfolded_first
 from aot_model.ops.zero_points import ones, product_of_pairs, row_sums
@@ -212,6 +213,8 @@ def average(n: QdqSite, node: Node) -> Answer:
             return "ceil_mode"
         if x.value.dtype.bits > 8 and not whole:
             return "16-bit pooling"
+        if not whole and shape[1] * math.prod(pool.kernel) > MAX_TABLES:
+            return "more channels than there may be weights of ones"
         if not whole:
             return _window_mean(n, x, pool)
     if node.kind in ("GlobalAveragePool", "AveragePool"):

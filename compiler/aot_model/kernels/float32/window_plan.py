@@ -11,7 +11,7 @@ from math import ceil
 import numpy as np
 
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
-from aot_model.kernels.float32.axis import Axis
+from aot_model.kernels.float32.axis import Axis, Segment
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.dialects import SCALAR
 from aot_model.kernels.float32.repack import Weights, repacked
@@ -121,8 +121,12 @@ class WindowPlan:
         )
 
     def pack(self) -> np.ndarray:
-        """[vector of channels][bias][tap plane][tap row][tap column][channel of the vector]."""
+        """[vector of channels][bias][tap plane][tap row][tap column][channel of the vector]; empty where the
+        weights are an input.
+        """
         assert self.weights is not None
+        if self.weights.given:
+            return np.zeros(0, np.float32)
         w = self._in_order(np.asarray(self.weights.values, np.float32))
         if self.bias is not None:
             w = np.concatenate([np.asarray(self.bias, np.float32).reshape(-1, 1), w], axis=1)
@@ -154,12 +158,21 @@ class WindowPlan:
 
     def taps(self, out: int) -> list[tuple[int, int]]:
         """(tap, input column) of an output column, without those in the padding."""
+        g, first = self._reached(out)
+        return [(g.tap + i, first + i * self.cols.tap_step) for i in range(g.taps)]
+
+    def _reached(self, out: int) -> tuple[Segment, int]:
+        """The segment of an output column, and the input column of its first tap."""
         for g in self.cols.segments:
             turn, between = divmod(out - g.out, self.cols.out_step)
             if 0 <= turn < g.count and not between:
-                first = g.first + turn * self.cols.in_step
-                return [(g.tap + i, first + i * self.cols.tap_step) for i in range(g.taps)]
+                return g, g.first + turn * self.cols.in_step
         raise ValueError(f"no output column {out}")
+
+    def _lowest(self, out: int, size: int) -> int:
+        """The lowest input column that an output column reads; `size` where it reads none."""
+        g, first = self._reached(out)
+        return first + min((g.taps - 1) * self.cols.tap_step, 0) if g.taps else size
 
     def area(self, out: int) -> int:
         """Elements that an average of an output column counts in a row."""
@@ -245,10 +258,8 @@ class WindowPlan:
         pieces = [(b.out + i * b.pixels, b.pixels) for b in blocks or () for i in range(b.repeat)]
         if not blocks:
             pieces = [(g.out + i * self.cols.out_step, 1) for g in self.cols.segments for i in range(g.count)]
-        columns = [
-            min((col for p in range(n) for _, col in self.taps(out + p)), default=-1) for out, n in pieces
-        ]
-        lefts = np.array([col * w if col >= 0 else size for col in columns])
+        columns = [min(self._lowest(out + p, s.in_w) for p in range(n)) for out, n in pieces]
+        lefts = np.array([col * w if col < s.in_w else size for col in columns])
         rights = np.array([(out + n) * s.out_c for out, n in pieces])
         images, reads, ends = np.arange(s.batch)[:, None, None], [], []
         for g in self.rows.segments:

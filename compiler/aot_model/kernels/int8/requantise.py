@@ -46,6 +46,8 @@ from aot_model.kernels.int8.spec import Bias, Int64, QuantSpec, Rounding, Weight
 Form = Literal["affine", "up", "short", "halved", "ties", "raw"]
 
 WORD = 1 << 32
+_MANY_CHANNELS = 1 << 17
+"""Beyond so many no other form is looked for: it takes 8 KB of memory for each of them."""
 _NARROW_OFFSET = 8192
 """Largest |offset| that is added in saturating int16: what was cut to int16 stays beyond the output's range.
 """
@@ -338,6 +340,8 @@ def plan(
     else:
         shifts = [np.full(count, k) for k in sorted({0, min(largest, 8), min(largest, 15)})]
     shifts = [np.zeros(count, np.int64)] if short else shifts
+    if count > _MANY_CHANNELS:
+        return raw
     steps = thresholds(quant, m, s, lo, hi)
     for target in shifts:
         found = _all_affine(
