@@ -4,6 +4,7 @@ ones, and linear interpolation bit for bit, since what quantises it is often exa
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -156,3 +157,21 @@ def test_a_note_of_a_model_names_the_node(tmp_path: Path) -> None:
     proto = model([node], [tensor("x", (5, 4))], [tensor("y", (7, 6))], scales, opset=19)
     notes = compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", "c")).notes
     assert len(notes) == 1 and notes[0].startswith("Resize 'up': pixels of axis 0 are spread over"), notes
+
+
+@pytest.mark.parametrize(
+    ("mode", "extent", "fits"),
+    [
+        ("nearest", 1 << 21, True),
+        ("nearest", (1 << 22) + 2, False),
+        ("linear", 1 << 21, True),
+        ("cubic", 1 << 20, True),
+        ("cubic", (1 << 21) + 2, False),
+    ],
+)
+def test_tables_hold_so_many_places(mode: str, extent: int, fits: bool) -> None:
+    """Half of so many elements become them: what a file of a few bytes may ask for has a limit."""
+    x = Value("x", TensorType(F32, (1, extent // 2)))
+    sizes = constant("sizes", np.asarray([1, extent]))
+    with nullcontext() if fits else pytest.raises(OperatorError, match="its tables would have"):
+        Resize(mode=mode).expand(Build([], "n"), [x, None, None, sizes])

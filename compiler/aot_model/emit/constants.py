@@ -134,5 +134,7 @@ def _special(text: str) -> str:
 
 def state_fill(buffer: Buffer) -> int | None:
     """The byte that a state is filled with at first; None when its bytes differ."""
-    data = b"" if buffer.data is None else buffer.data.tobytes()
-    return None if len(set(data)) > 1 else data[0] if data else 0
+    data = np.frombuffer(b"" if buffer.data is None else buffer.data.tobytes(), np.uint8)
+    if not data.size:
+        return 0
+    return int(data[0]) if (data == data[0]).all() else None
