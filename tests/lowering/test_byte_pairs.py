@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from aot_model.c.byte_pairs import products
-from aot_model.ir.expr import Expr, Var, load
+from aot_model.ir.expr import Expr, Var, call, cast, const, fresh, load, reduce
 from aot_model.ir.index import dense_position, flatten, index_variables, mul
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value, constant
@@ -60,6 +60,20 @@ def test_bytes_that_are_no_neighbours() -> None:
         places = {X1: (mul(v, stride),), other: (v,)}
         element = BY.express(lambda one, _: flatten_of(one, places[one]), (X1, other), (v,), 0)  # noqa: B023
         assert bool(products([element], v)) == (stride == 1)
+
+
+def test_terms_of_sums_are_no_products_of_a_turn() -> None:
+    """What a sum runs over has no value outside of it (a ConvInteger 1x1 of two channels)."""
+    v, k = index_variables((8,))[0], fresh("k", 2)
+    assert isinstance(v, Var)
+    rows, column = value("rows", 2, 8, dtype=DType.INT8), value("column", 2, dtype=DType.INT8)
+
+    def product(row: Expr) -> Expr:
+        return call(
+            "mul", *(cast(flatten_of(x, i), DType.INT32) for x, i in ((rows, (row, v)), (column, (row,))))
+        )
+
+    assert products([product(const(1))], v) and not products([reduce("add", (k,), product(k))], v)
 
 
 def test_what_a_row_shares_is_computed_before_its_loop() -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from aot_model.c.hoisting import always_in_range
 from aot_model.c.reading_order import step_of
 from aot_model.ir.bounds import bounds, only_asking
-from aot_model.ir.expr import Call, Cell, Const, Expr, Var, walk
+from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, walk
 from aot_model.ir.nibbles import is_packed
 from aot_model.ir.types import DType
 
@@ -38,11 +38,17 @@ class Factor(NamedTuple):
 
 def products(roots: Sequence[Expr], v: Var) -> dict[Expr, tuple[Factor, Factor]]:
     """Those of two numbers of 16 bits of which one is a byte that moves along v with its neighbours; the
-    other one, too, or it stays.
+    other one, too, or it stays. Terms of sums are none: what a sum runs over has no value outside of it.
     """
+    inner = {w for root in roots for n in walk(root) if isinstance(n, Reduce) for w in n.over}
     found: dict[Expr, tuple[Factor, Factor]] = {}
     for node in (n for root in roots for n in walk(root)):
-        if isinstance(node, Call) and node.op == "mul" and node.dtype is DType.INT32:
+        if (
+            isinstance(node, Call)
+            and node.op == "mul"
+            and node.dtype is DType.INT32
+            and inner.isdisjoint(walk(node))
+        ):
             a, b = (_factor(x, v) for x in node.args)
             if a is not None and b is not None and (a.bytes or b.bytes) is not None:
                 found[node] = a, b

@@ -24,7 +24,7 @@ from aot_model.ir.types import MAX_BYTES, DType, Quantisation, elements_beside
 from aot_model.ir.values import Value, constant
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Transpose
-from aot_model.ops.registry import Build
+from aot_model.ops.registry import Build, bounded
 from aot_model.ops.requantise import Requantise, Rescale
 from aot_model.ops.views import ReshapeTo
 from aot_model.passes.fold_constants import folded
@@ -280,6 +280,10 @@ class Conversion:
         return self.build(op(name), *inputs)
 
     def constant(self, data: object, dtype: DType | None = None) -> Value:
+        """OperatorError when a table of sizes has more numbers than a program should hold."""
+        bounded(
+            np.asarray(data).size, sum(v.type.elements for v in self.inputs if v is not None and v.is_const)
+        )
         return self.build.constant(data, dtype)
 
     def reshape(self, x: Value, shape: Sequence[int]) -> Value:

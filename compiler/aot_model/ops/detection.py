@@ -209,13 +209,38 @@ class SoftSuppression(Operator):
     def lower(self, site: Site) -> None:
         boxes, scores = site.input(0), site.input(1)
         n = scores.shape[0]
-        least, factor = _number(self.score), _number(f32(-0.5) / f32(self.sigma)) if self.sigma > 0 else ""
         text = CText()
         text.line("int32_t found = 0;")
-        text.line("int32_t limit = 0;")
         with text.loop("k", str(self.most)):
             text.line("picks[k] = 0;")
             text.line("chosen[k] = 0.0f;")
+        if n:
+            self._choose(text, n)
+        else:
+            text.line("(void)boxes;\n(void)scores;\n(void)now;\n(void)seen;")
+        text.line("*count = found;")
+        arguments = [
+            Argument("boxes", boxes),
+            Argument("scores", scores),
+            Argument("now", Scratch("now", max(4 * n, 4), 4, "float")),
+        ]
+        arguments += [
+            Argument("seen", Scratch("seen", max(4 * n, 4), 4, "int32_t")),
+            written("picks", site.node.outputs[0]),
+        ]
+        arguments += [written("chosen", site.node.outputs[1]), written("count", site.node.outputs[2])]
+        site.call(
+            "soft_suppression",
+            block(text),
+            arguments,
+            helpers=(_OVERLAP,) if n else (),
+            includes={"aot_model/scalar.h"} if self.sigma > 0 else (),
+        )
+
+    def _choose(self, text: CText, n: int) -> None:
+        """The loops over n boxes."""
+        least, factor = _number(self.score), _number(f32(-0.5) / f32(self.sigma)) if self.sigma > 0 else ""
+        text.line("int32_t limit = 0;")
         with text.loop("i", str(n)):
             text.line("now[i] = scores[i];")
             text.line(f"seen[i] = scores[i] > {least} ? 0 : -1;")
@@ -244,26 +269,6 @@ class SoftSuppression(Operator):
                 text.line("++found;")
             with text.block(f"if (dropped || !(now[best] > {least}))"):
                 text.line("seen[best] = -1;")
-        text.line("*count = found;")
-        arguments = [
-            Argument("boxes", boxes),
-            Argument("scores", scores),
-            Argument("now", Scratch("now", max(4 * n, 4), 4, "float")),
-        ]
-        arguments += [
-            Argument("seen", Scratch("seen", max(4 * n, 4), 4, "int32_t")),
-            written("picks", site.node.outputs[0]),
-        ]
-        arguments += [written("chosen", site.node.outputs[1]), written("count", site.node.outputs[2])]
-        if not n:
-            text.line("(void)boxes;\n(void)scores;")
-        site.call(
-            "soft_suppression",
-            block(text),
-            arguments,
-            helpers=(_OVERLAP,) if n else (),
-            includes={"aot_model/scalar.h"} if factor else (),
-        )
 
     def reference(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
         boxes, scores = arrays

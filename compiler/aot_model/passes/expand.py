@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from aot_model.c.names import printable
 from aot_model.errors import CompileError, Problem
@@ -13,13 +13,13 @@ from aot_model.ops.elementwise import op
 from aot_model.ops.registry import Build, bounded
 
 
-def _tables(node: Node, inner: list[Node]) -> None:
+def _tables(node: Node, inner: list[Node], results: Sequence[Value]) -> None:
     """OperatorError when the expansion of a node has more constants than a program should hold."""
     given = {v: v.type.elements for v in node.inputs if v is not None and v.is_const}
     made = {
         v: v.type.elements
-        for one in inner
-        for v in one.inputs
+        for read in (*(one.inputs for one in inner), results)
+        for v in read
         if v is not None and v.is_const and v not in given
     }
     bounded(sum(made.values()), sum(given.values()))
@@ -69,7 +69,7 @@ def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True, nam
         inner: list[Node] = []
         try:
             results = node.op.expand(Build(inner, node.name), node.inputs)
-            _tables(node, inner)
+            _tables(node, inner, results)
         except OperatorError as error:
             problems.append(
                 Problem(error.code, str(error), f"node '{printable(node.name)}' ({node.kind})", error.hint)
