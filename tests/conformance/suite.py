@@ -74,6 +74,9 @@ class Result:
     message: str = ""
 
 
+_BITS = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2}
+
+
 def load_tests(pattern: str = "*") -> list[Test]:
     """The cases whose names match."""
     found: dict[str, Test] = {}
@@ -82,8 +85,26 @@ def load_tests(pattern: str = "*") -> list[Test]:
         for kind in KINDS:
             for case in load_model_tests(kind=kind):
                 if fnmatch.fnmatch(case.name, pattern) and case.name not in found:
-                    found[case.name] = _test(case, kind)
+                    found[case.name] = _wrapped(_test(case, kind))
     return list(found.values())
+
+
+def _wrapped(test: Test) -> Test:
+    """Floats beyond an integer of less than a byte wrap. The standard leaves them undefined, and results of
+    such cases are computed with ml_dtypes when they are loaded, which makes them 0 from version 0.7 on.
+    """
+    kind = test.model.graph.node[0].op_type if test.model.graph.node else ""
+    data = []
+    for ins, outs in test.data:
+        bits = _BITS.get(str(outs[0].dtype)) if len(outs) == 1 and isinstance(outs[0], np.ndarray) else None
+        if kind.startswith("Cast") and bits and ins[0].dtype.kind == "f" and ins[0].shape == outs[0].shape:
+            low = 0 if str(outs[0].dtype).startswith("u") else -(1 << bits - 1)
+            whole = np.trunc(ins[0].astype(np.float64))
+            inside = (whole >= low) & (whole < low + (1 << bits))
+            assert (outs[0].astype(np.float64)[inside] == whole[inside]).all(), test.name
+            outs = [(((whole.astype(np.int64) - low) % (1 << bits)) + low).astype(outs[0].dtype)]
+        data.append((ins, outs))
+    return replace(test, data=tuple(data))
 
 
 def _test(case: Any, kind: str) -> Test:

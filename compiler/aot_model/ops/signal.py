@@ -130,6 +130,7 @@ def fourier(
     """The transform of a value: a fast one where there is one, else one with its tables."""
     if x.dtype is DType.FLOAT32 and SHORTEST <= length <= LONGEST:
         return build(FastFourier(axis, length, bins, inverse, real), x)
+    bounded(2 * length)
     angle = 2 * np.pi * np.arange(length) / max(length, 1)
     tables = [build.constant(f(angle), x.dtype) for f in (np.cos, np.sin)]
     inner = Fourier(axis, bins, 1 if inverse else -1, 1.0 / length if inverse else 1.0, real)
