@@ -67,7 +67,7 @@ def _of_onnx(data: bytes) -> Iterator[bytes]:
 def _of_tflite(data: bytes) -> Iterator[bytes]:
     from exchanged import with_shapes
 
-    yield from with_shapes(data, lambda shapes: _others(shapes))
+    yield from with_shapes(data, _others)
 
 
 def cases(part: int = 0, parts: int = 1, target: str = TARGETS[0]) -> Iterator[Case]:

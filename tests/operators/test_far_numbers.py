@@ -8,13 +8,23 @@ import itertools
 import random
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
 from changes import MOST_NUMBERS
 from forms import raised, rows_with_inputs
+from onnx import TensorProto, helper
 
+from aot_model.errors import CompileError
+from aot_model.ir.operator import OperatorError
+from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value, constant
+from aot_model.ops.registry import MAX_TABLES, Build
+from aot_model.ops.signal import DFT
+from aot_model.pipeline import Request, compile_model
+from onnx_models import model, save, tensor
 from room import room
 
 WHOLE = (5_000_000, 10**9, 2**31 - 1, -(2**31), 2**40, 2**62, -(2**62))
@@ -70,3 +80,20 @@ def test_far_numbers_are_refused_or_have_types() -> None:
                     numbers = [v.data.tolist() for v in new if v is not None and v.data is not None]
                     found.append(f"{said or f'{row.label} took {took:.1f} s'} {str(numbers)[:300]}")
     assert tried > 20_000 and not found, "\n".join(found[:20])
+
+
+def test_tables_of_a_long_transform_count() -> None:
+    signal = Value("x", TensorType(DType.FLOAT32, (1, MAX_TABLES // 2 + 1, 2)))
+    with pytest.raises(OperatorError, match=f"its tables would have {MAX_TABLES + 2:,} numbers"):
+        DFT().expand(Build([], "n"), [signal])
+
+
+def test_constants_that_are_results_count(tmp_path: Path) -> None:
+    """The mask of a dropout that keeps everything, of as many elements as the tensor."""
+    node = helper.make_node("BiasDropout", ["x", "bias"], ["y", "mask"], name="drop", domain="com.microsoft")
+    for elements, fits in ((1 << 16, True), (MAX_TABLES + 1, False)):
+        outputs = [tensor("y", None), tensor("mask", None, TensorProto.BOOL)]
+        inputs = [tensor(name, (1, elements)) for name in ("x", "bias")]
+        path = save(model([node], inputs, outputs), tmp_path / "m.onnx")
+        with nullcontext() if fits else pytest.raises(CompileError, match="its tables would have"):
+            compile_model(Request(path, "m", "c"))
